@@ -1,0 +1,207 @@
+"""The contract that every learner keeps, and what it gives them for free: checks, snapshot, restore.
+
+A learner is an algorithm with state. It implements three things: `fields` (what it remembers),
+`initialise` (its starting values) and `_run` (one compiled kernel that predicts, then learns, row by row).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.parameters import ParameterError, Parameters
+from learners.state import Bytes, Fields, State
+
+Array = NDArray[np.float64]
+
+MAGIC = b"DWL1"
+DIGEST_BYTES = 16
+CLASSIFICATION, REGRESSION = "classification", "regression"
+
+
+class SnapshotMismatch(ValueError):
+    """A snapshot is damaged, or belongs to another learner, shape or format; the state is unchanged."""
+
+
+class Learner:
+    """An online learner: predict first, then learn, one row after the other.
+
+    Parameters
+    ----------
+    n_features : int
+        d, the length of a row as the caller has it (without the intercept).
+    n_classes : int
+        K >= 2; ignored in regression.
+    task : str
+        ``classification`` or ``regression``.
+    **parameters
+        The algorithm's own, see its `Params`.
+
+    Raises
+    ------
+    ParameterError
+        Unknown or invalid parameter, or a task that the algorithm does not have.
+    """
+
+    name: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]]
+    """Any of ``binary``, ``multiclass``, ``regression``."""
+    Params: ClassVar[type[Parameters]]
+    uses_features: ClassVar[bool] = True
+    """False for baselines that look at labels only; they are never standardised."""
+
+    def __init__(
+        self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any
+    ) -> None:
+        if n_features < 1:
+            raise ParameterError(f"n_features must be >= 1, got {n_features}")
+        if task not in (CLASSIFICATION, REGRESSION):
+            raise ParameterError(f"task must be {CLASSIFICATION} or {REGRESSION}, got {task!r}")
+        if task == CLASSIFICATION and n_classes < 2:
+            raise ParameterError(f"n_classes must be >= 2, got {n_classes}")
+        self.n_features = n_features
+        self.n_classes = n_classes if task == CLASSIFICATION else 0
+        self.task = task
+        if self.kind not in self.tasks:
+            what = f"{n_classes} classes" if self.kind == "multiclass" else self.kind
+            raise ParameterError(f"{self.name} does not learn {what}; it does: {', '.join(self.tasks)}")
+        self.parameters: Any = type(self).Params.build(parameters)
+        self._intercept = bool(getattr(self.parameters, "intercept", False))
+        self.width = n_features + self._intercept
+        """Row length that the kernel sees: d, plus 1 with an intercept."""
+        self._rows = np.empty((0, self.width), np.float64)
+        self.state = State(self.fields())
+        self.initialise()
+
+    @property
+    def kind(self) -> str:
+        """``binary``, ``multiclass`` or ``regression``."""
+        if self.task == REGRESSION:
+            return "regression"
+        return "binary" if self.n_classes == 2 else "multiclass"
+
+    @property
+    def n_scores(self) -> int:
+        """k, the columns of `score`: 1 in binary and regression, K in multiclass."""
+        return self.n_classes if self.kind == "multiclass" else 1
+
+    # What an algorithm implements.
+
+    def fields(self) -> Fields:
+        """The state's named views; sizes depend on n_features, n_classes and the parameters only."""
+        raise NotImplementedError
+
+    def initialise(self) -> None:
+        """Write the starting values into the freshly zeroed state. The default leaves the zeros."""
+
+    def _run(self, rows: Array, y: Array, score: Array) -> None:
+        """Call the kernel: for each row write the score, then learn unless its label is NaN.
+
+        Shapes: rows f8[n, width], y f8[n], score f8[n, k]; all C-contiguous.
+        """
+        raise NotImplementedError
+
+    # What callers use.
+
+    def predict_then_update(self, X: Array, y: Array, score: Array) -> None:
+        """Score every row from the state that the rows before it left, then learn from its label.
+
+        Parameters
+        ----------
+        X : f8[n, d]
+            Rows, C-contiguous and finite. Not changed.
+        y : f8[n]
+            Class index or target; NaN = not known, the row is scored and not learned. Not changed.
+        score : f8[n, k]
+            Written: the signed margin (binary), the prediction (regression), one column per class.
+
+        Raises
+        ------
+        ValueError
+            A shape, dtype or memory layout is not the stated one.
+        """
+        n = len(X)
+        self._check(X, (n, self.n_features), "X")
+        self._check(y, (n,), "y")
+        self._check(score, (n, self.n_scores), "score")
+        self._run(self._with_intercept(X), y, score)
+
+    def predict(self, X: Array, score: Array) -> None:
+        """Score rows without learning; changes no byte of the state. Shapes as `predict_then_update`."""
+        self.predict_then_update(X, np.full(len(X), math.nan), score)
+
+    def attach(self, memory: Bytes) -> None:
+        """Move the state into `memory`, u1[state.nbytes], and live there from now on."""
+        memory[:] = self.state.memory
+        self.state = State(self.state.fields, memory)
+
+    def identity(self) -> dict[str, Any]:
+        """Everything a snapshot must agree on: name, parameters, task, shape and state layout."""
+        return {
+            "learner": self.name,
+            "parameters": self.parameters.as_dict(),
+            "task": self.task,
+            "n_features": self.n_features,
+            "n_classes": self.n_classes,
+            "fields": [[name, dtype, list(shape)] for name, (dtype, shape) in self.state.fields.items()],
+        }
+
+    def snapshot(self) -> bytes:
+        """The state as bytes: magic, header length, header (JSON), state, digest of all before it."""
+        header = json.dumps(self.identity(), sort_keys=True).encode()
+        body = MAGIC + len(header).to_bytes(4, "little") + header + self.state.memory.tobytes()
+        return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+    def restore(self, blob: bytes) -> None:
+        """Take over a snapshot's state; scores continue bit for bit.
+
+        Raises
+        ------
+        SnapshotMismatch
+            Damaged, truncated, or of another learner, parameters, shape or format. State unchanged.
+        """
+        body = blob[:-DIGEST_BYTES]
+        if blob[: len(MAGIC)] != MAGIC:
+            raise SnapshotMismatch(f"not a learner snapshot of format {MAGIC.decode()}")
+        if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != blob[len(body) :]:
+            raise SnapshotMismatch("the snapshot is damaged: its checksum does not fit")
+        start = len(MAGIC) + 4
+        end = start + int.from_bytes(body[len(MAGIC) : start], "little")
+        theirs, ours = json.loads(body[start:end]), json.loads(json.dumps(self.identity()))
+        for key in ours:
+            if theirs.get(key) != ours[key]:
+                raise SnapshotMismatch(f"the snapshot has {key} {theirs.get(key)}, the learner {ours[key]}")
+        if len(body) - end != self.state.nbytes:
+            raise SnapshotMismatch(f"the snapshot has {len(body) - end} state bytes, not {self.state.nbytes}")
+        self.state.memory[:] = np.frombuffer(body, np.uint8, offset=end)
+
+    def warm(self) -> None:
+        """Compile (or load) the kernels on a scratch instance, so that no message waits for a compiler."""
+        scratch = type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
+        score = np.empty((1, scratch.n_scores))
+        scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), score)
+
+    def _with_intercept(self, X: Array) -> Array:
+        """X itself, or X with a constant 1 as last column, in scratch memory that is reused."""
+        if not self._intercept:
+            return X
+        n = len(X)
+        if len(self._rows) < n:
+            self._rows = np.empty((n, self.width), np.float64)
+        rows = self._rows[:n]
+        rows[:, :-1] = X
+        rows[:, -1] = 1.0
+        return rows
+
+    @staticmethod
+    def _check(array: Array, shape: tuple[int, ...], name: str) -> None:
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+        # Any other dtype or layout would silently compile one more specialisation of the kernel.
+        if array.dtype != np.float64 or not array.flags.c_contiguous:
+            raise ValueError(f"{name} must be C-contiguous float64")

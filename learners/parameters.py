@@ -1,0 +1,146 @@
+"""Hyper-parameters that validate themselves.
+
+A learner's parameters are a frozen dataclass derived from :class:`Parameters` whose fields are made by
+:func:`number`, :func:`integer`, :func:`choice` and :func:`flag`. Construction coerces text (as given on a
+command line), checks every bound and names the violated inequality.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+class ParameterError(ValueError):
+    """A hyper-parameter is unknown or violates its inequality; the message is one sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """What values a parameter admits. `kind` is number, integer, choice or flag."""
+
+    kind: str
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    options: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """The admitted values as text, e.g. ``0 <= value < 1``."""
+        if self.kind == "choice":
+            return "one of " + ", ".join(self.options)
+        if self.kind == "flag":
+            return "true or false"
+        text = "whole number" if self.kind == "integer" else "number"
+        low = f"{self.above:g} < " if self.above is not None else ""
+        low = f"{self.at_least:g} <= " if self.at_least is not None else low
+        high = f" < {self.below:g}" if self.below is not None else ""
+        high = f" <= {self.at_most:g}" if self.at_most is not None else high
+        return f"{text}, {low}value{high}" if low or high else text
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return `value` coerced to its type, or raise ParameterError naming what is violated."""
+        if self.kind == "choice":
+            if value not in self.options:
+                raise ParameterError(f"{name} must be {self.describe()}, got {value!r}")
+            return value
+        if self.kind == "flag":
+            if isinstance(value, bool):
+                return value
+            if isinstance(value, str) and value.lower() in ("true", "false"):
+                return value.lower() == "true"
+            raise ParameterError(f"{name} must be true or false, got {value!r}")
+        return self._check_number(name, value)
+
+    def _check_number(self, name: str, value: Any) -> float | int:
+        if isinstance(value, bool):
+            raise ParameterError(f"{name} must be a number, got {value!r}")
+        try:
+            x = float(value)
+        except (TypeError, ValueError):
+            raise ParameterError(f"{name} must be a number, got {value!r}") from None
+        if not math.isfinite(x):
+            raise ParameterError(f"{name} must be finite, got {value}")
+        if self.above is not None and not x > self.above:
+            raise ParameterError(f"{name} must be > {self.above:g}, got {value}")
+        if self.at_least is not None and not x >= self.at_least:
+            raise ParameterError(f"{name} must be >= {self.at_least:g}, got {value}")
+        if self.below is not None and not x < self.below:
+            raise ParameterError(f"{name} must be < {self.below:g}, got {value}")
+        if self.at_most is not None and not x <= self.at_most:
+            raise ParameterError(f"{name} must be <= {self.at_most:g}, got {value}")
+        if self.kind == "integer":
+            if x != int(x):
+                raise ParameterError(f"{name} must be a whole number, got {value}")
+            return int(x)
+        return x
+
+
+def number(
+    default: float,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> Any:
+    """A float parameter with bounds."""
+    bounds = Bounds("number", above, at_least, below, at_most)
+    return dataclasses.field(default=default, metadata={"bounds": bounds})
+
+
+def integer(default: int, *, at_least: int | None = None, at_most: int | None = None) -> Any:
+    """A whole-number parameter with bounds."""
+    bounds = Bounds("integer", at_least=at_least, at_most=at_most)
+    return dataclasses.field(default=default, metadata={"bounds": bounds})
+
+
+def choice(default: str, options: tuple[str, ...]) -> Any:
+    """A parameter that takes one of a few words."""
+    return dataclasses.field(default=default, metadata={"bounds": Bounds("choice", options=options)})
+
+
+def flag(default: bool) -> Any:
+    """A true-or-false parameter."""
+    return dataclasses.field(default=default, metadata={"bounds": Bounds("flag")})
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameters:
+    """Base of every learner's parameters; see the module's docstring."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            bounds: Bounds = field.metadata["bounds"]
+            object.__setattr__(self, field.name, bounds.check(field.name, getattr(self, field.name)))
+
+    @classmethod
+    def build(cls, given: Mapping[str, Any]) -> Any:
+        """Make the parameters from a mapping.
+
+        Raises
+        ------
+        ParameterError
+            An unknown name, or a value outside its bounds.
+        """
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in given:
+            if name not in known:
+                offer = ", ".join(known) if known else "none"
+                raise ParameterError(f"no parameter {name!r}; there is: {offer}")
+        return cls(**given)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Name -> value, in declaration order."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def describe(cls) -> list[dict[str, Any]]:
+        """One row per parameter: name, default, admitted values."""
+        return [
+            {"name": f.name, "default": f.default, "values": f.metadata["bounds"].describe()}
+            for f in dataclasses.fields(cls)
+        ]

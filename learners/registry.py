@@ -1,0 +1,46 @@
+"""Every learner by name: the one place to look, and the one line to add.
+
+Names map to ``module:Class`` so that importing this module, or listing names, compiles nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from learners.learner import Learner
+
+LEARNERS: dict[str, str] = {
+    "majority_class": "learners.baselines.majority_class:MajorityClass",
+    "no_change": "learners.baselines.no_change:NoChange",
+    "perceptron": "learners.linear.perceptron:Perceptron",
+    "pa1": "learners.linear.pa1:PA1",
+    "arow": "learners.second_order.arow:AROW",
+    "rls": "learners.forgetting.rls:RLS",
+    "dfop": "learners.forgetting.dfop:DFOP",
+}
+
+
+class UnknownLearner(ValueError):
+    """No learner has that name; the message names the nearest one."""
+
+
+def find(name: str) -> type[Learner]:
+    """The class registered under `name`.
+
+    Raises
+    ------
+    UnknownLearner
+        Not in the registry.
+    """
+    try:
+        module, class_name = LEARNERS[name].split(":")
+    except KeyError:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, LEARNERS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "see `driftway learners`"
+        raise UnknownLearner(f"no learner {name!r}; {hint}") from None
+    found: type[Learner] = getattr(import_module(module), class_name)
+    return found

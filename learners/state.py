@@ -1,0 +1,63 @@
+"""Learner memory: one contiguous byte buffer with named views of fixed size.
+
+A snapshot is a copy of these bytes and a restore is one copy back; nothing that a learner remembers may
+live outside its `State`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Fields = Mapping[str, tuple[str, tuple[int, ...]]]
+"""name -> (dtype, shape), in memory order; every dtype has 8-byte items, so every view is aligned."""
+
+Bytes = NDArray[np.uint8]
+
+
+class State:
+    """Named, 8-byte-aligned views into one buffer.
+
+    Parameters
+    ----------
+    fields : Fields
+        The views in memory order. Items must be 8 bytes wide (`f8`, `i8`, `u8`).
+    memory : u1[nbytes] or None
+        Where to live; None allocates zeroed memory.
+
+    Raises
+    ------
+    ValueError
+        A field's items are not 8 bytes wide, or `memory` has another size.
+    """
+
+    def __init__(self, fields: Fields, memory: Bytes | None = None) -> None:
+        self.fields = dict(fields)
+        sizes = {name: self._size(name, *spec) for name, spec in self.fields.items()}
+        self.nbytes = sum(sizes.values())
+        if memory is None:
+            memory = np.zeros(self.nbytes // 8, np.float64).view(np.uint8)
+        if memory.nbytes != self.nbytes:
+            raise ValueError(f"the state takes {self.nbytes} bytes, got {memory.nbytes}")
+        self.memory = memory
+        self._views: dict[str, NDArray[Any]] = {}
+        start = 0
+        for name, (dtype, shape) in self.fields.items():
+            end = start + sizes[name]
+            self._views[name] = memory[start:end].view(dtype).reshape(shape)
+            start = end
+
+    @staticmethod
+    def _size(name: str, dtype: str, shape: tuple[int, ...]) -> int:
+        if np.dtype(dtype).itemsize != 8:
+            raise ValueError(f"field {name}: items of {dtype} are not 8 bytes wide")
+        return int(np.prod(shape, dtype=np.int64)) * 8
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._views[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)

@@ -1,0 +1,1 @@
+"""Streams of labelled rows (generators and files) and their replay onto topics."""

@@ -1,0 +1,101 @@
+"""The topics of an input: their names, how they are created and checked. Leaf module."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from worker.client import base_properties, quiet, require_broker
+from worker.errors import Failure, UsageFailure
+
+CREATE_SECONDS = 30.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Topics:
+    """The topics that belong to one input (and, for snapshots, to one group)."""
+
+    input: str
+    group: str
+
+    @property
+    def predictions(self) -> str:
+        """One record per predicted event."""
+        return f"{self.input}.predictions"
+
+    @property
+    def accuracy(self) -> str:
+        """Rolling accuracy per learner and partition."""
+        return f"{self.input}.accuracy"
+
+    @property
+    def rejected(self) -> str:
+        """Events that could not be used, with the reason in their headers."""
+        return f"{self.input}.rejected"
+
+    @property
+    def snapshots(self) -> str:
+        """Chunks of task snapshots, compacted; one per group, because state belongs to a group."""
+        return f"{self.input}.{self.group}.snapshots"
+
+    def outputs(self) -> tuple[str, ...]:
+        """Everything a worker writes to."""
+        return (self.predictions, self.accuracy, self.rejected, self.snapshots)
+
+
+def partition_counts(metadata: Any) -> dict[str, int]:
+    """Topic -> number of partitions, from a cluster's metadata."""
+    return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
+
+
+def create_topics(
+    bootstrap: str,
+    passthrough: Mapping[str, Any],
+    topics: Mapping[str, tuple[int, Mapping[str, str]]],
+    replication: int = -1,
+) -> list[str]:
+    """Create the missing ones of `topics` (name -> partitions, settings); return the created names.
+
+    Raises
+    ------
+    UsageFailure
+        An existing topic has another number of partitions.
+    Failure
+        The broker refused.
+    """
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
+
+    present = partition_counts(require_broker(bootstrap, passthrough))
+    for name, (partitions, _) in topics.items():
+        if name in present and present[name] != partitions:
+            raise UsageFailure(f"topic {name} has {present[name]} partitions, not {partitions}")
+    missing = [
+        NewTopic(name, partitions, replication, config=dict(config))
+        for name, (partitions, config) in topics.items()
+        if name not in present
+    ]
+    if not missing:
+        return []
+    admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
+    for name, future in admin.create_topics(missing, operation_timeout=CREATE_SECONDS).items():
+        try:
+            future.result(timeout=CREATE_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise Failure(f"cannot create topic {name}: {error.args[0].str()}") from None
+    return [topic.topic for topic in missing]
+
+
+def output_plan(topics: Topics, partitions: int) -> dict[str, tuple[int, dict[str, str]]]:
+    """What `create_topics` needs for a worker's outputs: as many partitions as the input has.
+
+    Snapshot chunks are compacted, so that the topic holds the newest snapshots only; a short segment time
+    lets the cleaner reach them, `min.cleanable.dirty.ratio` makes it start early.
+    """
+    compacted = {"cleanup.policy": "compact", "segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1"}
+    plan: dict[str, tuple[int, dict[str, str]]] = {name: (partitions, {}) for name in topics.outputs()}
+    plan[topics.snapshots] = (partitions, compacted)
+    return plan
