@@ -109,9 +109,7 @@ def _option(key: str) -> str:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with defaults for options."
-)
+@click.option("--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with defaults for options.")
 @click.version_option(VERSION, prog_name="driftway")
 @click.pass_context
 def main(ctx: click.Context, config: str | None) -> None:

@@ -4,7 +4,7 @@
 >>> learner.predict_then_update(X, y, score)
 >>> blob = learner.snapshot()
 
-Importing this package compiles nothing; a learner's kernel is compiled (or read from cache) when it first runs.
+Importing this package compiles nothing; a kernel is compiled (or read from cache) when it first runs.
 """
 
 from __future__ import annotations

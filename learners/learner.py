@@ -28,6 +28,11 @@ class SnapshotMismatch(ValueError):
     """A snapshot is damaged, or belongs to another learner, shape or format; the state is unchanged."""
 
 
+def plain(array: Array) -> Array:
+    """`array`, or a copy if it is read-only or unaligned, for which numba would compile once more."""
+    return array if array.flags.behaved else array.copy()
+
+
 class Learner:
     """An online learner: predict first, then learn, one row after the other.
 
@@ -48,16 +53,14 @@ class Learner:
         Unknown or invalid parameter, or a task that the algorithm does not have.
     """
 
-    name: ClassVar[str]
+    name: str
     tasks: ClassVar[tuple[str, ...]]
     """Any of ``binary``, ``multiclass``, ``regression``."""
     Params: ClassVar[type[Parameters]]
     uses_features: ClassVar[bool] = True
     """False for baselines that look at labels only; they are never standardised."""
 
-    def __init__(
-        self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any
-    ) -> None:
+    def __init__(self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any) -> None:
         if n_features < 1:
             raise ParameterError(f"n_features must be >= 1, got {n_features}")
         if task not in (CLASSIFICATION, REGRESSION):
@@ -123,13 +126,18 @@ class Learner:
         Raises
         ------
         ValueError
-            A shape, dtype or memory layout is not the stated one.
+            A shape, dtype or memory layout is not the stated one, or a label is no class index.
         """
         n = len(X)
         self._check(X, (n, self.n_features), "X")
         self._check(y, (n,), "y")
         self._check(score, (n, self.n_scores), "score")
-        self._run(self._with_intercept(X), y, score)
+        if n == 0:
+            return
+        # Kernels index by label, and compiled code does not check bounds. fmin and fmax pass over NaN.
+        if self.n_classes and (np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > self.n_classes - 1):
+            raise ValueError(f"a label is outside 0..{self.n_classes - 1}")
+        self._run(self._prepare(plain(X)), plain(y), score)
 
     def predict(self, X: Array, score: Array) -> None:
         """Score rows without learning; changes no byte of the state. Shapes as `predict_then_update`."""
@@ -172,7 +180,10 @@ class Learner:
             raise SnapshotMismatch("the snapshot is damaged: its checksum does not fit")
         start = len(MAGIC) + 4
         end = start + int.from_bytes(body[len(MAGIC) : start], "little")
-        theirs, ours = json.loads(body[start:end]), json.loads(json.dumps(self.identity()))
+        try:
+            theirs, ours = dict(json.loads(body[start:end])), json.loads(json.dumps(self.identity()))
+        except (TypeError, ValueError):
+            raise SnapshotMismatch("the snapshot's header is not readable") from None
         for key in ours:
             if theirs.get(key) != ours[key]:
                 raise SnapshotMismatch(f"the snapshot has {key} {theirs.get(key)}, the learner {ours[key]}")
@@ -182,21 +193,27 @@ class Learner:
 
     def warm(self) -> None:
         """Compile (or load) the kernels on a scratch instance, so that no message waits for a compiler."""
-        scratch = type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
+        scratch = self.fresh()
         score = np.empty((1, scratch.n_scores))
         scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), score)
 
-    def _with_intercept(self, X: Array) -> Array:
-        """X itself, or X with a constant 1 as last column, in scratch memory that is reused."""
+    def fresh(self) -> Learner:
+        """Another learner with the same parameters and shape, that has seen nothing."""
+        return type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
+
+    def _prepare(self, X: Array) -> Array:
+        """What the kernel sees of X: X itself, or with a constant 1 as last column."""
         if not self._intercept:
             return X
-        n = len(X)
-        if len(self._rows) < n:
-            self._rows = np.empty((n, self.width), np.float64)
-        rows = self._rows[:n]
+        rows = self.scratch(len(X))
         rows[:, :-1] = X
-        rows[:, -1] = 1.0
         return rows
+
+    def scratch(self, n: int) -> Array:
+        """Room for `n` rows as the kernel sees them, reused between batches; the intercept is filled in."""
+        if len(self._rows) < n:
+            self._rows = np.ones((n, self.width), np.float64)
+        return self._rows[:n]
 
     @staticmethod
     def _check(array: Array, shape: tuple[int, ...], name: str) -> None:

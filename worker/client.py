@@ -1,4 +1,4 @@
-"""Client properties: what users may pass through, what Driftway must own, what must never be shown. Leaf module."""
+"""Client properties: what users may pass through, what Driftway owns, what is never shown. Leaf module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWNED: Mapping[str, str] = {
     "enable.auto.offset.store": "offsets are committed inside the worker's transaction",
     "auto.offset.reset": "use --start and --if-offset-lost",
     "isolation.level": "aborted records must never be learned from",
-    "transactional.id": "it is derived from group, topic and partition, so that the next owner fences the last",
+    "transactional.id": "it is made of group, topic and partition, so that the next owner fences the last",
     "enable.idempotence": "retries must neither repeat nor reorder records",
     "enable.partition.eof": "restore relies on it",
 }

@@ -1,0 +1,1 @@
+"""Predictors that look at labels only: what every learner has to beat."""

@@ -1,0 +1,1 @@
+"""Least squares that forgets: recursive, discounted, one pass."""

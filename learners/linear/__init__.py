@@ -1,0 +1,1 @@
+"""First-order linear learners: one weight vector, O(d) per row."""

@@ -1,0 +1,1 @@
+"""Learners made from learners: what stands before, around or between them."""

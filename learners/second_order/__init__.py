@@ -1,0 +1,1 @@
+"""Linear learners that keep a covariance of their weights."""

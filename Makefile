@@ -1,0 +1,64 @@
+# Everything that developers and CI run. The first target prints this help.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.driftway-installed
+PIP_QUIET := $(if $(CI),--quiet,)
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check test-unit test-broker test-fault bench broker clean
+
+help:  ## Print this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## Make .venv and install everything (once)
+
+# The interpreter is looked for only when .venv is made; PYTHON=... chooses another.
+$(STAMP): pyproject.toml
+	@if [ ! -x $(BIN)/python ]; then \
+	  chosen=; \
+	  for candidate in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+	    if command -v $$candidate >/dev/null && $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	    then chosen=$$candidate; break; fi; \
+	  done; \
+	  if [ -z "$$chosen" ]; then \
+	    echo "Driftway needs Python 3.11 or newer; found: $$(python3 --version 2>&1 || echo none). Say make setup PYTHON=/path/to/python" >&2; \
+	    exit 1; \
+	  fi; \
+	  echo "making $(VENV) with $$($$chosen --version)"; \
+	  $$chosen -m venv $(VENV) || { rm -rf $(VENV); echo "$$chosen cannot make a virtual environment; install its venv module" >&2; exit 1; }; \
+	fi
+	$(BIN)/python -m pip install $(PIP_QUIET) --editable '.[dev]'
+	@touch $@
+
+demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
+	$(BIN)/driftway demo
+
+# One pytest run for everything, so that the broker is started once. Fault tests marked slow are left to test-fault.
+test: check  ## All checks and default tests on a real Kafka (what CI runs)
+	$(PYTEST) --require-broker -m "not slow"
+
+check: setup  ## Format, lint, types, and the rules of tests/meta
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(PYTEST) -q tests/meta
+
+test-unit: setup  ## Tests without Kafka: seconds
+	$(PYTEST) -m "not broker and not slow"
+
+test-broker: setup  ## Tests on the real local Kafka
+	$(PYTEST) --require-broker -m "broker and not fault"
+
+test-fault: setup  ## Every commit step x every fault, slow ones included
+	$(PYTEST) --require-broker -m fault
+
+bench: setup  ## Throughput and latency beside the bare client
+	$(BIN)/driftway bench
+
+broker: setup  ## A local Kafka until Ctrl-C
+	$(BIN)/driftway broker
+
+clean:  ## Remove the environment and every cache of this checkout
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	find learners worker producers tests driftway.py -name __pycache__ -prune -exec rm -rf {} +

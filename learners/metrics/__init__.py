@@ -1,0 +1,1 @@
+"""Rolling quality of predictions, in constant memory."""

@@ -1,0 +1,187 @@
+"""Rolling accuracy, and how far it is above the baselines' (ALGORITHMS.md 16)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.learner import Array, plain
+from learners.prequential import predicted_class
+from learners.state import State
+
+Integers = NDArray[np.int64]
+
+WORD_BITS = 64
+
+
+class ClassificationMetrics:
+    """Accuracy in total, in a window and fading, beside kappa and the two label-only baselines.
+
+    Parameters
+    ----------
+    n_classes, n_scores : int
+        K and k of the learner.
+    window : int
+        Rows of the rolling window, >= 1. Default 1000.
+    fading : float
+        Weight of the past per row, 0 < fading <= 1. Default 0.999.
+
+    State
+    -----
+    labels : i8[1]      labelled rows so far
+    hits : i8[4]        of them right: the learner, no-change, majority, the learner inside the window
+    first : i8[2]       whether the learner and no-change had the very first row right
+    actual : i8[K]      rows per class
+    predicted : i8[K]   predictions per class
+    last : i8[1]        the last label
+    fading : f8[2]      fading sums of hits and of rows
+    ring : u8[words]    one bit per row of the window: right or wrong
+
+    Raises
+    ------
+    ValueError
+        A window without rows, or a fading factor outside (0, 1].
+    """
+
+    def __init__(self, n_classes: int, n_scores: int, window: int = 1000, fading: float = 0.999) -> None:
+        check_memory(window, fading)
+        self.n_classes, self.n_scores = n_classes, n_scores
+        self.kind = "binary" if n_scores == 1 else "multiclass"
+        self.window, self.fading = window, fading
+        words = -(-window // WORD_BITS)
+        self.state = State(
+            {
+                "labels": ("i8", (1,)),
+                "hits": ("i8", (4,)),
+                "first": ("i8", (2,)),
+                "actual": ("i8", (n_classes,)),
+                "predicted": ("i8", (n_classes,)),
+                "last": ("i8", (1,)),
+                "fading": ("f8", (2,)),
+                "ring": ("u8", (words,)),
+            }
+        )
+        # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
+        self.state["last"][0] = 1 if self.kind == "binary" else 0
+
+    def observe(self, score: Array, y: Array) -> None:
+        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over."""
+        s = self.state
+        count_hits(
+            predicted_class(score, self.kind),
+            plain(y),
+            self.kind == "binary",
+            self.window,
+            self.fading,
+            s["labels"],
+            s["hits"],
+            s["first"],
+            s["actual"],
+            s["predicted"],
+            s["last"],
+            s["fading"],
+            s["ring"],
+        )
+
+    def point(self) -> dict[str, Any]:
+        """The values now, as plain numbers; None where nothing is defined yet."""
+        s = self.state
+        labels = int(s["labels"][0])
+        hits, no_change, majority, in_window = (int(n) for n in s["hits"])
+        first, no_change_first = (int(n) for n in s["first"])
+        rows = min(labels, self.window)
+        by_chance = math.fsum(
+            (int(a) / labels) * (int(p) / labels) for a, p in zip(s["actual"], s["predicted"], strict=True) if p
+        )
+        faded, weight = (float(v) for v in s["fading"])
+        return {
+            "labels": labels,
+            "window": rows,
+            "window_accuracy": ratio(in_window, rows),
+            "fading_accuracy": ratio(faded, weight),
+            "accuracy": ratio(hits, labels),
+            "kappa": kappa(ratio(hits, labels), by_chance),
+            "kappa_temporal": kappa(ratio(hits - first, labels - 1), ratio(no_change - no_change_first, labels - 1)),
+            "no_change_accuracy": ratio(no_change, labels),
+            "majority_accuracy": ratio(majority, labels),
+        }
+
+
+def check_memory(window: int, fading: float) -> None:
+    """Raise ValueError unless window >= 1 and 0 < fading <= 1."""
+    if window < 1:
+        raise ValueError(f"window must be >= 1, got {window}")
+    if not 0.0 < fading <= 1.0:
+        raise ValueError(f"fading must be > 0 and <= 1, got {fading}")
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """Share of the whole, None while there is no whole."""
+    return part / whole if whole > 0 else None
+
+
+def kappa(accuracy: float | None, reference: float | None) -> float | None:
+    """How much of what the reference gets wrong is got right; 1 or 0 if it gets everything right."""
+    if accuracy is None or reference is None:
+        return None
+    if 1.0 - reference < 1e-12:
+        return 1.0 if accuracy == 1.0 else 0.0
+    return (accuracy - reference) / (1.0 - reference)
+
+
+@kernel
+def count_hits(
+    prediction: Integers,
+    y: Array,
+    binary: bool,
+    window: int,
+    fading: float,
+    labels: Integers,
+    hits: Integers,
+    first: Integers,
+    actual: Integers,
+    predicted: Integers,
+    last: Integers,
+    faded: Array,
+    ring: NDArray[np.uint64],
+) -> None:
+    """Count each labelled row in: totals, baselines, fading sums, and the ring of hits.
+
+    Shapes: prediction i8[n], y f8[n], the rest as in the class. The baselines predict before they see the
+    row, as the learner did. Window hits are whole numbers, so they cannot drift.
+    """
+    one = np.uint64(1)
+    for t in range(y.shape[0]):
+        if math.isnan(y[t]):
+            continue
+        label = int(y[t])
+        hit = 1 if prediction[t] == label else 0
+        no_change_hit = 1 if last[0] == label else 0
+        if binary:
+            favourite = 1 if actual[1] >= actual[0] else 0
+        else:
+            favourite = 0
+            for c in range(1, actual.shape[0]):
+                if actual[c] > actual[favourite]:
+                    favourite = c
+        if labels[0] == 0:
+            first[0] = hit
+            first[1] = no_change_hit
+        slot = labels[0] % window
+        word, bit = slot // WORD_BITS, np.uint64(slot % WORD_BITS)
+        leaving = np.int64((ring[word] >> bit) & one)
+        ring[word] = (ring[word] & ~(one << bit)) | (np.uint64(hit) << bit)
+        hits[0] += hit
+        hits[1] += no_change_hit
+        hits[2] += 1 if favourite == label else 0
+        hits[3] += hit - leaving
+        actual[label] += 1
+        predicted[prediction[t]] += 1
+        faded[0] = hit + fading * faded[0]
+        faded[1] = 1.0 + fading * faded[1]
+        last[0] = label
+        labels[0] += 1

@@ -1,0 +1,143 @@
+"""Rolling errors, and how far they are below those of the running mean (ALGORITHMS.md 16)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.learner import Array, plain
+from learners.metrics.classification import check_memory, ratio
+from learners.state import State
+
+TINY = 1e-300
+"""Squared error of the running mean below which r2 is not defined: ALGORITHMS.md 16."""
+
+
+class RegressionMetrics:
+    """Squared and absolute error in total, in a window and fading, and r2 against the running mean.
+
+    The window's sums are taken anew from its rows by every `point`: running sums would pick up rounding
+    with each row that leaves, and a single huge error would spoil them for ever.
+
+    Parameters
+    ----------
+    window : int
+        Rows of the rolling window, >= 1. Default 1000.
+    fading : float
+        Weight of the past per row, 0 < fading <= 1. Default 0.999.
+
+    State
+    -----
+    labels : i8[1]          labelled rows so far
+    mean : f8[1]            running mean of the targets
+    totals : f8[4]          squared error, absolute error; squared error of learner and of running mean
+                            without the first row, which has no mean yet
+    fading : f8[3]          fading sums of squared error, absolute error, rows
+    errors : f8[window]     prediction minus target of the window's rows, a ring
+    mean_errors : f8[window]    running mean minus target, nan for the very first row
+
+    Raises
+    ------
+    ValueError
+        A window without rows, or a fading factor outside (0, 1].
+    """
+
+    def __init__(self, window: int = 1000, fading: float = 0.999) -> None:
+        check_memory(window, fading)
+        self.window, self.fading = window, fading
+        self.state = State(
+            {
+                "labels": ("i8", (1,)),
+                "mean": ("f8", (1,)),
+                "totals": ("f8", (4,)),
+                "fading": ("f8", (3,)),
+                "errors": ("f8", (window,)),
+                "mean_errors": ("f8", (window,)),
+            }
+        )
+
+    def observe(self, score: Array, y: Array) -> None:
+        """Count in a batch: score f8[n, 1], y f8[n]; rows without a label are passed over."""
+        s = self.state
+        sum_errors(
+            plain(score),
+            plain(y),
+            self.fading,
+            s["labels"],
+            s["mean"],
+            s["totals"],
+            s["fading"],
+            s["errors"],
+            s["mean_errors"],
+        )
+
+    def point(self) -> dict[str, Any]:
+        """The values now, as plain numbers; None where nothing is defined yet, or a sum has overflowed."""
+        s = self.state
+        labels = int(s["labels"][0])
+        rows = min(labels, self.window)
+        squared, absolute, squared_but_first, mean_squared = (float(v) for v in s["totals"])
+        faded_squared, faded_absolute, weight = (float(v) for v in s["fading"])
+        errors, mean_errors = s["errors"][:rows], s["mean_errors"][:rows]
+        with np.errstate(over="ignore"):
+            squares = errors * errors
+            known = ~np.isnan(mean_errors)
+            window_mean_squared = float((mean_errors[known] ** 2).sum())
+            values = {
+                "mse": ratio(squared, labels),
+                "mae": ratio(absolute, labels),
+                "r2": explained(squared_but_first, mean_squared),
+                "window_mse": ratio(float(squares.sum()), rows),
+                "window_mae": ratio(float(np.abs(errors).sum()), rows),
+                "window_r2": explained(float(squares[known].sum()), window_mean_squared),
+                "fading_mse": ratio(faded_squared, weight),
+                "fading_mae": ratio(faded_absolute, weight),
+            }
+        finite = {name: v if v is not None and math.isfinite(v) else None for name, v in values.items()}
+        return {"labels": labels, "window": rows, **finite}
+
+
+def explained(squared: float, mean_squared: float) -> float | None:
+    """r2: 1 minus the squared error in units of the running mean's; None if that has none."""
+    return 1.0 - squared / mean_squared if mean_squared >= TINY else None
+
+
+@kernel
+def sum_errors(
+    score: Array,
+    y: Array,
+    fading: float,
+    labels: NDArray[np.int64],
+    mean: Array,
+    totals: Array,
+    faded: Array,
+    errors: Array,
+    mean_errors: Array,
+) -> None:
+    """Add each labelled row's error to the totals and the fading sums, and put it into the ring.
+
+    Shapes: score f8[n, 1], y f8[n], the rest as in the class.
+    """
+    window = errors.shape[0]
+    for t in range(y.shape[0]):
+        if math.isnan(y[t]):
+            continue
+        error = score[t, 0] - y[t]
+        mean_error = mean[0] - y[t]
+        slot = labels[0] % window
+        errors[slot] = error
+        mean_errors[slot] = mean_error if labels[0] > 0 else math.nan
+        totals[0] += error * error
+        totals[1] += abs(error)
+        if labels[0] > 0:
+            totals[2] += error * error
+            totals[3] += mean_error * mean_error
+        faded[0] = error * error + fading * faded[0]
+        faded[1] = abs(error) + fading * faded[1]
+        faded[2] = 1.0 + fading * faded[2]
+        labels[0] += 1
+        mean[0] -= mean_error / labels[0]

@@ -1,0 +1,38 @@
+"""What covariance learners share: full or diagonal form, and drift that keeps the covariance alive.
+
+The matrix itself is kept sound by `learners.symmetric`.
+"""
+
+from __future__ import annotations
+
+from learners.jit import kernel
+from learners.learner import Array
+
+FULL_AT_MOST = 256
+"""Largest width for which ``auto`` takes the full matrix: 0.5 MB, about 50 microseconds a row."""
+
+VARIANCE_FLOOR = 1e-300
+"""Smallest variance of the diagonal form; 0 would freeze a weight for ever and divide by zero."""
+
+
+def is_full(cov: str, width: int) -> bool:
+    """Whether the covariance is d x d rather than its diagonal: ``full``, ``diag`` or by size."""
+    return cov == "full" or (cov == "auto" and width <= FULL_AT_MOST)
+
+
+@kernel
+def inflate_full(covariance: Array, q: float, start: float) -> None:
+    """Drift q: let each variance grow by at most q, never beyond its start. ALGORITHMS.md 1.12.
+
+    Shapes: covariance f8[d, d]. Without it the covariance collapses and the learner freezes: 69.5 %
+    instead of 96.1 % on 2CDT.
+    """
+    for j in range(covariance.shape[0]):
+        covariance[j, j] += min(q, max(0.0, start - covariance[j, j]))
+
+
+@kernel
+def inflate_diagonal(variance: Array, q: float, start: float) -> None:
+    """As `inflate_full`, of the diagonal form. Shapes: variance f8[d]."""
+    for j in range(variance.shape[0]):
+        variance[j] += min(q, max(0.0, start - variance[j]))

@@ -1,0 +1,108 @@
+"""Streams of labelled rows behind one door: generators, catalogue names and files.
+
+>>> stream = open_stream("sea:noise=0", seed=7)
+>>> for X, y in stream.blocks():
+...     learner.predict_then_update(X, y, score)
+
+Importing this package imports neither numba nor pyarrow; opening a stream imports what that stream needs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from producers.streams.files import catalogue, find_file, open_file, suffix_of
+from producers.streams.labels import check_labels
+from producers.streams.options import parse_spec
+from producers.streams.registry import GENERATORS, find_recipe
+from producers.streams.stream import Block, FirstRows, Stream
+from worker.errors import UsageFailure
+
+__all__ = ["GENERATORS", "Block", "Stream", "open_stream"]
+
+
+def open_stream(
+    name: str,
+    *,
+    seed: int = 1,
+    rows: int | None = None,
+    label: str = "y",
+    labels: Sequence[str] | None = None,
+    data_dir: str | None = None,
+    **options: Any,
+) -> Stream:
+    """Open a stream by name.
+
+    Parameters
+    ----------
+    name : str
+        ``GENERATOR`` or ``GENERATOR:option=value,...`` (one option is ``seed``), a path that ends in .csv,
+        .arff or .parquet (each also .gz), or the name of such a file in the data folder. A generator wins
+        over a file of the data folder; write the file's suffix to mean the file.
+    seed : int
+        Of a generator, 0 <= seed < 2**64.
+    rows : int or None
+        A generator's length (the stages stretch with it); of a file, the first rows only.
+    label : str
+        A file's label column.
+    labels : sequence of str or None
+        Class names in index order; needed where a label column is text.
+    data_dir : str or None
+        The data folder; default the environment variable DRIFTWAY_DATA.
+    **options
+        A generator's options, as numbers or text; they win over those in `name`.
+
+    Raises
+    ------
+    UsageFailure
+        One sentence on what does not exist or does not fit.
+    """
+    if rows is not None and rows < 1:
+        raise UsageFailure(f"rows must be at least 1, got {rows}")
+    names = None if labels is None else check_labels(labels)
+    base = name.strip().partition(":")[0].strip()
+    if base in GENERATORS:
+        given: dict[str, Any] = {**parse_spec(name)[1], **options}
+        if rows is not None:
+            given["rows"] = rows
+        return _generator(base, seed, given, names)
+    path = find_file(name, data_dir)
+    if path is None:
+        raise UsageFailure(_unknown(name, data_dir))
+    if options:
+        raise UsageFailure(f"{path} is a file; only generators take {', '.join(options)}")
+    stream = open_file(path, label, names)
+    stream.name = name
+    return stream if rows is None else FirstRows(stream, rows)
+
+
+def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, ...] | None) -> Stream:
+    from producers.streams.generator import Generator
+
+    chosen = given.pop("seed", seed)
+    try:
+        chosen = int(chosen)
+    except ValueError:
+        raise UsageFailure(f"{name}: seed must be a whole number from 0 to 2^64 - 1, got {chosen}") from None
+    stream = Generator(find_recipe(name), chosen, given)
+    if labels is not None:
+        if stream.task != "classification" or len(labels) != 2:
+            raise UsageFailure(f"{name} has 2 classes, not the {len(labels)} labels {','.join(labels)}")
+        stream.labels = labels
+    return stream
+
+
+def _unknown(name: str, data_dir: str | None) -> str:
+    """Why `name` cannot be opened, and what could have been meant."""
+    if suffix_of(name) or os.sep in name:
+        if Path(name).is_file():
+            return f"cannot tell the format of {name}: it must end in .csv, .arff or .parquet, each also .gz"
+        return f"there is no file {name}"
+    known = [*GENERATORS, *catalogue(data_dir)]
+    near = difflib.get_close_matches(name.partition(":")[0], known, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"generators are {', '.join(GENERATORS)}."
+    return f"there is no stream {name!r}; {hint} A file's name ends in .csv, .arff or .parquet, each also .gz"

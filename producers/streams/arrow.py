@@ -1,0 +1,88 @@
+"""What the CSV and the Parquet reader share: pyarrow itself, and its batches turned into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from producers.streams.labels import LabelReader
+from producers.streams.stream import Array, Block
+from worker.errors import UsageFailure
+
+
+def require_pyarrow(path: str) -> Any:
+    """The module pyarrow.
+
+    Raises
+    ------
+    UsageFailure
+        It is not installed.
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise UsageFailure(f"reading {path} needs pyarrow: pip install 'driftway[files]'") from None
+    return pyarrow
+
+
+def to_block(batch: Any, features: Sequence[str], label: str, reader: LabelReader) -> Block:
+    """Turn a record batch into rows; nulls become NaN.
+
+    Raises
+    ------
+    UsageFailure
+        A label that `reader` refuses.
+    """
+    n = batch.num_rows
+    X = np.empty((n, len(features)))
+    for column, name in enumerate(features):
+        X[:, column] = to_floats(batch.column(name))
+    labels = batch.column(label)
+    return Block(X, _read_labels(labels, reader) if is_text(labels.type) else to_floats(labels))
+
+
+def to_floats(column: Any) -> Array:
+    """A numeric or boolean arrow array as f8[n]; null -> NaN."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    numbers = column.cast(pa.float64(), safe=False)
+    floats: Array = numbers.to_numpy(zero_copy_only=False)
+    if column.null_count:
+        floats = np.where(column.is_valid().to_numpy(zero_copy_only=False), floats, np.nan)
+    return floats
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an arrow type holds text, dictionary-encoded or not."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an arrow type can be a feature."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _read_labels(column: Any, reader: LabelReader) -> Array:
+    """Read text labels through their distinct values: few, so Python sees few strings."""
+    import pyarrow as pa
+
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    values = np.array([reader.read(text) for text in coded.dictionary.to_pylist()] + [np.nan])
+    codes = coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+    floats: Array = values[codes]
+    return floats

@@ -1,0 +1,81 @@
+"""From a name to a file, and from a file to its reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from producers.streams.stream import Stream
+from worker.errors import UsageFailure
+
+SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet")
+"""In the order in which a bare name is looked for."""
+
+DATA_VARIABLE = "DRIFTWAY_DATA"
+
+
+def data_folder(data_dir: str | None) -> Path | None:
+    """The folder of the catalogue: `data_dir`, else what DRIFTWAY_DATA says, else none."""
+    chosen = data_dir or os.environ.get(DATA_VARIABLE)
+    return Path(chosen) if chosen else None
+
+
+def find_file(name: str, data_dir: str | None = None) -> Path | None:
+    """The file that `name` means: a path, or a file of the catalogue with or without its suffix."""
+    if suffix_of(name) and Path(name).is_file():
+        return Path(name)
+    folder = data_folder(data_dir)
+    if folder is None or not name or os.sep in name:
+        return None
+    candidates = [folder / f"{name}{suffix}" for suffix in ("", *SUFFIXES)]
+    return next((path for path in candidates if suffix_of(path.name) and path.is_file()), None)
+
+
+def catalogue(data_dir: str | None = None) -> dict[str, Path]:
+    """The streams of the catalogue's folder, by name.
+
+    Raises
+    ------
+    UsageFailure
+        The folder was named and cannot be read.
+    """
+    folder = data_folder(data_dir)
+    if folder is None:
+        return {}
+    try:
+        paths = sorted(path for path in folder.iterdir() if suffix_of(path.name) and path.is_file())
+    except OSError as error:
+        raise UsageFailure(f"cannot read the data folder {folder}: {error.strerror}") from None
+    return {path.name.removesuffix(suffix_of(path.name)): path for path in paths}
+
+
+def suffix_of(name: str) -> str:
+    """Which of `SUFFIXES` the name ends in, or the empty text."""
+    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+
+
+def open_file(path: Path, label: str, labels: Sequence[str] | None) -> Stream:
+    """Open a file by its suffix.
+
+    Raises
+    ------
+    UsageFailure
+        No such file, a suffix that no reader knows, or what the reader refuses.
+    """
+    if not path.is_file():
+        raise UsageFailure(f"there is no file {path}")
+    suffix = suffix_of(path.name).removesuffix(".gz")
+    if suffix == ".csv":
+        from producers.streams.csv_file import CsvFile
+
+        return CsvFile(path, label, labels)
+    if suffix == ".parquet":
+        from producers.streams.parquet_file import ParquetFile
+
+        return ParquetFile(path, label, labels)
+    if suffix == ".arff":
+        from producers.streams.arff_file import ArffFile
+
+        return ArffFile(path, label, labels)
+    raise UsageFailure(f"cannot tell the format of {path}: it must end in {', '.join(SUFFIXES)}")

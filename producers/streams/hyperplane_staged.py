@@ -1,0 +1,65 @@
+"""A hyperplane through the middle of the unit cube, drawn anew in every stage."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.random import normal, uniform
+from producers.streams.generator import Recipe
+from producers.streams.options import Option, Values
+from producers.streams.stream import Array
+
+
+@kernel
+def fill_hyperplane(
+    rng: NDArray[np.uint64],
+    weight: Array,
+    stages: int,
+    noise: float,
+    length: int,
+    start: int,
+    X: Array,
+    y: Array,
+) -> None:
+    """Write rows start, start + 1, ...; a stage's first row draws the weights before its own features.
+
+    Shapes: rng u8[4], weight f8[d] (kept between blocks), X f8[n, d], y f8[n]. Draw order per row: x1..xd,
+    then the noise. Class 1 iff a.x >= sum(a)/2, both sums from the first feature on. ALGORITHMS.md 18.2.
+    """
+    d = X.shape[1]
+    for i in range(X.shape[0]):
+        t = start + i
+        if t == 0 or stages * t // length != stages * (t - 1) // length:
+            for j in range(d):
+                weight[j] = normal(rng)
+        score, total = 0.0, 0.0
+        for j in range(d):
+            X[i, j] = uniform(rng)
+            score += weight[j] * X[i, j]
+            total += weight[j]
+        label = 1.0 if score >= 0.5 * total else 0.0
+        if uniform(rng) < noise:
+            label = 1.0 - label
+        y[i] = label
+
+
+def _fill(values: Values, rng: NDArray[np.uint64], memory: Array, start: int, X: Array, y: Array) -> None:
+    fill_hyperplane(rng, memory, values["stages"], values["noise"], values["rows"], start, X, y)
+
+
+RECIPE = Recipe(
+    name="hyperplane_staged",
+    summary="Hyperplane in [0, 1]^d with fresh normal weights in each stage; class 1 iff a.x >= sum(a)/2.",
+    source="Zhao and Zhou, Distribution-Free One-Pass Learning, after Fan, KDD 2004; weights, stage length "
+    "and noise as ALGORITHMS.md 18.2",
+    options=(
+        Option("rows", 90_000, "integer", low=1, meaning="length; the stages part it equally"),
+        Option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
+        Option("stages", 9, "integer", low=1, meaning="concepts, one after the other"),
+        Option("noise", 0.05, "number", low=0, high=1, meaning="share of labels that are flipped"),
+    ),
+    shape=lambda values: (values["d"], values["stages"]),
+    fill=_fill,
+)

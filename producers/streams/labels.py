@@ -1,0 +1,79 @@
+"""Text in a label column -> class indices or numbers; the one place where a class name meets its index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from worker.errors import UsageFailure
+
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+"""What stands for a missing value in text files, unless a class is called so."""
+
+
+class LabelReader:
+    """Reads the text of one label column.
+
+    Parameters
+    ----------
+    where : str
+        File and column, for the sentences.
+    labels : sequence of str or None
+        Class names in index order; None reads plain numbers.
+    """
+
+    def __init__(self, where: str, labels: Sequence[str] | None) -> None:
+        self._where = where
+        self._labels = None if labels is None else tuple(labels)
+        self._index = {label: float(index) for index, label in enumerate(labels or ())}
+        # The same class may be written 1, +1 or 1.0; numbers are compared as numbers.
+        self._numeric = {
+            number: float(index) for index, label in enumerate(labels or ()) if not math.isnan(number := _number(label))
+        }
+
+    def read(self, text: str | None) -> float:
+        """Class index or number of `text`; NaN if it is missing.
+
+        Raises
+        ------
+        UsageFailure
+            Not one of the classes, or text where no classes were named.
+        """
+        if text is None:
+            return math.nan
+        text = text.strip()
+        if text in self._index:
+            return self._index[text]
+        if text in MISSING:
+            return math.nan
+        number = _number(text)
+        if self._labels is None:
+            if math.isnan(number):
+                raise UsageFailure(
+                    f"{self._where} holds {text!r}, which is not a number: name the classes in order, --labels A,B"
+                )
+            return number
+        if number in self._numeric:
+            return self._numeric[number]
+        raise UsageFailure(f"{self._where} holds {text!r}, which is none of {', '.join(self._labels)}")
+
+
+def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """`labels` as a tuple, if they can name classes.
+
+    Raises
+    ------
+    UsageFailure
+        Fewer than two, an empty one, or one named twice.
+    """
+    names = tuple(str(label).strip() for label in labels)
+    if len(names) < 2 or "" in names or len(set(names)) != len(names):
+        raise UsageFailure(f"labels must be at least two different names, got {','.join(names) or 'none'}")
+    return names
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,118 @@
+"""Options of generators: ``name:key=value,key=value`` read and bounded, each failure one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from worker.errors import UsageFailure
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a generator.
+
+    Parameters
+    ----------
+    name : str
+        As users write it.
+    default : int, float or tuple of float
+        Used when it is not given.
+    kind : str
+        ``integer``, ``number``, or ``numbers``: several numbers, written ``8/9/7`` since commas part options.
+    low, high : float
+        Inclusive bounds.
+    meaning : str
+        One line for `driftway streams NAME`.
+    """
+
+    name: str
+    default: Any
+    kind: Literal["integer", "number", "numbers"]
+    low: float = -math.inf
+    high: float = math.inf
+    meaning: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """The admitted values in words."""
+        what = {"integer": "a whole number", "number": "a number", "numbers": "numbers parted by /"}[self.kind]
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            return f"{what} from {self.low:g} to {self.high:g}"
+        return f"{what} of at least {self.low:g}" if math.isfinite(self.low) else what
+
+    def read(self, stream: str, value: Any) -> Any:
+        """`value`, text or number, as its kind.
+
+        Raises
+        ------
+        UsageFailure
+            Not of that kind, not finite or out of bounds.
+        """
+        parts: list[Any]
+        if self.kind != "numbers":
+            parts = [value]
+        elif isinstance(value, str):
+            parts = value.split("/")
+        else:
+            parts = list(value) if isinstance(value, Sequence) else [value]
+        try:
+            numbers = [_number(part) for part in parts]
+        except (TypeError, ValueError):
+            numbers = []
+        whole = self.kind != "integer" or all(x == int(x) for x in numbers)
+        if not numbers or not whole or not all(self.low <= x <= self.high for x in numbers):
+            raise UsageFailure(f"{stream}: {self.name} must be {self.allowed}, got {value}")
+        if self.kind == "numbers":
+            return tuple(numbers)
+        return int(numbers[0]) if self.kind == "integer" else numbers[0]
+
+
+def _number(part: Any) -> float:
+    if isinstance(part, bool):
+        raise ValueError
+    x = float(part)
+    if not math.isfinite(x):
+        raise ValueError
+    return x
+
+
+def read_options(stream: str, options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all `options`, the given ones checked, the others at their defaults.
+
+    Raises
+    ------
+    UsageFailure
+        An unknown name or a value that its option does not admit.
+    """
+    known = {option.name: option for option in options}
+    for name in given:
+        if name not in known:
+            raise UsageFailure(f"{stream} has no parameter {name!r}; there is: {', '.join(known)}, seed")
+    return {
+        name: option.read(stream, given[name]) if name in given else option.default for name, option in known.items()
+    }
+
+
+def parse_spec(text: str) -> tuple[str, dict[str, str]]:
+    """Split ``name:key=value,...`` into the name and its options.
+
+    Raises
+    ------
+    UsageFailure
+        A part is not key=value, or a key is given twice.
+    """
+    name, _, rest = text.strip().partition(":")
+    given: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise UsageFailure(f"{part!r} in {text!r} is not parameter=value")
+        if key in given:
+            raise UsageFailure(f"{key} is given twice in {text!r}")
+        given[key] = value
+    return name.strip(), given

@@ -1,0 +1,104 @@
+"""Parquet files, read in blocks by pyarrow."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from producers.streams.arrow import is_number, is_text, require_pyarrow, to_block
+from producers.streams.labels import LabelReader
+from producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
+from worker.errors import UsageFailure
+
+
+class ParquetFile(Stream):
+    """A Parquet file, plain or gzipped as a whole: every column but the label is a feature.
+
+    Parameters
+    ----------
+    path : Path
+        The file; ``.gz`` at the end means gzipped: it is unpacked into a temporary file while it is read.
+    label : str
+        The label's column.
+    labels : sequence of str or None
+        Class names in index order.
+
+    Raises
+    ------
+    UsageFailure
+        Missing, damaged or empty; no label column; a feature column that is not numeric.
+
+    Source
+    ------
+    Apache Parquet format.
+    """
+
+    def __init__(self, path: Path, label: str = "y", labels: Sequence[str] | None = None) -> None:
+        self._path = path
+        self._arrow = require_pyarrow(str(path))
+        with self._open() as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+        if label not in schema.names:
+            some = ", ".join(schema.names[:8]) + (", ..." if len(schema.names) > 8 else "")
+            raise UsageFailure(f"{path} has no label column {label!r}; name it with --label; columns: {some}")
+        if rows == 0:
+            raise UsageFailure(f"{path} has no rows")
+        self.feature_names = tuple(column for column in schema.names if column != label)
+        if not self.feature_names:
+            raise UsageFailure(f"{path} has no column beside the label {label!r}")
+        for column in self.feature_names:
+            if not is_number(schema.field(column).type):
+                raise UsageFailure(f"{path}: feature column {column!r} holds {schema.field(column).type}, not numbers")
+        kind = schema.field(label).type
+        if not is_number(kind) and not is_text(kind):
+            raise UsageFailure(f"{path}: label column {label!r} holds {kind}, neither numbers nor text")
+        self._label_as_text = labels is not None
+        self.name = str(path)
+        self.label_name = label
+        self.labels = None if labels is None else tuple(labels)
+        self.rows = rows
+        self.task = None if labels is None else "classification"
+        self.source = f"file {path.name}"
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        return cut(self._chunks(), size)
+
+    def _chunks(self) -> Iterator[Block]:
+        pa = self._arrow
+        reader = LabelReader(f"{self._path}: label column {self.label_name!r}", self.labels)
+        with self._open() as file:
+            try:
+                for batch in file.iter_batches(batch_size=BLOCK_ROWS, use_threads=False):
+                    at = batch.schema.get_field_index(self.label_name)
+                    if self._label_as_text and not is_text(batch.schema.field(at).type):
+                        text = batch.column(at).cast(pa.string())
+                        batch = batch.set_column(at, self.label_name, text)  # noqa: PLW2901
+                    yield to_block(batch, self.feature_names, self.label_name, reader)
+            except (pa.ArrowException, OSError) as error:
+                raise UsageFailure(f"cannot read {self._path}: {error}") from None
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        from pyarrow import parquet
+
+        try:
+            with tempfile.TemporaryFile() as unpacked:
+                source: Any = str(self._path)
+                if self._path.suffix == ".gz":
+                    # Parquet is read from its end, gzip from its start: only an unpacked copy serves both.
+                    with gzip.open(self._path) as packed:
+                        shutil.copyfileobj(packed, unpacked)
+                    source = unpacked
+                elif self._path.stat().st_size == 0:
+                    raise UsageFailure(f"{self._path} is empty")
+                with parquet.ParquetFile(source) as file:
+                    yield file
+        except self._arrow.ArrowInvalid as error:
+            raise UsageFailure(f"cannot read {self._path}: {str(error).splitlines()[0]}") from None
+        except (OSError, EOFError) as error:
+            raise UsageFailure(f"cannot read {self._path}: {getattr(error, 'strerror', None) or error}") from None

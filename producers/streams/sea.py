@@ -1,0 +1,56 @@
+"""SEA concepts: two of three features decide, against a threshold that jumps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.random import uniform
+from producers.streams.generator import Recipe
+from producers.streams.options import Option, Values
+from producers.streams.stream import Array
+
+
+@kernel
+def fill_sea(
+    rng: NDArray[np.uint64],
+    thresholds: Array,
+    noise: float,
+    length: int,
+    start: int,
+    X: Array,
+    y: Array,
+) -> None:
+    """Write rows start, start + 1, ...; draw order per row: x1, x2, x3, then the noise.
+
+    Shapes: rng u8[4], thresholds f8[stages], X f8[n, 3], y f8[n]. The noise is drawn even if it is 0, so that
+    streams which differ in noise alone have the same features. ALGORITHMS.md 18.1.
+    """
+    for i in range(X.shape[0]):
+        for j in range(3):
+            X[i, j] = 10.0 * uniform(rng)
+        threshold = thresholds[thresholds.shape[0] * (start + i) // length]
+        label = 1.0 if X[i, 0] + X[i, 1] <= threshold else 0.0
+        if uniform(rng) < noise:
+            label = 1.0 - label
+        y[i] = label
+
+
+def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array) -> None:
+    fill_sea(rng, np.array(values["thresholds"]), values["noise"], values["rows"], start, X, y)
+
+
+RECIPE = Recipe(
+    name="sea",
+    summary="SEA: x uniform in [0, 10]^3, class 1 iff x1 + x2 <= threshold; one threshold per stage.",
+    source="Street and Kim, A streaming ensemble algorithm (SEA) for large-scale classification, KDD 2001, "
+    "section 4.2; order of thresholds and noise as ALGORITHMS.md 18.1",
+    options=(
+        Option("rows", 50_000, "integer", low=1, meaning="length; the stages part it equally"),
+        Option("thresholds", (8.0, 9.0, 7.0, 9.5), "numbers", meaning="of x1 + x2, one per stage"),
+        Option("noise", 0.1, "number", low=0, high=1, meaning="share of labels that are flipped"),
+    ),
+    shape=lambda values: (3, len(values["thresholds"])),
+    fill=_fill,
+)

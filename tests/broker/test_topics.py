@@ -1,0 +1,56 @@
+"""`driftway topics`: what it creates, and what it says when something is missing or differs."""
+
+from __future__ import annotations
+
+from tests.support.kafka import admin, create_topic
+from tests.support.process import driftway
+from worker.topics import partition_counts
+
+
+def topics(verb: str, kafka: str, topic: str, *more: str) -> tuple[int, str]:
+    finished = driftway("topics", verb, "--bootstrap", kafka, "--input", topic, "--partitions", "3", *more)
+    assert "Traceback" not in finished.stderr
+    return finished.code, finished.stderr
+
+
+def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group: str) -> None:
+    assert topics("create", kafka, topic, "--group", group)[0] == 0
+    present = partition_counts(admin(kafka).list_topics(timeout=10))
+    own = {name: count for name, count in present.items() if name.startswith(topic)}
+    outputs = ("predictions", "accuracy", "rejected", f"{group}.snapshots")
+    assert own == {topic: 3, **{f"{topic}.{name}": 3 for name in outputs}}
+    assert topics("check", kafka, topic, "--group", group) == (
+        0,
+        f"5 topics of {topic} are as they should be\n",
+    )
+    again = topics("create", kafka, topic, "--group", group)
+    assert again[0] == 0
+    assert "created" not in again[1]
+
+
+def test_check_names_what_is_missing_or_differs(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 2)
+    create_topic(kafka, f"{topic}.{group}.snapshots", 3)
+    code, said = topics("check", kafka, topic, "--group", group)
+    assert code == 1
+    assert f"{topic} has 2 partitions, not 3" in said
+    assert f"{topic}.predictions is missing" in said
+    assert f"{topic}.{group}.snapshots has cleanup.policy delete, not compact" in said
+
+
+def test_create_refuses_another_number_of_partitions(kafka: str, topic: str) -> None:
+    create_topic(kafka, topic, 2)
+    assert topics("create", kafka, topic) == (2, f"driftway: topic {topic} has 2 partitions, not 3\n")
+
+
+def test_owned_property_is_refused_with_the_reason(kafka: str, topic: str) -> None:
+    code, said = topics("check", kafka, topic, "-X", "isolation.level=read_uncommitted")
+    assert code == 2
+    assert "isolation.level cannot be set" in said
+
+
+def test_no_broker_is_exit_code_5() -> None:
+    code, said = topics("check", "127.0.0.1:1", "nothing")
+    assert code == 5
+    assert said.startswith("driftway: no Kafka broker answered at 127.0.0.1:1")
+    assert said.count("\n") == 1

@@ -1,0 +1,1 @@
+"""Every learner x every check."""

@@ -1,0 +1,253 @@
+"""What every learner promises, one function per promise; each takes a case and asserts.
+
+A case makes learners (`make(d, n_classes)`), so that `test_suite_can_fail` can hand in learners that cheat.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sys
+
+import numpy as np
+import pytest
+
+from learners.learner import DIGEST_BYTES, MAGIC, Learner, SnapshotMismatch
+from learners.prequential import predicted_class
+from tests.conformance.rows import hostile, rows
+from tests.conformance.table import ROWS, Case
+from tests.support.oracle.protocol import run
+
+N, D = 240, 5
+
+
+def scores(learner: Learner, X: np.ndarray, y: np.ndarray, cuts: tuple[int, ...] = ()) -> np.ndarray:
+    """Prequential scores with the batch cut at `cuts`."""
+    score = np.full((len(X), learner.n_scores), np.nan)
+    edges = [0, *cuts, len(X)]
+    for start, end in itertools.pairwise(edges):
+        learner.predict_then_update(X[start:end], y[start:end], score[start:end])
+    return score
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Equal bit for bit."""
+    return a.tobytes() == b.tobytes()
+
+
+def memory(learner: Learner) -> bytes:
+    return learner.state.memory.tobytes()
+
+
+def data(case: Case, n: int = N, d: int = D, unlabelled: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
+    return rows(case.kind, n, d, 4, unlabelled)
+
+
+def split_invariant(case: Case) -> None:
+    X, y = data(case)
+    whole = case.make(D)
+    expected = scores(whole, X, y)
+    rng = np.random.default_rng(0)
+    every = tuple(range(1, N))
+    some = [tuple(sorted(rng.choice(np.arange(0, N), 9).tolist())) for _ in range(6)]
+    for cuts in [every, (N // 2,), *some]:
+        cut = case.make(D)
+        assert same(scores(cut, X, y, cuts), expected), f"other scores when cut at {cuts}"
+        assert memory(cut) == memory(whole), f"other state when cut at {cuts}"
+
+
+def resume_identical(case: Case) -> None:
+    X, y = data(case)
+    whole = case.make(D)
+    expected = scores(whole, X, y)
+    for first, second in [(0, 1), (17, 150), (101, 102), (239, 240)]:
+        learner = case.make(D)
+        got = [scores(learner, X[:first], y[:first])]
+        for start, end in [(first, second), (second, N)]:
+            blob = learner.snapshot()
+            learner = case.make(D)
+            learner.restore(blob)
+            assert learner.snapshot() == blob
+            got.append(scores(learner, X[start:end], y[start:end]))
+        assert same(np.concatenate(got), expected)
+        assert memory(learner) == memory(whole)
+
+
+def moves_with_its_memory(case: Case) -> None:
+    X, y = data(case)
+    whole = case.make(D)
+    expected = scores(whole, X, y)
+    moved = case.make(D)
+    head = scores(moved, X[:100], y[:100])
+    arena = np.full(moved.state.nbytes // 8 + 2, np.nan)
+    moved.attach(arena[1:-1].view(np.uint8))
+    assert same(np.concatenate([head, scores(moved, X[100:], y[100:])]), expected)
+    assert arena[1:-1].tobytes() == memory(whole), "the state does not live in the attached memory"
+    assert np.isnan(arena[[0, -1]]).all()
+
+
+def no_label_leak(case: Case) -> None:
+    X, y = data(case)
+    expected = scores(case.make(D), X, y)
+    other = np.roll(y, 1) if case.kind != "binary" else 1.0 - y
+    for i in [0, 1, 2, 3, 10, 50, 119, 120, 121, N - 1]:
+        for tail in (other, np.full(N, np.nan)):
+            changed = np.concatenate([y[:i], tail[i:]])
+            got = scores(case.make(D), X, changed)
+            assert same(got[: i + 1], expected[: i + 1]), f"a score up to row {i} knew a label from row {i} on"
+
+
+def unlabelled_is_pure(case: Case) -> None:
+    X, y = data(case)
+    learner = case.make(D)
+    scores(learner, X, y)
+    before = memory(learner)
+    strange = np.concatenate([X, hostile(case.kind, 200, D)[0]])
+    got = scores(learner, strange, np.full(len(strange), np.nan))
+    assert memory(learner) == before
+    predicted = np.empty_like(got)
+    learner.predict(strange, predicted)
+    assert memory(learner) == before
+    assert same(predicted, got)
+    assert np.isfinite(got).all()
+
+
+def inputs_untouched(case: Case) -> None:
+    X, y = data(case)
+    X_before, y_before = X.copy(), y.copy()
+    learner = case.make(D)
+    expected = scores(learner, X, y)
+    assert same(X, X_before)
+    assert same(y, y_before)
+    X.flags.writeable = y.flags.writeable = False
+    assert same(scores(case.make(D), X, y), expected)
+
+
+def oracle_equal(case: Case) -> None:
+    for d in (1, 3, 6):
+        X, y = data(case, 500, d, unlabelled=0.1)
+        got = scores(case.make(d), X, y)
+        expected = np.array(run(case.oracle(d), X.tolist(), y.tolist()))
+        if case.row.exact:
+            assert same(got, expected + 0.0)
+        else:
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
+
+
+def seed_deterministic(case: Case) -> None:
+    X, y = data(case)
+    np.random.seed(5)  # noqa: NPY002 - the global generator is what must stay untouched
+    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    first, second = case.make(D), case.make(D)
+    assert same(scores(first, X, y), scores(second, X, y))
+    assert memory(first) == memory(second)
+    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
+
+
+def hostile_rows(case: Case) -> None:
+    X, y = hostile(case.kind, 4000, 6, case.classes() or 1)
+    learner = case.make(6)
+    score = np.empty((100, learner.n_scores))
+    for start in range(0, len(X), 100):
+        learner.predict_then_update(X[start : start + 100], y[start : start + 100], score)
+        assert np.isfinite(score).all()
+        for name in learner.state:
+            values = learner.state[name]
+            assert np.isfinite(values.astype(float)).all(), f"{name} is not finite after row {start + 100}"
+            if name in case.row.symmetric and values.ndim == 2:
+                assert same(values, np.ascontiguousarray(values.T)), f"{name} is not symmetric"
+                assert (np.diag(values) > 0).all()
+            elif name in case.row.symmetric:
+                assert (values > 0).all()
+
+
+def one_class_only(case: Case) -> None:
+    X, _ = data(case)
+    for label in range(case.classes() or 2):
+        learner = case.make(D)
+        score = scores(learner, X, np.full(N, float(label)))
+        assert np.isfinite(score).all()
+        able = getattr(learner.parameters, "intercept", True)  # through the origin there is no constant
+        if case.kind != "regression" and able:
+            assert (predicted_class(score, learner.kind)[-50:] == label).all()
+
+
+def fixed_size(case: Case) -> None:
+    for d, n_classes in [(1, 3), (2, 5), (9, 4)]:
+        X, y = rows(case.kind, 60, d, n_classes)
+        learner = case.make(d, n_classes)
+        size = len(learner.snapshot())
+        layout = {name: (learner.state[name].dtype, learner.state[name].shape) for name in learner.state}
+        scores(learner, X, y, (20, 21))
+        assert len(learner.snapshot()) == size
+        assert {n: (learner.state[n].dtype, learner.state[n].shape) for n in learner.state} == layout
+        assert all(learner.state[n].base is not None for n in learner.state)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("learners"):
+            for kernel in vars(module).values():
+                signatures = getattr(kernel, "signatures", [])
+                assert len(signatures) <= 1, f"{name}.{kernel.__name__} was compiled for {signatures}"
+
+
+def snapshot_guard(case: Case) -> None:
+    X, y = data(case)
+    learner, other = case.make(2), case.make(2)
+    scores(learner, X[:, :2].copy(), y)
+    blob, before = learner.snapshot(), memory(other)
+
+    def refused(bad: bytes, what: str) -> None:
+        with pytest.raises(SnapshotMismatch):
+            other.restore(bad)
+        assert memory(other) == before, f"{what} changed the state"
+
+    for end in range(len(blob)):
+        refused(blob[:end], f"truncation at {end}")
+    rng = np.random.default_rng(1)
+    for place in range(len(blob)):
+        flipped = bytearray(blob)
+        flipped[place] ^= 1 << int(rng.integers(0, 8))
+        refused(bytes(flipped), f"a flipped bit in byte {place}")
+    refused(blob + b"\0", "a byte too many")
+    for bad in (signed(b"DWL0" + blob[4:-DIGEST_BYTES]), signed(MAGIC + b"\xff\xff\0\0{}"), signed(MAGIC)):
+        refused(bad, "another format")
+    body = blob[:-DIGEST_BYTES]
+    refused(signed(body + bytes(8)), "a longer state")
+    refused(signed(body[:-8]), "a shorter state")
+    for stranger in strangers(case):
+        refused(stranger.snapshot(), f"a snapshot of {stranger.identity()}")
+    other.restore(blob)
+    assert memory(other) == memory(learner)
+
+
+def signed(body: bytes) -> bytes:
+    """`body` with a digest that fits."""
+    return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+
+def strangers(case: Case) -> list[Learner]:
+    """Learners whose snapshots must not fit."""
+    found = [case.make(3)]
+    found += [Case(row, "binary").make(2) for row in ROWS.values() if row is not case.row]
+    if case.standardize:
+        found.append(Case(case.row, case.kind, case.parameters).make(2))
+    if case.kind == "multiclass":
+        found.append(case.make(2, 5))
+    if case.given:
+        found.append(Case(case.row, case.kind, standardize=case.standardize).make(2))
+    return found
+
+
+CHECKS = (
+    split_invariant,
+    resume_identical,
+    moves_with_its_memory,
+    no_label_leak,
+    unlabelled_is_pure,
+    inputs_untouched,
+    oracle_equal,
+    seed_deterministic,
+    hostile_rows,
+    one_class_only,
+    fixed_size,
+    snapshot_guard,
+)

@@ -1,0 +1,95 @@
+"""Learners learn: they beat the baselines, follow a drift, and reach the accuracies of ALGORITHMS.md 19.6."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import learners
+from learners.learner import CLASSIFICATION
+from learners.metrics.rolling import create_metrics
+from learners.prequential import prequential
+from tests.conformance.checks import scores
+from tests.conformance.rows import COLUMNS, real, target
+from tests.conformance.table import TABLE, Case, cases
+
+TOLERANCE = 0.3
+"""Points of accuracy for deterministic learners: ALGORITHMS.md 19.6."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=f"{case.label}:learns")
+        for case in cases()
+        if "learns" not in case.row.opt_out and case.given.get("intercept", True)
+    ],
+)
+def test_learns(case):
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((6000, 6))
+    y = target(X, case.kind, 3, rng, 0.05)
+    score = scores(case.make(6, 3), X, y)
+    if case.kind == "regression":
+        means = np.cumsum(y)[:-1] / np.arange(1, len(y))
+        assert ((score[1:, 0] - y[1:]) ** 2).mean() < 0.1 * ((means - y[1:]) ** 2).mean()
+        assert ((score[1:, 0] - y[1:]) ** 2).mean() < 0.1 * ((y[:-1] - y[1:]) ** 2).mean()
+        return
+    metrics = create_metrics(CLASSIFICATION, case.classes(3), score.shape[1])
+    metrics.observe(score, y)
+    point = metrics.point()
+    assert point["accuracy"] > point["majority_accuracy"] + 0.2
+    assert point["accuracy"] > point["no_change_accuracy"] + 0.2
+
+
+@pytest.mark.parametrize(
+    ("row", "parameters", "floor"),
+    [
+        pytest.param(row, parameters, floor, id=f"{row.name}:adapts")
+        for row in TABLE
+        for parameters, floor in row.adapts
+    ],
+)
+def test_adapts(row, parameters, floor):
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((7000, 6))
+    y = (X @ rng.standard_normal(6) > 0).astype(float)
+    y[5000:] = 1.0 - y[5000:]
+    flip = rng.random(7000) < 0.05
+    y[flip] = 1.0 - y[flip]
+    learner = Case(row, "binary", json.dumps(dict(parameters))).make(6)
+    hits = (scores(learner, X, y)[:, 0] >= 0) == y
+    assert 100 * hits[6000:].mean() > floor, "has not followed the drift after 1000 rows"
+
+
+def test_every_learner_adapts_or_says_why_not():
+    assert {row.name for row in TABLE if not row.adapts and "adapts" not in row.opt_out} == set()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "parameters", "column", "expected"),
+    [
+        pytest.param(row.name, parameters, column, accuracy, id=f"{row.name}{dict(parameters)}:{COLUMNS[column][0]}")
+        for row in TABLE
+        for parameters, accuracies in row.accuracy
+        for column, accuracy in enumerate(accuracies)
+    ],
+)
+def test_accuracy_of_the_specification(name, parameters, column, expected):
+    X, y = real(*COLUMNS[column])
+    learner = learners.create(name, X.shape[1], standardize=True, **parameters)
+    metrics = create_metrics(CLASSIFICATION, 2, 1)
+    blocks = [(X[i : i + 997], y[i : i + 997]) for i in range(0, len(X), 997)]
+    for _ in prequential(learner, blocks, metrics):
+        pass
+    assert 100 * metrics.point()["accuracy"] == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_random_labels_cannot_be_predicted():
+    rng = np.random.default_rng(13)
+    X, y = rng.standard_normal((100_000, 5)), rng.integers(0, 2, 100_000).astype(float)
+    hits = (scores(learners.create("dfop", 5, mu=0.2), X, y)[:, 0] >= 0) == y
+    assert 100 * hits.mean() == pytest.approx(50.0, abs=1.0)

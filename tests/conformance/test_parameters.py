@@ -1,0 +1,78 @@
+"""Parameters are validated by name and inequality, and learners by what they can learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import pytest
+
+import learners
+from learners.parameters import ParameterError
+from learners.registry import LEARNERS, UnknownLearner, find
+from learners.spec import Spec
+from tests.conformance.table import ROWS
+
+EVERY = [
+    pytest.param(name, field, id=f"{name}.{field.name}:params_validated")
+    for name in LEARNERS
+    for field in fields(find(name).Params)
+]
+
+
+def refuse(name, parameter, value, *words):
+    with pytest.raises(ParameterError) as caught:
+        learners.create(name, 3, **{parameter: value})
+    for word in (parameter, *words):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "field"), EVERY)
+def test_params_validated(name, field):
+    bounds = field.metadata["bounds"]
+    if bounds.kind in ("number", "integer"):
+        for value in (math.nan, math.inf, -math.inf, "nan", "inf"):
+            refuse(name, field.name, value, "finite")
+        for value in ("much", None, True):
+            refuse(name, field.name, value, "number")
+        assert ROWS[name].invalid[field.name], "the table lists no invalid value"
+        for value in ROWS[name].invalid[field.name]:
+            assert any(sign in bounds.describe() for sign in "<>")
+            refuse(name, field.name, value, "must be")
+            refuse(name, field.name, str(value), "must be")
+            with pytest.raises(ParameterError, match=r"must be (>|>=|<|<=) -?[0-9.e-]+, got"):
+                learners.create(name, 3, **{field.name: value})
+    else:
+        for value in ("perhaps", 0, None):
+            refuse(name, field.name, value, "must be")
+    assert getattr(learners.create(name, 3).parameters, field.name) == field.default
+    assert Spec.parse(f"{name}:{field.name}={field.default}").create(3).parameters == (
+        learners.create(name, 3).parameters
+    )
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_shape_and_task_validated(name):
+    with pytest.raises(ParameterError, match="no parameter 'speed'"):
+        learners.create(name, 3, speed=1)
+    with pytest.raises(ParameterError, match="n_features must be >= 1"):
+        learners.create(name, 0)
+    with pytest.raises(ParameterError, match="n_classes must be >= 2"):
+        learners.create(name, 3, 1)
+    with pytest.raises(ParameterError, match="task must be"):
+        learners.create(name, 3, task="clustering")
+    tasks = find(name).tasks
+    for kind, call in {
+        "multiclass": lambda: learners.create(name, 3, 4),
+        "regression": lambda: learners.create(name, 3, task="regression"),
+    }.items():
+        if kind in tasks:
+            assert call().kind == kind
+        else:
+            with pytest.raises(ParameterError, match="does not learn"):
+                call()
+
+
+def test_unknown_name_offers_the_nearest():
+    with pytest.raises(UnknownLearner, match="did you mean 'dfop'"):
+        learners.create("dfopp", 3)

@@ -1,0 +1,112 @@
+"""The checks notice learners that cheat: each mutant breaks one promise and must be caught by its check."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from learners.forgetting.dfop import DFOP
+from learners.linear.pa1 import PA1
+from tests.conformance import checks
+from tests.conformance.table import ROWS, Case
+
+
+class Peeks(PA1):
+    """Learns the row before it predicts it."""
+
+    def _run(self, rows, y, score):
+        for i in range(len(rows)):
+            for _ in range(2):
+                super()._run(rows[i : i + 1], y[i : i + 1], score[i : i + 1])
+
+
+class PredictsTheBatchFirst(PA1):
+    """Scores a whole batch from the state before it: the batch size changes the result."""
+
+    def _run(self, rows, y, score):
+        super()._run(rows, y, score)
+        fresh = self.state["weight"].copy()
+        score[:, 0] = (rows * fresh).sum(axis=1)
+
+
+class RemembersOutsideItsState(PA1):
+    """Keeps a counter that no snapshot holds."""
+
+    seen = 0
+
+    def _run(self, rows, y, score):
+        super()._run(rows, y, score)
+        score[:, 0] += self.seen + np.arange(len(rows))
+        self.seen += len(rows)
+
+
+class LearnsFromUnlabelled(PA1):
+    """Counts rows without a label in its state."""
+
+    def _run(self, rows, y, score):
+        super()._run(rows, y, score)
+        self.state["skipped"][0] += int(np.isnan(y).sum())
+
+
+class WritesToItsInput(PA1):
+    """Clips the caller's rows in place."""
+
+    def _prepare(self, X):
+        np.clip(X, -0.5, 0.5, out=X)
+        return super()._prepare(X)
+
+
+class Asymmetric(DFOP):
+    """Adds what rounding adds to one half of P when it is updated by an outer product."""
+
+    def _run(self, rows, y, score):
+        super()._run(rows, y, score)
+        self.state["P"][0, 1] *= 1.0 + 1e-15
+
+
+class SlightlyWrong(PA1):
+    """A step that is off by 1e-8."""
+
+    def _run(self, rows, y, score):
+        for i in range(len(rows)):
+            super()._run(rows[i : i + 1], y[i : i + 1], score[i : i + 1])
+            self.state["weight"][0] *= 1.0 + 1e-8
+
+
+class AcceptsAnything(PA1):
+    """Restores without looking."""
+
+    def restore(self, blob):
+        tail = blob[-self.state.nbytes - 16 : -16]
+        if len(tail) == self.state.nbytes:
+            self.state.memory[:] = np.frombuffer(tail, np.uint8)
+
+
+class Cheat(Case):
+    """A case whose learner is a mutant."""
+
+    mutant: type
+
+    def make(self, d, n_classes=4):
+        return self.mutant(d)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "check"),
+    [
+        (Peeks, checks.no_label_leak),
+        (PredictsTheBatchFirst, checks.no_label_leak),
+        (PredictsTheBatchFirst, checks.split_invariant),
+        (RemembersOutsideItsState, checks.resume_identical),
+        (LearnsFromUnlabelled, checks.unlabelled_is_pure),
+        (WritesToItsInput, checks.inputs_untouched),
+        (Asymmetric, checks.hostile_rows),
+        (SlightlyWrong, checks.oracle_equal),
+        (AcceptsAnything, checks.snapshot_guard),
+    ],
+)
+def test_check_catches(mutant, check):
+    case = Cheat(ROWS[mutant.__mro__[1].name], "binary")
+    object.__setattr__(case, "mutant", mutant)
+    with pytest.raises((AssertionError, pytest.fail.Exception, ValueError)):
+        check(case)

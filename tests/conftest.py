@@ -1,0 +1,79 @@
+"""Fixtures for every test: the broker (one per session), a topic of one's own, the folder of real streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.kafka import unique
+from worker.broker import provide
+from worker.errors import Failure
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-broker",
+        action="store_true",
+        help="a broker that cannot be started is an error, not a skip",
+    )
+    parser.addoption(
+        "--broker",
+        choices=("local", "docker"),
+        default="local",
+        help="where Kafka comes from (default: local)",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what asks for the broker, so that ``-m "not broker"`` is exact, and sort it last."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        folder = item.path.parent.name
+        if "kafka" in fixtures or folder in {"broker", "fault"}:
+            item.add_marker(pytest.mark.broker)
+        if folder == "fault":
+            item.add_marker(pytest.mark.fault)
+        if "data_dir" in fixtures:
+            item.add_marker(pytest.mark.data)
+    items.sort(key=lambda item: item.get_closest_marker("broker") is not None)  # stable: files stay together
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Bootstrap address of a real Kafka: DRIFTWAY_BOOTSTRAP, or one that is started for this session."""
+    given = provide(request.config.getoption("--broker"))
+    try:
+        bootstrap = given.__enter__()
+    except Failure as failure:
+        if request.config.getoption("--require-broker"):
+            pytest.fail(f"no broker: {failure}", pytrace=False)
+        pytest.skip(f"no broker: {failure}")
+    yield bootstrap
+    given.__exit__(None, None, None)
+
+
+@pytest.fixture
+def topic(kafka: str) -> str:
+    """A topic name that no other test uses; the topic itself does not exist yet."""
+    return unique("test")
+
+
+@pytest.fixture
+def group() -> str:
+    """A consumer group that no other test uses."""
+    return unique("group")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real streams: DRIFTWAY_DATA, or ``../shared/data``."""
+    folder = Path(os.environ.get("DRIFTWAY_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no real streams: {folder} does not exist (DRIFTWAY_DATA names another folder)")
+    return folder

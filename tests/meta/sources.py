@@ -1,0 +1,59 @@
+"""The project's source files, and what each imports, read without importing anything."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("learners", "worker", "producers")
+
+
+@cache
+def files(*packages: str) -> tuple[Path, ...]:
+    """Every Python file of the packages, and driftway.py if none is named."""
+    found = [p for package in packages or PACKAGES for p in sorted((ROOT / package).rglob("*.py"))]
+    return tuple(found if packages else [ROOT / "driftway.py", *found])
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def place(path: Path) -> str:
+    """Path from the repository's root, with slashes."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def module(path: Path) -> str:
+    """Dotted name of a file."""
+    return place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """(line, dotted name) of everything a file imports, lazily or not; `from a import b` gives a and a.b."""
+    found = []
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            if node.level:
+                parts = module(path).split(".")
+                keep = len(parts) - node.level + (path.name == "__init__.py")
+                origin = ".".join([*parts[:keep], *filter(None, [origin])])
+            found.append((node.lineno, origin))
+            found += [(node.lineno, f"{origin}.{alias.name}") for alias in node.names]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
+            "import_module",
+            "__import__",
+        ):
+            found += [(node.lineno, a.value) for a in node.args if isinstance(a, ast.Constant)]
+    return found
+
+
+def within(name: str, allowed: tuple[str, ...]) -> bool:
+    """Whether `name` is one of `allowed` or lies below one."""
+    return any(name == a or name.startswith(a + ".") for a in allowed)

@@ -1,0 +1,114 @@
+"""Docstrings follow STYLE.md 3 and say what the code has: parameters, state, kernels' shapes."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+
+import pytest
+
+from learners.learner import Learner
+from learners.metrics.rolling import create_metrics
+from learners.reductions.standardize import Standardized
+from learners.registry import LEARNERS, find
+from tests.conformance.table import cases
+from tests.meta.sources import PACKAGES, ROOT, files, place, tree
+
+MOST_LINES = 400
+BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
+
+
+def sections(text: str) -> dict[str, str]:
+    """Section title -> body of a numpydoc docstring."""
+    parts = re.split(r"^(\w+)\n-+$", inspect.cleandoc(text), flags=re.MULTILINE)
+    return {title: body.strip("\n") for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def entries(body: str) -> list[str]:
+    """Names of `name : type` lines at the left margin; `a, b : int` names two."""
+    lines = re.findall(r"^([\w.]+(?:, [\w.]+)*) : \S", body, flags=re.MULTILINE)
+    return [name for line in lines for name in line.split(", ")]
+
+
+def documented(cls: type) -> dict[str, str]:
+    assert cls.__doc__, cls
+    return sections(cls.__doc__)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learner_docstring(name):
+    cls = find(name)
+    doc = documented(cls)
+    assert {"State", "Cost", "Raises", "Source"} <= set(doc)
+    assert doc["Source"].strip()
+    parameters = [field.name for field in dataclasses.fields(cls.Params)]
+    assert entries(doc.get("Parameters", "")) == parameters
+    for field in dataclasses.fields(cls.Params):
+        description = doc["Parameters"].split(f"{field.name} : ")[1]
+        default = str(field.default).lower() if isinstance(field.default, bool) else f"{field.default}"
+        stated = re.search(r"Default `{0,2}([^\s`]+?)`{0,2}\.(\s|$)", description)
+        assert stated, f"{field.name} states no default"
+        shown = stated.group(1)
+        assert shown == default or float(shown) == field.default
+    for case in (c for c in cases() if c.row.name == name and not c.standardize):
+        assert entries(doc["State"]) == list(case.make(3).state)
+
+
+def test_standardizer_and_metrics_docstrings():
+    inner = find("pa1")(3)
+    own = [name for name in Standardized(inner).state if name not in inner.state.fields]
+    assert entries(documented(Standardized)["State"]) == own
+    for metrics in (create_metrics("classification", 3, 3), create_metrics("regression", 0, 1)):
+        doc = documented(type(metrics))
+        assert entries(doc["State"]) == list(metrics.state)
+        signature = [p for p in inspect.signature(type(metrics)).parameters if p != "self"]
+        assert entries(doc["Parameters"]) == signature
+
+
+def functions(path):
+    """(function, class or None) of a file's top level and of its classes."""
+    for node in tree(path).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node, None
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f, node) for f in node.body if isinstance(f, ast.FunctionDef))
+
+
+def test_kernels_state_their_shapes():
+    missing = []
+    for path in files("learners"):
+        for node, _ in functions(path):
+            if not any(getattr(d, "id", "") == "kernel" for d in node.decorator_list):
+                continue
+            text = ast.get_docstring(node) or ""
+            arrays = [a.arg for a in node.args.args if "Array" in ast.unparse(a.annotation or ast.Pass())]
+            if not text or (arrays and "hapes:" not in text and len(arrays) > 1):
+                missing.append(f"{place(path)}:{node.lineno} {node.name}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_things_are_documented(package):
+    contract = set(vars(Learner))
+    missing = []
+    for path in files(package):
+        if not ast.get_docstring(tree(path)):
+            missing.append(place(path))
+        for node, owner in functions(path):
+            inherited = owner is not None and (owner.bases or node.name in contract)
+            public = not node.name.startswith("_") and not (owner and owner.name.startswith("_"))
+            if public and not inherited and not ast.get_docstring(node):
+                missing.append(f"{place(path)}:{node.lineno} {node.name}")
+    assert missing == []
+
+
+def test_no_file_is_too_long():
+    everything = [*files(), *sorted((ROOT / "tests").rglob("*.py"))]
+    counts = {place(p): len(p.read_text(encoding="utf-8").splitlines()) for p in everything}
+    assert {path: n for path, n in counts.items() if n > MOST_LINES} == {}
+
+
+def test_no_dumping_grounds():
+    assert [place(p) for p in files() if {p.stem, p.parent.name} & BANNED_NAMES] == []

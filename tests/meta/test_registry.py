@@ -1,0 +1,54 @@
+"""Registry, files and conformance table name the same learners."""
+
+from __future__ import annotations
+
+import ast
+
+from learners.learner import Learner
+from learners.registry import LEARNERS, find
+from tests.conformance.checks import CHECKS
+from tests.conformance.table import TABLE
+from tests.meta.sources import files, module, tree
+
+NOT_A_FAMILY = {"learners.learner", "learners.reductions.standardize"}
+"""Modules whose Learner classes are made by other means than the registry."""
+
+
+def learner_classes() -> set[str]:
+    """module:Class of every class derived from Learner, by reading the source."""
+    return {
+        f"{module(path)}:{node.name}"
+        for path in files("learners")
+        if module(path) not in NOT_A_FAMILY
+        for node in tree(path).body
+        if isinstance(node, ast.ClassDef) and any(getattr(b, "id", "") == "Learner" for b in node.bases)
+    }
+
+
+def test_registry_holds_every_learner_and_nothing_else():
+    assert learner_classes() == set(LEARNERS.values())
+    assert len(set(LEARNERS.values())) == len(LEARNERS)
+
+
+def test_names_agree():
+    for name in LEARNERS:
+        found = find(name)
+        assert issubclass(found, Learner)
+        assert found.name == name
+        assert found.__module__.rpartition(".")[2] == name
+        assert found.__mro__[1] is Learner, "inheritance is one deep"
+
+
+def test_conformance_table_is_complete():
+    assert [row.name for row in TABLE] == list(LEARNERS)
+
+
+def test_opting_out_is_rare_and_reasoned():
+    names = {check.__name__ for check in CHECKS} | {"learns", "adapts"}
+    opted = [(row.name, check, reason) for row in TABLE for check, reason in row.opt_out.items()]
+    assert all(check in names and len(reason) > 8 for _, check, reason in opted)
+    assert len(opted) == 5, "opting out is counted: change this number with the reason"
+
+
+def test_every_learner_that_learns_from_features_has_an_accuracy_row():
+    assert {r.name for r in TABLE if find(r.name).uses_features and not r.accuracy} == set()

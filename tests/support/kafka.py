@@ -1,0 +1,160 @@
+"""What tests do with the broker: make topics, write records, read all back. Deadlines say what they saw."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from worker.client import quiet
+
+Seen = TypeVar("Seen")
+END_SECONDS = 30.0
+
+
+class Record(NamedTuple):
+    """One record as a reader sees it."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+def unique(prefix: str) -> str:
+    """A name that no other test uses, for topics and groups."""
+    return f"{prefix}-{uuid.uuid4().hex[:10]}"
+
+
+def await_until(condition: Callable[[], Seen], seconds: float, what: str, poll: float = 0.02) -> Seen:
+    """Call `condition` until it returns something true and return that; fail with what it returned last."""
+    deadline = time.monotonic() + seconds
+    while True:
+        seen = condition()
+        if seen:
+            return seen
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:.0f} s: {what}; last seen: {seen!r}")
+        time.sleep(poll)
+
+
+def admin(bootstrap: str) -> Any:
+    """A quiet admin client."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient(quiet({"bootstrap.servers": bootstrap}))
+
+
+def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> str:
+    """Create `topic` and wait until it can be written to; settings with _ for a dot."""
+    from confluent_kafka.cimpl import NewTopic
+
+    client = admin(bootstrap)
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    future = client.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic]
+    future.result(timeout=END_SECONDS)
+
+    def led() -> bool:
+        found = client.list_topics(topic, timeout=5).topics[topic].partitions
+        return len(found) == partitions and all(partition.leader >= 0 for partition in found.values())
+
+    await_until(led, END_SECONDS, f"{topic} has {partitions} partitions with leaders")
+    return topic
+
+
+def produce(
+    bootstrap: str,
+    topic: str,
+    values: Sequence[bytes | None],
+    partition: int = 0,
+    keys: Sequence[bytes | None] | None = None,
+    headers: Sequence[list[tuple[str, bytes]]] | None = None,
+) -> None:
+    """Write `values` in order to one partition and wait until all are acknowledged."""
+    from confluent_kafka import Producer
+
+    failed: list[str] = []
+
+    def delivered(error: Any, _message: Any) -> None:
+        if error is not None:
+            failed.append(str(error))
+
+    producer = Producer(quiet({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2}))
+    for number, value in enumerate(values):
+        more = {} if headers is None else {"headers": headers[number]}
+        key = None if keys is None else keys[number]
+        while True:
+            try:
+                producer.produce(topic, value, key, partition, on_delivery=delivered, **more)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    left = producer.flush(END_SECONDS)
+    assert not left, f"{left} records of {topic} not acknowledged within {END_SECONDS:.0f} s"
+    assert not failed, f"{len(failed)} records of {topic} failed, first: {failed[0]}"
+
+
+def read_all(bootstrap: str, topic: str, committed: bool = True, seconds: float = END_SECONDS) -> list[Record]:
+    """All records up to the present end, partition by partition in offset order.
+
+    With `committed`, what a read_committed reader sees: the end is then the last stable offset, and records of
+    open transactions are not waited for. There is no group: nothing is committed and nobody rebalances.
+    """
+    from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+    consumer = Consumer(
+        quiet(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "nobody",  # required by the client, never joined: assign() only
+                "isolation.level": "read_committed" if committed else "read_uncommitted",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "fetch.queue.backoff.ms": 5,
+            }
+        )
+    )
+    try:
+        found = consumer.list_topics(topic, timeout=10).topics[topic]
+        assert found.error is None, f"{topic}: {found.error}"
+        starts = []
+        for number in found.partitions:
+            low, _ = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
+            starts.append(TopicPartition(topic, number, low))
+        consumer.assign(starts)
+        open_partitions, records = set(found.partitions), []
+        deadline = time.monotonic() + seconds
+        while open_partitions:
+            for message in consumer.consume(10_000, timeout=0.1):
+                error = message.error()
+                if error is None:
+                    records.append(_record(message))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    open_partitions.discard(message.partition())
+                else:
+                    raise AssertionError(f"reading {topic}: {error}")
+            assert time.monotonic() < deadline, (
+                f"{topic}: no end of {sorted(open_partitions)} in {seconds:.0f} s, {len(records)} records read"
+            )
+    finally:
+        consumer.close()
+    return sorted(records, key=lambda record: record[:2])
+
+
+def _record(message: Any) -> Record:
+    headers = list(message.headers() or [])
+    return Record(message.partition(), message.offset(), message.key(), message.value(), headers)
+
+
+def committed_offset(bootstrap: str, group: str, topic: str, partition: int = 0) -> tuple[int, str]:
+    """What `group` has committed: the offset (-1001 when nothing) and its metadata text."""
+    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+    request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
+    client = admin(bootstrap)  # a client that is garbage never answers
+    future = client.list_consumer_group_offsets([request])[group]
+    found = future.result(timeout=END_SECONDS).topic_partitions[0]
+    return found.offset, found.metadata or ""

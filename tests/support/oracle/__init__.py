@@ -1,0 +1,1 @@
+"""Slow, obvious, pure-Python versions of every algorithm, written from the specification, never from a kernel."""

@@ -1,0 +1,158 @@
+"""The real command line as a child process: started, watched, killed, and never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from tests.support.kafka import await_until
+
+ROOT = Path(__file__).resolve().parents[2]
+END_SECONDS = 30.0
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without DRIFTWAY_* (they would change the child's options), with `more`."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("DRIFTWAY_")}
+    return {**kept, **more}
+
+
+class Finished(NamedTuple):
+    """A command that ran to its end."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Driftway:
+    """``driftway ARGUMENTS`` as a child process, for a ``with`` block that ends with the process reaped.
+
+    Parameters
+    ----------
+    *arguments : str
+        As on the command line: ``Driftway("worker", "--input", topic, ...)``.
+    env : mapping, optional
+        Environment variables over the present ones (of which DRIFTWAY_* are dropped).
+
+    Examples
+    --------
+    ::
+
+        with Driftway("worker", "--input", topic, "--bootstrap", kafka) as worker:
+            worker.await_text("running")
+            worker.kill()
+    """
+
+    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+        self.arguments = arguments
+        self.env = clean_environment(**(env or {}))
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="driftway-test-")
+        folder = Path(self._folder.name)
+        self._stdout, self._stderr = folder / "stdout", folder / "stderr"
+        with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "driftway", *self.arguments],
+                cwd=ROOT,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            if self.arguments[0] in {"demo", "broker"}:  # they clear up their own children, given the chance
+                self.process.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(END_SECONDS)
+            self.process.kill()  # also ends what is frozen
+        self.process.wait()
+        if error is not None:
+            error.add_note(self.story())
+        self._folder.cleanup()
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self.process.pid
+
+    @property
+    def stdout(self) -> str:
+        """What it has written to stdout so far."""
+        return self._stdout.read_text(errors="replace")
+
+    @property
+    def stderr(self) -> str:
+        """What it has written to stderr so far."""
+        return self._stderr.read_text(errors="replace")
+
+    def story(self) -> str:
+        """Command, exit code and the end of both outputs, for messages."""
+        return (
+            f"driftway {' '.join(self.arguments)}: exit code {self.process.poll()}\n"
+            f"stdout: {self.stdout[-2000:]}\nstderr: {self.stderr[-4000:]}"
+        )
+
+    def await_condition(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+        """Wait for `condition`; fail at the deadline or as soon as the process has ended without it."""
+
+        def met_or_ended() -> str:
+            if condition():
+                return "met"
+            return "" if self.process.poll() is None else "ended"
+
+        try:
+            outcome = await_until(met_or_ended, seconds, what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from None
+        if outcome == "ended" and not condition():
+            raise AssertionError(f"ended before: {what}\n{self.story()}")
+
+    def await_text(self, text: str, seconds: float = 60.0) -> None:
+        """Wait until `text` stands in stdout or stderr."""
+        self.await_condition(lambda: text in self.stdout or text in self.stderr, f"{text!r} printed", seconds)
+
+    def wait(self, seconds: float = 60.0) -> int:
+        """Wait for its end; return the exit code."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {seconds:.0f} s\n{self.story()}") from None
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.process.terminate()
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        """SIGSTOP: alive for the kernel, silent for everybody else."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self.process.send_signal(signal.SIGCONT)
+
+
+def driftway(*arguments: str, seconds: float = 120.0, env: Mapping[str, str] | None = None) -> Finished:
+    """Run a command to its end."""
+    with Driftway(*arguments, env=env) as child:
+        code = child.wait(seconds)
+        return Finished(code, child.stdout, child.stderr)

@@ -1,0 +1,100 @@
+"""What the base class refuses, and the prequential loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import learners
+from learners.metrics.rolling import create_metrics
+from learners.prequential import prequential
+from learners.state import State
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "score", "words"),
+    [
+        (np.zeros((2, 3)), np.zeros(2), np.zeros((2, 1)), "X has shape"),
+        (np.zeros((2, 2)), np.zeros(3), np.zeros((2, 1)), "y has shape"),
+        (np.zeros((2, 2)), np.zeros(2), np.zeros((2, 2)), "score has shape"),
+        (np.zeros((2, 2), np.float32), np.zeros(2), np.zeros((2, 1)), "float64"),
+        (np.zeros((2, 2), order="F"), np.zeros(2), np.zeros((2, 1)), "C-contiguous"),
+        (np.zeros((2, 2)), np.array([0.0, 2.0]), np.zeros((2, 1)), "outside 0..1"),
+        (np.zeros((2, 2)), np.array([np.nan, -1.0]), np.zeros((2, 1)), "outside 0..1"),
+    ],
+)
+def test_wrong_arrays_are_refused(X, y, score, words):
+    learner = learners.create("majority_class", 2)
+    with pytest.raises(ValueError, match=words):
+        learner.predict_then_update(X, y, score)
+    assert not learner.state.memory.any()
+
+
+def test_empty_batch():
+    learner = learners.create("pa1", 2, standardize=True)
+    before = learner.snapshot()
+    learner.predict_then_update(np.empty((0, 2)), np.empty(0), np.empty((0, 1)))
+    assert learner.snapshot() == before
+
+
+def test_unaligned_and_read_only_rows_are_taken():
+    X = np.random.default_rng(0).standard_normal((4, 2))
+    raw = b"\0" + X.tobytes()
+    odd = np.frombuffer(raw, np.float64, offset=1).reshape(4, 2)
+    got = []
+    for rows in (X, odd):
+        score = np.empty((4, 1))
+        learners.create("pa1", 2, intercept=False).predict_then_update(rows, np.ones(4), score)
+        got.append(score.tobytes())
+    assert got[0] == got[1]
+
+
+def test_zero_row_is_skipped_and_counted():
+    learner = learners.create("pa1", 2, intercept=False)
+    learner.predict_then_update(np.zeros((3, 2)), np.array([1.0, 0.0, np.nan]), np.empty((3, 1)))
+    assert learner.state["skipped"].tolist() == [2]
+
+
+def test_overflow_is_skipped_and_counted_and_scores_zero():
+    X = np.array([[1e308, 1e308], [1e308, 1e308], [1.0, 1.0]])
+    for name in ("perceptron", "pa1", "arow", "rls", "dfop"):
+        learner = learners.create(name, 2)
+        learner.state["weight"][:] = 1e200
+        before = learner.state["weight"].copy()
+        score = np.empty((2, 1))
+        learner.predict_then_update(X[:2], np.array([0.0, 1.0]), score)
+        assert score[:, 0].tolist() == [0.0, 0.0]
+        assert learner.state["skipped"].tolist() == [2], name
+        assert learner.state["weight"].tolist() == before.tolist()
+
+
+@pytest.mark.parametrize(("d", "form"), [(255, 2), (256, 1)])
+def test_arow_takes_the_diagonal_of_wide_rows(d, form):
+    assert learners.create("arow", d).state["covariance"].ndim == form
+    assert learners.create("arow", d, cov="full").state["covariance"].ndim == 2
+
+
+def test_arow_drift_is_capped_at_the_start():
+    learner = learners.create("arow", 2, q=0.5, a=1.0, intercept=False)
+    X = np.array([[3.0, 0.0]] * 20)
+    learner.predict_then_update(X, np.ones(20), np.empty((20, 1)))
+    assert np.diag(learner.state["covariance"]).max() <= 1.0
+
+
+def test_prequential_yields_scores_and_feeds_metrics():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 2)), rng.integers(0, 2, 100).astype(float)
+    whole = np.empty((100, 1))
+    learners.create("pa1", 2).predict_then_update(X, y, whole)
+    metrics = create_metrics("classification", 2, 1)
+    blocks = [(X[:7], y[:7]), (X[7:], y[7:])]
+    got = list(prequential(learners.create("pa1", 2), blocks, metrics))
+    assert np.concatenate(got).tobytes() == whole.tobytes()
+    assert metrics.point()["accuracy"] == (((whole[:, 0] >= 0) == y).mean())
+
+
+def test_state_refuses_narrow_items_and_foreign_memory():
+    with pytest.raises(ValueError, match="8 bytes wide"):
+        State({"bits": ("u1", (8,))})
+    with pytest.raises(ValueError, match="takes 16 bytes"):
+        State({"w": ("f8", (2,))}, np.zeros(8, np.uint8))

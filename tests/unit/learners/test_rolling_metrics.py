@@ -1,0 +1,181 @@
+"""The rolling metrics against their oracle, however batches are cut."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from learners.metrics.classification import ClassificationMetrics
+from learners.metrics.regression import RegressionMetrics
+from learners.metrics.rolling import create_metrics
+from learners.prequential import predicted_class
+from tests.support.oracle import metrics as oracle
+
+CLASSIFICATION_KEYS = [
+    "labels",
+    "window",
+    "window_accuracy",
+    "fading_accuracy",
+    "accuracy",
+    "kappa",
+    "kappa_temporal",
+    "no_change_accuracy",
+    "majority_accuracy",
+]
+REGRESSION_KEYS = [
+    *["labels", "window", "mse", "mae", "r2", "window_mse", "window_mae", "window_r2"],
+    *["fading_mse", "fading_mae"],
+]
+
+
+def stream(kind, n, n_classes=2, seed=0):
+    """Scores and labels with runs, ties and unlabelled rows."""
+    rng = np.random.default_rng(seed)
+    if kind == "regression":
+        y = np.cumsum(rng.standard_normal(n)) + 100.0
+        score = (y + rng.standard_normal(n))[:, None]
+    else:
+        y = rng.integers(0, n_classes, n).astype(float)
+        y[n // 3 : n // 2] = 1.0
+        columns = 1 if kind == "binary" else n_classes
+        score = np.round(rng.standard_normal((n, columns)), 1)
+    y[rng.random(n) < 0.15] = np.nan
+    return np.ascontiguousarray(score), y
+
+
+def close(point, expected):
+    assert list(point) == list(expected)
+    for key, value in expected.items():
+        if value is None:
+            assert point[key] is None, key
+        else:
+            assert point[key] == pytest.approx(value, rel=1e-9, abs=1e-12), key
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("multiclass", 3), ("multiclass", 7)])
+@pytest.mark.parametrize("window", [1, 7, 64, 65, 1000])
+def test_classification_equals_oracle(kind, n_classes, window):
+    score, y = stream(kind, 400, n_classes)
+    metrics = ClassificationMetrics(n_classes, score.shape[1], window, 0.99)
+    close(metrics.point(), oracle.classification([], n_classes, window, 0.99))
+    history, start = [], 0
+    for end in [1, 2, 3, 4, 10, 63, 64, 65, 130, 131, 400]:
+        metrics.observe(score[start:end], y[start:end])
+        history += zip(score[start:end].tolist(), y[start:end].tolist(), strict=True)
+        close(metrics.point(), oracle.classification(history, n_classes, window, 0.99))
+        start = end
+
+
+@pytest.mark.parametrize("window", [1, 7, 100, 1000])
+def test_regression_equals_oracle(window):
+    score, y = stream("regression", 400)
+    metrics = RegressionMetrics(window, 0.99)
+    close(metrics.point(), oracle.regression([], window, 0.99))
+    history, start = [], 0
+    for end in [1, 2, 3, 10, 99, 100, 101, 250, 400]:
+        metrics.observe(score[start:end], y[start:end])
+        history += zip(score[start:end].tolist(), y[start:end].tolist(), strict=True)
+        close(metrics.point(), oracle.regression(history, window, 0.99))
+        start = end
+
+
+@pytest.mark.parametrize(("task", "kind", "k"), [("classification", "binary", 2), ("regression", "regression", 0)])
+def test_cutting_batches_changes_no_bit(task, kind, k):
+    score, y = stream(kind, 500)
+    states, points = [], []
+    for size in (1, 3, 128, 500):
+        metrics = create_metrics(task, k, 1, window=90)
+        for i in range(0, 500, size):
+            metrics.observe(score[i : i + size], y[i : i + size])
+            if size == 3:
+                metrics.point()
+        states.append(metrics.state.memory.tobytes())
+        points.append(metrics.point())
+    assert len(set(states)) == 1
+    assert all(point == points[0] for point in points)
+
+
+@pytest.mark.parametrize(("task", "kind", "k"), [("classification", "binary", 2), ("regression", "regression", 0)])
+def test_memory_carries_everything(task, kind, k):
+    score, y = stream(kind, 300)
+    whole, head, tail = (create_metrics(task, k, 1, window=50) for _ in range(3))
+    whole.observe(score, y)
+    head.observe(score[:170], y[:170])
+    tail.state.memory[:] = head.state.memory
+    tail.observe(score[170:], y[170:])
+    assert tail.point() == whole.point()
+    assert tail.state.memory.tobytes() == whole.state.memory.tobytes()
+
+
+def test_unlabelled_rows_are_not_counted():
+    for metrics in (create_metrics("classification", 2, 1), create_metrics("regression", 0, 1)):
+        before = metrics.state.memory.tobytes()
+        metrics.observe(np.ones((5, 1)), np.full(5, math.nan))
+        metrics.observe(np.empty((0, 1)), np.empty(0))
+        assert metrics.state.memory.tobytes() == before
+        assert metrics.point()["labels"] == 0
+
+
+def test_points_are_plain_and_named():
+    for metrics, keys in [
+        (create_metrics("classification", 3, 3), CLASSIFICATION_KEYS),
+        (create_metrics("regression", 0, 1), REGRESSION_KEYS),
+    ]:
+        assert list(metrics.point()) == keys
+        assert all(v is None for v in list(metrics.point().values())[2:])
+        metrics.observe(np.zeros((3, 3 if len(keys) == 9 else 1)), np.array([0.0, 1.0, 1.0]))
+        assert {type(v) for v in metrics.point().values()} <= {int, float}
+        json.dumps(metrics.point(), allow_nan=False)
+
+
+def test_kappa_of_a_perfect_single_class_stream():
+    metrics = create_metrics("classification", 2, 1)
+    metrics.observe(np.ones((10, 1)), np.ones(10))
+    assert (metrics.point()["kappa"], metrics.point()["kappa_temporal"]) == (1.0, 1.0)
+    metrics = create_metrics("classification", 3, 3)
+    metrics.observe(np.zeros((10, 3)), np.ones(10))
+    assert metrics.point()["kappa_temporal"] == 0.0
+
+
+def test_a_huge_error_leaves_the_window():
+    metrics = create_metrics("regression", 0, 1, window=10)
+    y = np.zeros(40)
+    y[::2] = 1.0
+    score = y[:, None] + 0.5
+    score[5] = 1e200
+    with np.errstate(over="ignore"):
+        metrics.observe(score, y)
+    point = metrics.point()
+    assert point["mse"] is None
+    assert point["window_mse"] == 0.25
+    json.dumps(point, allow_nan=False)
+
+
+def test_window_counts_do_not_drift():
+    rng = np.random.default_rng(0)
+    metrics = create_metrics("classification", 2, 1)
+    for _ in range(20):
+        y = rng.integers(0, 2, 50_000).astype(float)
+        score = rng.standard_normal((50_000, 1))
+        metrics.observe(score, y)
+        hits = (score[-1000:, 0] >= 0) == y[-1000:]
+        assert metrics.point()["window_accuracy"] == hits.mean()
+
+
+def test_impossible_memory_is_refused():
+    with pytest.raises(ValueError, match="window must be >= 1"):
+        create_metrics("classification", 2, 1, window=0)
+    with pytest.raises(ValueError, match="fading must be"):
+        RegressionMetrics(fading=0.0)
+
+
+def test_predicted_class():
+    binary = predicted_class(np.array([[-0.1], [0.0], [-0.0], [2.0]]), "binary")
+    assert binary.tolist() == [0, 1, 1, 1]
+    many = predicted_class(np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 2.0], [0.0, -1.0, 3.0]]), "multiclass")
+    assert many.tolist() == [0, 1, 2]
+    assert binary.dtype == many.dtype == np.int64
+    assert predicted_class(np.array([[1.5], [-2.0]]), "regression").tolist() == [1.5, -2.0]

@@ -1,0 +1,80 @@
+"""The standardiser: one buffer, statistics of labelled rows before, inner learner attached."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import learners
+from learners.learner import SnapshotMismatch
+from learners.reductions.standardize import Standardized
+
+
+def test_first_row_is_zero_and_the_second_is_clipped_or_flat():
+    learner = learners.create("perceptron", 2, standardize=True)
+    X = np.array([[5.0, 1.0], [7.0, 1.0], [6.0, 1.0], [1e9, 1.0]])
+    score = np.empty((4, 1))
+    learner.predict_then_update(X, np.array([0.0, 1.0, 1.0, math.nan]), score)
+    assert learner.state["standardize.rows"].tolist() == [3]
+    assert learner.state["standardize.mean"].tolist() == [6.0, 1.0]
+    assert learner.state["standardize.squares"].tolist() == [2.0, 0.0]
+    # The first rows scale to 0, so only the intercept was learned: -1 (tie), then +1.
+    assert score[:3, 0].tolist() == [0.0, -1.0, 0.0]
+
+
+def test_state_is_one_buffer_that_holds_the_inner_learner():
+    learner = learners.create("dfop", 3, standardize=True)
+    assert isinstance(learner, Standardized)
+    inner = learner.inner.state
+    assert np.shares_memory(inner.memory, learner.state.memory)
+    assert learner.state.nbytes == inner.nbytes + (1 + 3 + 3 + 1) * 8
+    learner.state["weight"][0] = 4.0
+    assert inner["weight"][0] == 4.0
+    arena = np.zeros(learner.state.nbytes, np.uint8)
+    learner.attach(arena)
+    assert np.shares_memory(learner.inner.state.memory, arena)
+    assert learner.inner.state["weight"][0] == 4.0
+
+
+def test_public_face():
+    learner = learners.create("no_change", 3, standardize=True)
+    assert learner.name == "no_change"
+    assert not isinstance(learner, Standardized)
+    learner = learners.create("rls", 3, task="regression", standardize=True)
+    face = (learner.name, learner.kind, learner.task, learner.n_features, learner.n_scores, learner.width)
+    assert face == ("rls", "regression", "regression", 3, 1, 4)
+    assert learner.identity()["standardize"] is True
+    learner.warm()
+    assert not learner.state["standardize.rows"][0]
+    with pytest.raises(ValueError, match="ignores features"):
+        Standardized(learners.create("majority_class", 3))
+
+
+def test_plain_and_standardised_snapshots_do_not_mix():
+    plain = learners.create("pa1", 3)
+    standardised = learners.create("pa1", 3, standardize=True)
+    for one, other in [(plain, standardised), (standardised, plain)]:
+        with pytest.raises(SnapshotMismatch):
+            one.restore(other.snapshot())
+
+
+def test_overflowing_statistics_are_refused_and_counted():
+    learner = learners.create("pa1", 2, standardize=True)
+    X = np.array([[1.0, 2.0], [1e300, 3.0], [2.0, 4.0]])
+    learner.predict_then_update(X, np.zeros(3), np.empty((3, 1)))
+    assert learner.state["standardize.skipped"][0] == 1
+    assert np.isfinite(learner.state["standardize.squares"]).all()
+
+
+def test_accuracy_does_not_depend_on_units():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 4))
+    y = (X @ np.array([1.0, 2.0, -1.0, 0.0]) > 0).astype(float)
+    got = []
+    for scale, shift in [(1.0, 0.0), (1024.0, 0.0)]:
+        score = np.empty((2000, 1))
+        learners.create("pa1", 4, standardize=True).predict_then_update(X * scale + shift, y, score)
+        got.append(score)
+    assert got[0].tobytes() == got[1].tobytes()

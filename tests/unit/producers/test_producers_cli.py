@@ -1,0 +1,89 @@
+"""`driftway replay` and `driftway streams` up to the point where Kafka would be needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from driftway import main
+
+
+def run(*arguments: str, **env: str) -> Result:
+    return CliRunner(env={"DRIFTWAY_DATA": None, **env}).invoke(main, list(arguments))
+
+
+def test_streams_lists_generators_and_files(tmp_path: Path) -> None:
+    (tmp_path / "power.csv").write_text("a,y\n1,0\n")
+    listed = json.loads(run("streams", "--json", "--data-dir", str(tmp_path)).stdout)
+    assert [(row["name"], row["kind"]) for row in listed] == [
+        ("sea", "generator"),
+        ("hyperplane_staged", "generator"),
+        ("power", "file"),
+    ]
+    assert "hyperplane_staged" in run("streams").stdout
+
+
+@pytest.mark.parametrize("words", [("sea",), ("describe", "sea")])
+def test_streams_describes_a_generator(words: tuple[str, ...]) -> None:
+    facts = json.loads(run("streams", *words, "--json").stdout)
+    assert (facts["rows"], facts["n_features"], facts["drift_points"]) == (50_000, 3, [12_500, 25_000, 37_500])
+    assert [option["name"] for option in facts["parameters"]] == ["rows", "thresholds", "noise"]
+    assert "Street and Kim" in facts["source"]
+    assert "thresholds=8/9/7/9.5" in run("streams", *words).stdout
+
+
+def test_streams_reads_a_file_through(tmp_path: Path) -> None:
+    (tmp_path / "power.csv").write_text("a,b,y\n1,2,0\n,2,1\n1,2,\n")
+    facts = json.loads(run("streams", "power", "--json", DRIFTWAY_DATA=str(tmp_path)).stdout)
+    assert (facts["rows"], facts["rows_without_label"], facts["rows_with_missing_features"]) == (3, 1, 1)
+    assert "features      2: a, b" in run("streams", "power", DRIFTWAY_DATA=str(tmp_path)).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("replay", "quux"), "there is no stream 'quux'"),
+        (("replay", "absent.csv"), "there is no file absent.csv"),
+        (("replay", "sea:noise=7"), "noise must be a number from 0 to 1"),
+        (("replay", "sea", "--loop", "0"), "--loop takes a whole number of at least 1 or nothing, got '0'"),
+        (("replay", "sea", "--rate", "0"), "--rate"),
+        (("replay", "sea", "--format", "xml"), "--format"),
+        (("replay", "sea", "--format", "packed", "--named"), "--named needs --format json"),
+        (("replay", "sea", "--key", "z"), "no column 'z'"),
+        (("replay", "sea", "-X", "acks"), "is not key=value"),
+        (("replay", "sea", "-X", "enable.idempotence=false"), "cannot be set"),
+        (("replay", "sea", "-X", "queue.buffering.max.kbytes=1"), "cannot be set"),
+        (("replay", "sea", "--skip", "50000"), "sea has no rows after the first 50000"),
+        (("replay", "sea", "--client-properties", "absent"), "cannot read client properties absent"),
+        (("replay", "sea", "--labels", "a"), "labels must be at least two different names"),
+        (("streams", "quux"), "there is no stream 'quux'"),
+        (("streams", "sea", "quux"), "one stream at a time"),
+        (("streams", "--data-dir", "absent"), "cannot read the data folder absent"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_one_sentence(arguments: tuple[str, ...], words: str) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["replay", "streams"])
+def test_help_has_a_paragraph_and_examples(command: str) -> None:
+    text = run(command, "--help").stdout
+    assert f"\n    driftway {command}" in text.replace("      ", "    ")
+    assert "Examples:" in text
+
+
+def test_every_option_has_its_environment_variable() -> None:
+    command = main.get_command(click.Context(main), "replay")
+    assert command is not None
+    named = {option.envvar for option in command.params if isinstance(option, click.Option)}
+    assert {"DRIFTWAY_BOOTSTRAP", "DRIFTWAY_FORMAT", "DRIFTWAY_TO", "DRIFTWAY_RATE", "DRIFTWAY_JSON"} <= named
+    assert "there is no stream" in run("replay", "quux", DRIFTWAY_RATE="5").stderr
+    assert "--rate" in run("replay", "sea", DRIFTWAY_RATE="0").stderr

@@ -1,0 +1,89 @@
+"""The sender where no broker answers: the real client, nothing listening. Nothing undelivered goes uncounted."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from producers import sending
+from producers.sending import Sender, Stop
+
+NOWHERE = "127.0.0.1:1"
+Made = Callable[..., tuple[Sender, Stop]]
+
+
+@pytest.fixture
+def make() -> Made:
+    def made(**properties: str) -> tuple[Sender, Stop]:
+        stop = Stop()
+        given = {key.replace("_", "."): value for key, value in properties.items()}
+        return Sender(NOWHERE, given, "nowhere", 2, stop), stop
+
+    return made
+
+
+def test_messages_that_time_out_are_counted(make: Made) -> None:
+    sender, _ = make(message_timeout_ms="300")
+    sender.send(0, [b"row"] * 101, None)
+    sender.finish()
+    assert sender.errors == 101
+    assert sender.first_error is not None
+    assert "timed out" in sender.first_error
+
+
+@pytest.mark.parametrize("keys", [None, [b"k"] * 101])
+def test_messages_given_up_at_the_second_request_are_counted(make: Made, keys: list[bytes] | None) -> None:
+    sender, stop = make()
+    sender.send(0, [b"row"] * 101, keys)
+    stop(signal.SIGTERM)
+    stop(signal.SIGTERM)
+    sender.finish()
+    assert sender.errors == 101
+    assert sender.first_error == "101 messages were given up when stopped"
+    assert stop.signal == signal.SIGTERM
+
+
+def test_a_stopped_replay_waits_only_so_long(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "STOP_SECONDS", 0.3)
+    sender, stop = make()
+    sender.send(0, [b"row"] * 7, None)
+    stop(signal.SIGINT)
+    sender.finish()
+    assert sender.errors == 7
+
+
+def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "QUEUE_ROWS", 100)
+    sender, stop = make(message_timeout_ms="500")
+    assert sender.room(60, 3)
+    sender.send(0, [b"row"] * 60, None)
+    assert sender.room(40, 3)
+    assert sender.room(60, 3), "room appears when the first rows have timed out"
+    assert sender.errors == 60
+    sender.send(60, [b"row"] * 60, None)
+    stop(signal.SIGINT)
+    assert not sender.room(60, 3)
+    sender.finish()
+    assert sender.errors == 120
+
+
+def test_wide_rows_get_a_shorter_queue(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "QUEUE_BYTES", 1000)
+    sender, stop = make(message_timeout_ms="400")
+    sender.send(0, [b"row" * 100] * 3, None)
+    assert sender.room(2, 300), "waits until the three rows of 300 bytes are gone"
+    assert sender.errors == 3
+    stop(signal.SIGINT)
+    assert not sender.room(1, 1)
+
+
+def test_a_row_too_large_for_the_client_is_counted_at_once_and_the_others_stay(make: Made) -> None:
+    sender, stop = make(message_max_bytes="2000")
+    sender.send(0, [b"small", b"x" * 3000, b"small"], None)
+    assert sender.errors == 1
+    stop(signal.SIGINT)
+    stop(signal.SIGINT)
+    sender.finish()
+    assert sender.errors == 3

@@ -1,0 +1,68 @@
+"""`open_stream`: which name means what, and that the door itself costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from producers.streams import open_stream
+from worker.errors import UsageFailure
+
+
+def test_importing_the_door_imports_neither_numba_nor_pyarrow() -> None:
+    code = "import sys, producers.streams; print([m for m in ('numba', 'pyarrow') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+@pytest.mark.parametrize("called", ["power", "power.csv"])
+def test_a_bare_name_is_a_file_of_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool, called: str
+) -> None:
+    (tmp_path / "power.csv").write_text("a,y\n1,0\n")
+    monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
+    if by_variable:
+        monkeypatch.setenv("DRIFTWAY_DATA", str(tmp_path))
+    stream = open_stream(called, data_dir=None if by_variable else str(tmp_path))
+    assert stream.name == called
+    assert [len(block.y) for block in stream.blocks()] == [1]
+
+
+def test_a_generator_wins_over_a_file_and_the_suffix_means_the_file(tmp_path: Path) -> None:
+    (tmp_path / "sea.csv").write_text("a,y\n1,0\n")
+    assert open_stream("sea", data_dir=str(tmp_path)).n_features == 3
+    assert open_stream("sea.csv", data_dir=str(tmp_path)).n_features == 1
+
+
+def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
+    ending = "A file's name ends in .csv, .arff or .parquet, each also .gz"
+    odd = tmp_path / "rows.txt"
+    odd.write_text("a,y\n")
+    expected = {
+        "see": f"there is no stream 'see'; did you mean sea? {ending}",
+        "quux": f"there is no stream 'quux'; generators are sea, hyperplane_staged. {ending}",
+        "absent.csv": "there is no file absent.csv",
+        str(odd): f"cannot tell the format of {odd}: it must end in .csv, .arff or .parquet, each also .gz",
+    }
+    for name, sentence in expected.items():
+        with pytest.raises(UsageFailure) as failure:
+            open_stream(name)
+        assert str(failure.value) == sentence
+
+
+def test_a_file_takes_no_generator_options(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,y\n1,0\n")
+    with pytest.raises(UsageFailure, match="is a file; only generators take noise"):
+        open_stream("x", data_dir=str(tmp_path), noise=0)
+
+
+def test_every_real_stream_has_the_shape_its_readme_tells(data_dir: Path) -> None:
+    for name, rows, features in (("electricity", 45_312, 8), ("usenet1", 1500, 99), ("sru1", 10_081, 5)):
+        stream = open_stream(name, data_dir=str(data_dir))
+        assert stream.n_features == features
+        assert sum(len(block.y) for block in stream.blocks()) == rows

@@ -1,0 +1,112 @@
+"""What the local Kafka is told: its properties, its logging and its Java's options."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+HOST = "127.0.0.1"
+
+DEVELOPMENT: Mapping[str, str] = {
+    # One node: every internal topic has one replica, and few partitions so that the first use is quick.
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "5",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "5",
+    "default.replication.factor": "1",
+    # Groups: both protocols, no wait for more members, a dead member noticed within seconds.
+    "group.coordinator.rebalance.protocols": "classic,consumer",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "1000",
+    # An abandoned transaction ends when its own timeout says so, not up to 10 s later.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    # Topics are created by name and number of partitions, never by a typing error in a client.
+    "auto.create.topics.enable": "false",
+    # Replayed streams carry old timestamps: retention by time would delete them at once.
+    "log.retention.ms": "-1",
+    # After a SIGKILL the broker may register again only when its former session has run out, by default 9 s.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    # Memory and threads for two cores: the cleaner alone takes 128 MB of heap by default.
+    "log.cleaner.dedupe.buffer.size": str(16 << 20),
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "num.recovery.threads.per.data.dir": "2",
+}
+"""Settings that a caller's own properties may override."""
+
+LOG4J2 = """\
+status = error
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %m (%c)%n
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+def server_properties(data: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:
+    """The text of ``server.properties`` for one combined node on loopback."""
+    fixed = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "log.dirs": str(data),
+    }
+    lines = [f"{key}={value}" for key, value in {**DEVELOPMENT, **own, **fixed}.items()]
+    return "\n".join(lines).replace("\\", "\\\\") + "\n"
+
+
+def meta_properties(cluster: str) -> str:
+    """The text of ``meta.properties``, which marks a data directory as formatted."""
+    return f"cluster.id={cluster}\ndirectory.id={kafka_uuid()}\nnode.id=1\nversion=1\n"
+
+
+def kafka_uuid() -> str:
+    """A random id as Kafka writes them: 22 characters, not starting with a dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def java_options(heap: str, log4j2: Path) -> list[str]:
+    """Options chosen by measurement.
+
+    The first compiler stage and the serial collector halve start time (5.2 s to 2.5 s on two cores) and CPU
+    (15.8 s to 7.5 s for a start and 4 million messages in and out) without costing throughput: the broker
+    moves bytes, it does not compute.
+    """
+    return [
+        f"-Xmx{heap}",
+        f"-Xms{heap if _megabytes(heap) < 128 else '128m'}",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:-UsePerfData",  # no file in the temporary directory that a SIGKILL would leave behind
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        f"-Dlog4j2.configurationFile={log4j2}",
+    ]
+
+
+def _megabytes(heap: str) -> float:
+    units = {"k": 1 / 1024, "m": 1.0, "g": 1024.0}
+    unit = units.get(heap[-1:].lower())
+    digits = heap[:-1] if unit else heap
+    return float(digits) * (unit or 1 / (1 << 20)) if digits.isdecimal() else 0.0

@@ -1,0 +1,341 @@
+"""The commit: outputs, snapshot, input offset and snapshot pointer become visible together, or not at all.
+
+The six steps, in this order and under these names in logs, code and fault tests:
+
+    BEGUN              a transaction is open on the partition's producer
+    OUTPUTS_PRODUCED   predictions, accuracy points and rejections are handed to the client
+    SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
+    FLUSHED            the broker has all of them; the snapshot's offset is known
+    OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction
+    COMMITTED          the broker has committed
+
+A worker that dies before COMMITTED leaves nothing that a read_committed reader sees: the next owner of the
+partition initialises the same transactional id, which fences the dead one and aborts what it left open.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from worker.client import Properties, base_properties, quiet
+from worker.deadline import Deadline
+from worker.model import Outputs
+from worker.settings import WorkerSettings
+from worker.snapshot import Pointer, chunk_key, cut
+from worker.verdicts import Verdict, judge
+
+QUEUE_MESSAGES = 200_000
+"""Records that a producer may hold; about two batches of the loop, some tens of MB."""
+QUEUE_KBYTES = 1_048_576
+"""Never the limit that is met first: a record refused in the middle of a batch would leave a hole."""
+TRANSACTION_TIMEOUT_MS = 60_000
+LINGER_MS = 5
+
+
+class Step(enum.Enum):
+    """Where a commit stands."""
+
+    BEGUN = "begun"
+    OUTPUTS_PRODUCED = "outputs produced"
+    SNAPSHOT_PRODUCED = "snapshot produced"
+    FLUSHED = "flushed"
+    OFFSETS_SENT = "offsets sent"
+    COMMITTED = "committed"
+
+
+Probe = Callable[[Step, int], None]
+"""Called after each step with the partition; the fault tests kill the process there."""
+
+
+class Unfinished(Exception):
+    """A call did not finish inside its deadline: whether it took effect is not known."""
+
+
+class Checkpoint(Protocol):
+    """One partition's way out; see `TransactionalCheckpoint` and `worker.at_least_once`."""
+
+    open: bool
+    """Whether outputs have been produced since the last commit."""
+    bytes_since_snapshot: int
+
+    def acquire(self, deadline: Deadline) -> None:
+        """Take the partition over from whoever owned it; may block."""
+
+    def produce(self, outputs: Outputs) -> None:
+        """Hand outputs to the client, opening a transaction first if none is open."""
+
+    def commit(
+        self,
+        offset: int,
+        snapshot: bytes | None,
+        pointer: Pointer | None,
+        membership: Any,
+        deadline: Deadline,
+    ) -> Pointer | None:
+        """Make everything produced since the last commit visible, with the input offset; return the pointer."""
+
+    def abort(self, deadline: Deadline) -> None:
+        """Make everything produced since the last commit vanish."""
+
+    def discard(self) -> None:
+        """Let go of the producer without commit."""
+
+
+class Outlet:
+    """A producer that writes one partition's outputs: what both guarantees have in common.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Topics and client properties.
+    partition : int
+        Outputs go to the same partition number as the input.
+    own : dict
+        Client properties of the guarantee.
+    probe : Probe or None
+        See `Probe`.
+    """
+
+    def __init__(self, settings: WorkerSettings, partition: int, own: Properties, probe: Probe | None = None) -> None:
+        self.settings = settings
+        self.partition = partition
+        self.topics = settings.topics
+        self.open = False
+        self.bytes_since_snapshot = 0
+        self._probe = probe
+        self._own = own
+        self._producer: Producer | None = None
+        self._first_chunk: int | None = None
+
+    @property
+    def producer(self) -> Producer:
+        """The client; made by `renew`."""
+        if self._producer is None:
+            raise RuntimeError("the checkpoint has not been acquired")
+        return self._producer
+
+    def renew(self) -> None:
+        """Throw the producer away and make a new one."""
+        self.discard()
+        properties = {
+            "linger.ms": LINGER_MS,
+            "compression.type": "none",
+            "queue.buffering.max.messages": QUEUE_MESSAGES,
+            "queue.buffering.max.kbytes": QUEUE_KBYTES,
+            **base_properties(self.settings.bootstrap, self.settings.passthrough),
+            **self._own,
+        }
+        for consumer_only in ("group.protocol", "group.instance.id", "partition.assignment.strategy"):
+            properties.pop(consumer_only, None)
+        self._producer = Producer(quiet(properties))
+
+    def discard(self) -> None:
+        """Let go of the producer; what it had not delivered is dropped."""
+        producer, self._producer = self._producer, None
+        self.open = False
+        if producer is not None:
+            producer.purge()
+            producer.flush(0)
+
+    def reached(self, step: Step) -> None:
+        """Tell the probe."""
+        if self._probe is not None:
+            self._probe(step, self.partition)
+
+    def send(self, outputs: Outputs) -> None:
+        """Hand predictions, accuracy points and rejections to the client."""
+        topics = self.topics
+        records: list[dict[str, Any]] = [
+            {"value": value} if key is None else {"value": value, "key": key}
+            for value, key in zip(outputs.predictions, outputs.keys, strict=True)
+        ]
+        self._send(topics.predictions, records)
+        self._send(topics.accuracy, [{"key": key, "value": value} for key, value in outputs.points])
+        for bad in outputs.rejected:
+            self._room(1)
+            self.producer.produce(
+                topics.rejected,
+                bad.value,
+                key=bad.key,
+                partition=self.partition,
+                headers={
+                    "reason": bad.reason.encode(),
+                    "topic": topics.input.encode(),
+                    "partition": str(self.partition).encode(),
+                    "offset": str(bad.offset).encode(),
+                    "timestamp": str(bad.timestamp).encode(),
+                },
+            )
+        self.bytes_since_snapshot += sum(map(len, outputs.predictions))
+        self.producer.poll(0)
+
+    def _send(self, topic: str, records: list[dict[str, Any]]) -> None:
+        """Hand records to the client in order, never more than its queue has room for."""
+        start = 0
+        while start < len(records):
+            free = self._room(1)
+            self.producer.produce_batch(topic, records[start : start + free], partition=self.partition)
+            start += free
+
+    def _room(self, wanted: int) -> int:
+        """Free places in the client's queue, after waiting until `wanted` are free."""
+        while (free := QUEUE_MESSAGES - len(self.producer)) < wanted:
+            self.producer.poll(0.01)
+        return free
+
+    def send_snapshot(self, blob: bytes) -> int:
+        """Hand a snapshot's chunks to the client; return their number."""
+        chunks = cut(blob)
+        self._first_chunk = None
+        for i, chunk in enumerate(chunks):
+            self._room(1)
+            self.producer.produce(
+                self.topics.snapshots,
+                chunk,
+                key=chunk_key(self.partition, i),
+                partition=self.partition,
+                on_delivery=self._note_first_chunk if i == 0 else None,
+            )
+        self.bytes_since_snapshot = 0
+        return len(chunks)
+
+    def _note_first_chunk(self, error: Any, message: Any) -> None:
+        if error is None:
+            self._first_chunk = message.offset()
+
+    def flush(self, deadline: Deadline) -> None:
+        """Wait until the broker has everything.
+
+        Raises
+        ------
+        Unfinished
+            It has not, inside the deadline.
+        """
+        if self.producer.flush(deadline.remaining()) > 0:
+            raise Unfinished("the broker did not take the outputs in time")
+
+    def pointer(self, chunks: int, offset: int) -> Pointer:
+        """Where the chunks just flushed are.
+
+        Raises
+        ------
+        Unfinished
+            Their delivery failed, so the transaction cannot commit.
+        """
+        if self._first_chunk is None:
+            raise Unfinished("the snapshot was not delivered")
+        return Pointer(self._first_chunk, chunks, offset)
+
+
+class TransactionalCheckpoint(Outlet):
+    """Exactly once: one transactional producer per partition, so that taking a partition over is one call."""
+
+    def __init__(self, settings: WorkerSettings, partition: int, probe: Probe | None = None) -> None:
+        own = {
+            "transactional.id": f"{settings.group}-{settings.input}-{partition}",
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+        }
+        super().__init__(settings, partition, own, probe)
+
+    def acquire(self, deadline: Deadline) -> None:
+        """New producer, `init_transactions`: fences the last owner and aborts what it left open."""
+        self.renew()
+        insist(lambda: self.producer.init_transactions(deadline.remaining()), deadline)
+
+    def produce(self, outputs: Outputs) -> None:
+        """Open a transaction if none is open, then hand the outputs over."""
+        if not self.open:
+            self.producer.begin_transaction()
+            self.open = True
+            self.reached(Step.BEGUN)
+        self.send(outputs)
+
+    def commit(
+        self,
+        offset: int,
+        snapshot: bytes | None,
+        pointer: Pointer | None,
+        membership: Any,
+        deadline: Deadline,
+    ) -> Pointer | None:
+        """Take the open transaction through the remaining steps.
+
+        Parameters
+        ----------
+        offset : int
+            The next input offset to read.
+        snapshot : bytes or None
+            A snapshot standing at `offset`, if one is due.
+        pointer : Pointer or None
+            The newest committed snapshot; kept if `snapshot` is None.
+        membership : object
+            The consumer's group metadata: a second, independent fence.
+        deadline : Deadline
+            For all calls together.
+
+        Raises
+        ------
+        KafkaException, Unfinished
+            To be judged by `worker.verdicts`.
+        """
+        self.reached(Step.OUTPUTS_PRODUCED)
+        chunks = 0 if snapshot is None else self.send_snapshot(snapshot)
+        self.reached(Step.SNAPSHOT_PRODUCED)
+        self.flush(deadline)
+        if chunks:
+            pointer = self.pointer(chunks, offset)
+        self.reached(Step.FLUSHED)
+        place = TopicPartition(self.topics.input, self.partition, offset, pointer.text() if pointer else None)
+        insist(
+            lambda: self.producer.send_offsets_to_transaction([place], membership, deadline.remaining()),
+            deadline,
+        )
+        self.reached(Step.OFFSETS_SENT)
+        insist(lambda: self.producer.commit_transaction(deadline.remaining()), deadline)
+        self.open = False
+        self.reached(Step.COMMITTED)
+        return pointer
+
+    def abort(self, deadline: Deadline) -> None:
+        """Abort the open transaction.
+
+        Raises
+        ------
+        KafkaException, Unfinished
+            Then only a new producer helps.
+        """
+        if self.open:
+            self.producer.purge()
+            insist(lambda: self.producer.abort_transaction(deadline.remaining()), deadline)
+            self.open = False
+
+
+def insist(call: Callable[[], Any], deadline: Deadline) -> None:
+    """Repeat a call while its error says that nothing happened yet and time is left."""
+    while True:
+        try:
+            call()
+        except KafkaException as error:
+            if judge(error.args[0]) is not Verdict.RETRY or deadline.passed:
+                raise
+        else:
+            return
+
+
+def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:
+    """First offset still in the log and the one after its last.
+
+    Raises
+    ------
+    Unfinished
+        The broker did not answer in time.
+    """
+    found = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
+    if found is None:
+        raise Unfinished(f"no watermarks of {topic}/{partition} in time")
+    low, high = found
+    return int(low), int(high)

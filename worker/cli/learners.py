@@ -1,0 +1,55 @@
+"""`driftway learners`: what can be learned with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
+def learners(names: tuple[str, ...], as_json: bool) -> None:
+    """List the learners, or describe some: tasks, parameters with their defaults and bounds, source.
+
+    \b
+    Examples:
+      driftway learners
+      driftway learners dfop arow
+      driftway learners --json
+    """
+    from learners import LEARNERS, UnknownLearner
+    from learners.registry import find
+    from worker.codec import write_json
+    from worker.errors import UsageFailure
+
+    try:
+        rows = [_describe(name, find(name)) for name in names or LEARNERS]
+    except UnknownLearner as error:
+        raise UsageFailure(str(error)) from None
+    if as_json:
+        click.echo(write_json(rows))
+        return
+    for row in rows:
+        given = ", ".join(f"{p['name']}={p['default']}" for p in row["parameters"])
+        click.echo(f"{row['name']:<18} {', '.join(row['tasks']):<32} {given}")
+        if names:
+            click.echo(f"\n{row['description']}\n")
+            for p in row["parameters"]:
+                click.echo(f"  {p['name']:<12} {p['values']}, default {p['default']}")
+            click.echo(f"\nSource: {row['source']}\n")
+
+
+def _describe(name: str, found: Any) -> dict[str, Any]:
+    import inspect
+
+    text = inspect.cleandoc(found.__doc__ or "")
+    _, _, source = text.partition("Source\n------\n")
+    return {
+        "name": name,
+        "tasks": list(found.tasks),
+        "parameters": found.Params.describe(),
+        "description": text.split("\n\nParameters\n")[0],
+        "source": " ".join(source.split()),
+    }

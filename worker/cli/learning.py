@@ -1,0 +1,116 @@
+"""Options that say what is learned, shared by `worker`, `evaluate` and whatever learns next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from worker.codec import FORMATS
+from worker.errors import UsageFailure
+from worker.events import CLASSIFICATION, REGRESSION, Target
+from worker.settings import ModelSettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_LEARNER = "dfop"
+
+
+def target_options(command: F) -> F:
+    """--learner, --task, --classes, --labels, --standardize, --window."""
+    options = [
+        click.option(
+            "--learner",
+            "learner",
+            multiple=True,
+            default=(DEFAULT_LEARNER,),
+            show_default=True,
+            metavar="NAME[:PARAM=VALUE,...]",
+            help="Learner and its parameters; repeat for several (the first is the champion).",
+        ),
+        click.option(
+            "--task",
+            type=click.Choice((CLASSIFICATION, REGRESSION)),
+            default=CLASSIFICATION,
+            show_default=True,
+            help="Predict a class or a number.",
+        ),
+        click.option("--classes", type=click.IntRange(2), default=None, help="Number of classes.  [default: 2]"),
+        click.option("--labels", metavar="A,B,..", help="Labels as they stand in the data, in class order."),
+        click.option(
+            "--standardize/--no-standardize",
+            default=True,
+            show_default=True,
+            help="Scale features online to mean 0 and variance 1.",
+        ),
+        click.option(
+            "--window", type=click.IntRange(1), default=1000, show_default=True, help="Rows of the rolling window."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def event_options(command: F) -> F:
+    """--features, --format, --accuracy-every."""
+    options = [
+        click.option("--features", type=click.IntRange(1), help="Features per event.  [default: as the first event]"),
+        click.option(
+            "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
+        ),
+        click.option(
+            "--accuracy-every",
+            type=click.IntRange(1),
+            default=500,
+            show_default=True,
+            help="Rows between two accuracy points of a partition.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def make_target(task: str, classes: int | None, labels: str | None) -> Target:
+    """The target that the options describe.
+
+    Raises
+    ------
+    UsageFailure
+        They contradict each other.
+    """
+    names = tuple(name.strip() for name in labels.split(",")) if labels else ()
+    if names and (len(set(names)) < len(names) or len(names) < 2 or "" in names):
+        raise UsageFailure(f"--labels {labels}: name two or more different labels, separated by commas")
+    if names and classes is not None and classes != len(names):
+        raise UsageFailure(f"--classes {classes} contradicts {len(names)} --labels")
+    if task == REGRESSION:
+        if names or classes is not None:
+            raise UsageFailure("--classes and --labels belong to classification")
+        return Target(REGRESSION, 0)
+    return Target(CLASSIFICATION, len(names) or classes or 2, names)
+
+
+def make_model_settings(specs: tuple[str, ...], target: Target, **rest: Any) -> ModelSettings:
+    """Model settings with every learner checked: its name, parameters and task.
+
+    Raises
+    ------
+    UsageFailure
+        A learner is not valid.
+    """
+    from learners import ParameterError, Spec, UnknownLearner
+
+    parsed = []
+    for text in specs:
+        try:
+            spec = Spec.parse(text)
+            spec.create(rest.get("n_features") or 1, target.n_classes, target.task)
+        except UnknownLearner as error:
+            raise UsageFailure(str(error)) from None
+        except ParameterError as error:
+            raise UsageFailure(f"learner {text}: {error}") from None
+        parsed.append(spec)
+    return ModelSettings(tuple(parsed), target, **rest)

@@ -1,0 +1,134 @@
+"""``driftway topics``: create or check what an input needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from worker.cli.options import client_options
+from worker.client import parse_properties
+from worker.errors import Failure
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Plan = dict[str, tuple[int, dict[str, str]]]
+
+
+def _topic_options(command: Command) -> Command:
+    options = (
+        click.option(
+            "--input", "input_topic", required=True, metavar="EVENTS", envvar="DRIFTWAY_INPUT", help="Input topic."
+        ),
+        click.option(
+            "--partitions", type=click.IntRange(1), required=True, metavar="N", help="Partitions of each topic."
+        ),
+        click.option("--group", metavar="GROUP", help="Also the snapshot topic of this consumer group."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return client_options(command)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def topics() -> None:
+    """Create or check the topics of an input.
+
+    These are the input itself, EVENTS.predictions, EVENTS.accuracy and EVENTS.rejected, all with as many
+    partitions as the input, and with --group also the compacted EVENTS.GROUP.snapshots.
+
+    \b
+    Examples:
+      driftway topics create --input EVENTS --partitions 4 --group sea
+      driftway topics check --input EVENTS --partitions 4 --group sea
+    """
+
+
+@topics.command()
+@_topic_options
+@click.option(
+    "--replication",
+    type=click.IntRange(1),
+    metavar="R",
+    help="Replicas of each topic.  [default: the cluster's]",
+)
+def create(
+    input_topic: str,
+    partitions: int,
+    group: str | None,
+    replication: int | None,
+    bootstrap: str,
+    properties: tuple[str, ...],
+    client_properties: str | None,
+) -> None:
+    """Create the topics that are missing; existing ones stay as they are."""
+    from worker.topics import create_topics
+
+    passthrough = parse_properties(properties, client_properties)
+    plan = _plan(input_topic, partitions, group)
+    created = create_topics(bootstrap, passthrough, plan, -1 if replication is None else replication)
+    for name in plan:
+        click.echo(f"{'created' if name in created else 'exists '} {name} ({partitions} partitions)", err=True)
+
+
+@topics.command()
+@_topic_options
+def check(
+    input_topic: str,
+    partitions: int,
+    group: str | None,
+    bootstrap: str,
+    properties: tuple[str, ...],
+    client_properties: str | None,
+) -> None:
+    """Say which topics are missing or differ; exit code 1 if any is."""
+    from worker.client import require_broker
+    from worker.topics import partition_counts
+
+    passthrough = parse_properties(properties, client_properties)
+    present = partition_counts(require_broker(bootstrap, passthrough))
+    plan = _plan(input_topic, partitions, group)
+    wrong = [f"{name} is missing" for name in plan if name not in present]
+    wrong += [
+        f"{name} has {present[name]} partitions, not {wanted}"
+        for name, (wanted, _) in plan.items()
+        if present.get(name, wanted) != wanted
+    ]
+    wrong += _wrong_policies(bootstrap, passthrough, plan, present)
+    if wrong:
+        raise Failure("; ".join(wrong))
+    click.echo(f"{len(plan)} topics of {input_topic} are as they should be", err=True)
+
+
+def _plan(input_topic: str, partitions: int, group: str | None) -> Plan:
+    from worker.topics import Topics, output_plan
+
+    named = Topics(input_topic, group or "")
+    plan: Plan = {input_topic: (partitions, {}), **output_plan(named, partitions)}
+    if group is None:
+        del plan[named.snapshots]
+    return plan
+
+
+def _wrong_policies(bootstrap: str, passthrough: dict[str, Any], plan: Plan, present: dict[str, int]) -> list[str]:
+    """Topics whose clean-up policy differs: an uncompacted snapshot topic would grow for ever."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka import admin as untyped
+
+    from worker.client import base_properties, quiet
+
+    api: Any = untyped  # its stubs do not export everything
+    wanted = {name: config["cleanup.policy"] for name, (_, config) in plan.items() if "cleanup.policy" in config}
+    resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in wanted if name in present]
+    if not resources:
+        return []
+    admin = api.AdminClient(quiet(base_properties(bootstrap, passthrough)))
+    wrong = []
+    for resource, future in admin.describe_configs(resources, request_timeout=10).items():
+        try:
+            policy = future.result()["cleanup.policy"].value
+        except KafkaException as error:
+            raise Failure(f"cannot read the settings of topic {resource.name}: {error.args[0].str()}") from None
+        if policy != wanted[resource.name]:
+            wrong.append(f"{resource.name} has cleanup.policy {policy}, not {wanted[resource.name]}")
+    return wrong

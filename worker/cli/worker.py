@@ -1,0 +1,140 @@
+"""`driftway worker`: the daemon."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import click
+
+from worker.cli.learning import event_options, make_model_settings, make_target, target_options
+from worker.cli.options import client_options
+from worker.client import parse_properties
+from worker.settings import (
+    AT_LEAST_ONCE,
+    EARLIEST,
+    EXACTLY_ONCE,
+    GUARANTEES,
+    LATEST,
+    OFFSET_LOST,
+    REFUSE,
+    UNRESTORABLE,
+    WorkerSettings,
+)
+
+
+@click.command()
+@click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events.")
+@click.option("--group", required=True, help="Consumer group; state belongs to it.")
+@target_options
+@event_options
+@client_options
+@click.option(
+    "--commit-interval",
+    type=click.FloatRange(0, min_open=True),
+    default=0.1,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between commits: how late a read_committed reader sees a prediction.",
+)
+@click.option(
+    "--snapshot-interval",
+    type=click.FloatRange(0, min_open=True),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between snapshots of the state.",
+)
+@click.option(
+    "--snapshot-rows",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    help="Rows after which a snapshot is due even earlier; bounds what a restore relearns.",
+)
+@click.option(
+    "--guarantee",
+    type=click.Choice(GUARANTEES),
+    default=EXACTLY_ONCE,
+    show_default=True,
+    help=f"{AT_LEAST_ONCE} is for brokers without transactions.",
+)
+@click.option(
+    "--start",
+    type=click.Choice((EARLIEST, LATEST)),
+    default=EARLIEST,
+    show_default=True,
+    help="Where a new group begins.",
+)
+@click.option(
+    "--if-unrestorable",
+    type=click.Choice(UNRESTORABLE),
+    default=REFUSE,
+    show_default=True,
+    help="When a snapshot is missing, damaged or of another learner.",
+)
+@click.option(
+    "--if-offset-lost",
+    type=click.Choice(OFFSET_LOST),
+    default=REFUSE,
+    show_default=True,
+    help="When the log no longer holds an offset that is needed.",
+)
+@click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
+@click.option(
+    "--http-port", type=click.IntRange(0, 65535), help="Serve /metrics, /healthz and /readyz.  [default: off]"
+)
+@click.option("--http-host", default="127.0.0.1", show_default=True, help="Address to serve on.")
+@click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Log form.")
+@click.pass_obj
+def worker(obj: dict[str, Any], input_: str, group: str, **given: Any) -> None:
+    """Predict every event of a topic before its label is used, learn from it, commit exactly once.
+
+    Each partition has its own learner. Predictions go to TOPIC.predictions, rolling accuracy to
+    TOPIC.accuracy, unusable events with their reason to TOPIC.rejected, state to TOPIC.GROUP.snapshots;
+    output topics are made if they are missing. SIGTERM: finish, commit, leave, exit 0; a second one
+    leaves at once.
+
+    \b
+    Examples:
+      driftway worker --input EVENTS --group sea
+      driftway worker --input EVENTS --group sea --learner dfop:mu=0.001 --learner arow
+      driftway worker --input TRADES --group t --labels DOWN,UP --http-port 8000
+      driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
+    """
+    from worker.endpoint import Endpoint
+    from worker.journal import Journal
+    from worker.loop import Worker
+    from worker.telemetry import Telemetry
+
+    model = make_model_settings(
+        given["learner"],
+        make_target(given["task"], given["classes"], given["labels"]),
+        n_features=given["features"],
+        form=given["form"],
+        standardize=given["standardize"],
+        window=given["window"],
+        accuracy_every=given["accuracy_every"],
+    )
+    names = (
+        "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
+        "if_offset_lost", "stop_at_end",
+    )  # fmt: skip
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    settings = WorkerSettings(
+        given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
+    )
+    journal = Journal(given["log_format"])
+    running = Worker(settings, journal, Telemetry(), obj.get("probe"))
+    endpoint = None
+    if given["http_port"] is not None:
+        endpoint = Endpoint(running, given["http_host"], given["http_port"])
+        endpoint.start()
+        journal.event("listening", host=given["http_host"], port=endpoint.port)
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: running.stop())
+    try:
+        running.run()
+    finally:
+        if endpoint is not None:
+            endpoint.stop()

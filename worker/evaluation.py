@@ -1,0 +1,172 @@
+"""Prequential evaluation of learners on a stream, without Kafka: the same kernels, the same bits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.learner import Learner
+from learners.metrics.rolling import Metrics, create_metrics
+from learners.prequential import predicted_class
+from learners.spec import Spec
+from worker.codec import write_json
+from worker.errors import UsageFailure
+from worker.events import Target
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Part:
+    """One learner on one partition's rows."""
+
+    learner: Learner
+    metrics: Metrics
+    rows: int = 0
+    rejected: int = 0
+
+
+@dataclass
+class Evaluation:
+    """A learner over a stream, as `partitions` partitions would see it: row i belongs to i mod partitions.
+
+    Parameters
+    ----------
+    spec : Spec
+        The learner.
+    target : Target
+        What is predicted.
+    n_features : int
+        d of the stream.
+    standardize : bool
+        Put the online standardiser in front.
+    partitions : int
+        Independent learners, >= 1.
+    window : int
+        Rows of the rolling window.
+    """
+
+    spec: Spec
+    target: Target
+    n_features: int
+    standardize: bool = True
+    partitions: int = 1
+    window: int = 1000
+    seconds: float = 0.0
+    rows: int = 0
+    parts: list[Part] = field(init=False)
+
+    def __post_init__(self) -> None:
+        target = self.target
+        self.parts = []
+        for _ in range(self.partitions):
+            learner = self.spec.create(self.n_features, target.n_classes, target.task, self.standardize)
+            metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
+            self.parts.append(Part(learner, metrics))
+        self.parts[0].learner.warm()
+
+    def advance(self, X: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Take a block; return the scores f8[n, k] and which rows were usable (finite features).
+
+        Raises
+        ------
+        UsageFailure
+            A label is none of the target's.
+        """
+        indices, known = self.target.indices(y)
+        if not known.all():
+            words = ", ".join(word.decode() for word in self.target.words()[:-1])
+            raise UsageFailure(
+                f"label {y[~known][0]:g} in row {self.rows + int(np.argmin(known))} is not one of {words}; "
+                "see --classes, --labels and --task"
+            )
+        usable = np.isfinite(X).all(axis=1)
+        score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
+        started = time.perf_counter()
+        for p, part in enumerate(self.parts):
+            mine = slice((p - self.rows) % self.partitions, None, self.partitions)
+            keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
+            rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
+            scores = np.empty((len(rows), score.shape[1]))
+            part.learner.predict_then_update(rows, labels, scores)
+            part.metrics.observe(scores, labels)
+            score[keep] = scores
+            part.rows += len(rows)
+            part.rejected += len(usable[mine]) - len(rows)
+        self.seconds += time.perf_counter() - started
+        self.rows += len(X)
+        return score, usable
+
+    def results(self, stream: str) -> list[dict[str, Any]]:
+        """One object per partition: stream, learner, rows, the metrics (accuracy as a fraction), seconds."""
+        return [
+            {
+                "stream": stream,
+                "learner": self.spec.text,
+                **({"partition": p} if self.partitions > 1 else {}),
+                "rows": part.rows,
+                "rejected": part.rejected,
+                **part.metrics.point(),
+                "seconds": round(self.seconds, 6),
+            }
+            for p, part in enumerate(self.parts)
+        ]
+
+
+def evaluate(
+    evaluations: list[Evaluation],
+    blocks: Iterable[tuple[Array, Array]],
+    scores: IO[bytes] | None = None,
+    tag: dict[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Run several learners over a stream's blocks.
+
+    Parameters
+    ----------
+    evaluations : list of Evaluation
+        Each sees every row.
+    blocks : iterable of (X, y)
+        The stream.
+    scores : binary file or None
+        Gets every row's score as JSON lines: row, score, prediction, y (and `tag`).
+    tag : dict or None
+        Further fields of each line.
+    progress : callable or None
+        Told the number of rows after each block.
+    """
+    row = 0
+    for X, y in blocks:
+        for evaluation in evaluations:
+            score, usable = evaluation.advance(X, y)
+            if scores is not None:
+                name = {"learner": evaluation.spec.text} if len(evaluations) > 1 else {}
+                _write(scores, evaluation, row, y, score, usable, {**(tag or {}), **name})
+        row += len(X)
+        if progress is not None:
+            progress(len(X))
+
+
+def _write(
+    out: IO[bytes],
+    evaluation: Evaluation,
+    first: int,
+    y: Array,
+    score: Array,
+    usable: NDArray[np.bool_],
+    tag: dict[str, Any],
+) -> None:
+    kind = evaluation.parts[0].learner.kind
+    predictions = predicted_class(score, kind).tolist()
+    flat = score[:, 0].tolist() if score.shape[1] == 1 else score.tolist()
+    for i in np.flatnonzero(usable).tolist():
+        label = None if np.isnan(y[i]) else y[i].item()
+        if kind != "regression" and label is not None and label.is_integer():
+            label = int(label)
+        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], "y": label, **tag}
+        out.write(write_json(line) + b"\n")

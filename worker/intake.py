@@ -1,0 +1,180 @@
+"""Where messages enter: the group's consumer, and what it delivers as columns per partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from worker.client import base_properties, quiet
+from worker.errors import CannotRestore, Failure, Fenced, UsageFailure
+from worker.events import Records
+from worker.journal import Journal
+from worker.settings import WorkerSettings
+from worker.verdicts import Verdict, judge
+
+BATCH_MESSAGES = 10_000
+
+CONSUMER_TUNING = {
+    # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
+    "fetch.queue.backoff.ms": 5,
+    "queued.min.messages": 100_000,
+    "queued.max.messages.kbytes": 65_536,
+    "fetch.wait.max.ms": 10,
+}
+
+Callback = Callable[[list[int]], None]
+"""Called inside `take` with the partitions that a rebalance hands over or takes away."""
+
+
+class Intake:
+    """The worker's membership in the consumer group, and its messages.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Topic, group, client properties.
+    journal : Journal
+        Where errors that pass by themselves are logged.
+    assigned, revoked, lost : Callback
+        Rebalances. Assigned partitions are paused until `go_on_at`.
+
+    Raises
+    ------
+    UsageFailure
+        A client property is not valid.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, journal: Journal, assigned: Callback, revoked: Callback, lost: Callback
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.at_end: set[int] = set()
+        """Partitions read to their end; filled with `stop_at_end` only."""
+        own = {
+            "group.id": settings.group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": settings.stop_at_end,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+        }
+        properties = {**CONSUMER_TUNING, **base_properties(settings.bootstrap, settings.passthrough), **own}
+        try:
+            self.consumer = Consumer(quiet(properties))
+        except KafkaException as error:
+            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+        self._assigned, self._revoked, self._lost = assigned, revoked, lost
+        self.consumer.subscribe(
+            [settings.input], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def take(self, wait: float) -> list[Records]:
+        """What the client has, at most BATCH_MESSAGES, after waiting up to `wait` seconds for the first.
+
+        Raises
+        ------
+        Fenced, CannotRestore, Failure
+            The broker refuses this consumer for good.
+        """
+        # Poll, then drain: one timed call for a whole batch would wait for it to fill up (KAFKA.md 3r).
+        first = self.consumer.poll(wait)
+        if first is None:
+            return []
+        messages = [first, *self.consumer.consume(BATCH_MESSAGES - 1, timeout=0)]
+        bad = [message for message in messages if message.error() is not None]
+        arrived = self._columns([message for message in messages if message.error() is None] if bad else messages)
+        self.at_end.difference_update(records.partition for records in arrived)
+        for message in bad:  # after the rows: an end of partition comes behind its last row
+            self._complain(message)
+        return arrived
+
+    def membership(self) -> Any:
+        """The group metadata that fences a commit by a member whom the group has left behind."""
+        return self.consumer.consumer_group_metadata()
+
+    def go_on_at(self, partition: int, offset: int) -> None:
+        """Seek to an offset and let the partition flow."""
+        place = TopicPartition(self.settings.input, partition, offset)
+        try:
+            self.consumer.seek(place)
+            self.consumer.resume([place])
+        except KafkaException as error:
+            # The partition has just been taken away: the callback that says so is on its way.
+            self.journal.event("seek refused", partition=partition, error=error.args[0].str())
+
+    def pause(self, partition: int) -> None:
+        """Hold a partition back."""
+        self.consumer.pause([TopicPartition(self.settings.input, partition)])
+
+    def close(self) -> None:
+        """Leave the group."""
+        self.consumer.close()
+
+    def _columns(self, messages: list[Message]) -> list[Records]:
+        """Columns per partition, in the order of first appearance."""
+        shares: dict[int, list[Message]] = {}
+        partitions = [message.partition() or 0 for message in messages]
+        if messages and partitions.count(partitions[0]) == len(partitions):
+            shares[partitions[0]] = messages
+        else:
+            for partition, message in zip(partitions, messages, strict=True):
+                shares.setdefault(partition, []).append(message)
+        return [
+            Records(
+                partition,
+                np.fromiter([message.offset() for message in share], np.int64, len(share)),
+                [message.value() for message in share],
+                [message.key() for message in share],
+                [message.timestamp()[1] for message in share],
+            )
+            for partition, share in shares.items()
+        ]
+
+    def _complain(self, message: Message) -> None:
+        """Sort an error that came in a message's place."""
+        error, partition = message.error(), message.partition()
+        if error is None:
+            return
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            self.at_end.add(partition or 0)
+        elif code == KafkaError._AUTO_OFFSET_RESET:
+            raise CannotRestore(
+                f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
+                "--if-offset-lost earliest or latest chooses where to go on"
+            )
+        elif error.fatal() or judge(error) is Verdict.FATAL:
+            kind = Fenced if code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
+            raise kind(f"the broker refused this consumer: {error.str()}")
+        else:
+            self.journal.event("consumer error", error=error.str())
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        # The real position is known after the restore; until then nothing may be fetched.
+        places = [TopicPartition(p.topic, p.partition, OFFSET_BEGINNING) for p in partitions]
+        if self.settings.incremental:
+            consumer.incremental_assign(places)
+        else:
+            consumer.assign(places)
+        if places:
+            consumer.pause(places)
+        self._assigned([p.partition for p in partitions])
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._revoked([p.partition for p in partitions])
+        self._release(partitions)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._lost([p.partition for p in partitions])
+        self._release(partitions)
+
+    def _release(self, partitions: list[TopicPartition]) -> None:
+        self.at_end.difference_update(p.partition for p in partitions)
+        if self.settings.incremental:
+            self.consumer.incremental_unassign(partitions)
+        else:
+            self.consumer.unassign()

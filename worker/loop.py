@@ -1,0 +1,353 @@
+"""The worker: take a batch, let each partition's task advance, commit what is due, follow the group.
+
+One turn of the loop (`Worker.step`):
+
+1. take what the client has, grouped by partition;
+2. each task advances: decode, predict, learn, produce into its open transaction;
+3. restores that have finished are taken over: seek, resume;
+4. tasks whose commit interval has passed commit, side by side.
+
+Rebalances arrive inside 1, as callbacks: assigned (start a restore), revoked (commit under one deadline,
+close), lost (close). Nothing else may block a turn: restores run beside the loop on a small pool.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from confluent_kafka import KafkaException
+
+from worker.at_least_once import PlainCheckpoint
+from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
+from worker.client import require_broker
+from worker.deadline import Deadline
+from worker.errors import Failure, Fenced, Unreachable, UsageFailure
+from worker.events import Records
+from worker.intake import Intake
+from worker.journal import Journal
+from worker.model import Model, warm
+from worker.restore import Restored, restore
+from worker.settings import EXACTLY_ONCE, WorkerSettings
+from worker.task import State, Task
+from worker.telemetry import Telemetry
+from worker.topics import create_topics, output_plan, partition_counts
+from worker.verdicts import Verdict, judge
+
+IDLE_SECONDS = 0.1
+"""Longest wait for a first message: how late a signal or a finished restore may be noticed."""
+COMMIT_SECONDS = 30.0
+"""Budget of one round of commits; beyond it their outcome counts as unknown."""
+REVOKE_SECONDS = 20.0
+"""Budget for everything inside a revoke callback; far below the default `max.poll.interval.ms` of 5 minutes."""
+RESTORE_SECONDS = 60.0
+SIDE_BY_SIDE = 8
+"""Restores, and commits, that run at the same time: both wait for the broker, not for the processor."""
+FENCED_SECONDS = 3.0
+"""A fenced task's partition should be revoked or lost by then; otherwise it is ours after all, and is restored."""
+MOST_FENCED = 5
+"""Times in succession that a partition may be fenced without moving, before somebody else must be at work."""
+
+
+class Worker:
+    """A member of the consumer group that owns some partitions of the input.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        What to do.
+    journal : Journal
+        Where events are logged.
+    telemetry : Telemetry
+        What the endpoint shows.
+    probe : Probe or None
+        Called at each commit step; for fault tests.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, journal: Journal, telemetry: Telemetry, probe: Probe | None = None
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.telemetry = telemetry
+        self.tasks: dict[int, Task] = {}
+        self._probe = probe
+        self._intake: Intake | None = None
+        self._restores: dict[int, Future[Restored]] = {}
+        self._fenced: dict[int, float] = {}
+        self._times_fenced: Counter[int] = Counter()
+        self._pool = ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="driftway")
+        self._stop_requests = 0
+
+    @property
+    def intake(self) -> Intake:
+        """The group member; made by `run`."""
+        if self._intake is None:
+            raise RuntimeError("the worker is not running")
+        return self._intake
+
+    def stop(self) -> None:
+        """Finish the turn, commit, leave. Safe in a signal handler."""
+        self._stop_requests += 1
+
+    def run(self) -> None:
+        """Work until `stop`, or (with `stop_at_end`) until everything has been read.
+
+        Raises
+        ------
+        Failure
+            With the sentence and exit code for the user.
+        """
+        warm(self.settings.model)
+        self.journal.event("kernels are compiled")
+        self._prepare_topics()
+        self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
+        self.journal.event("subscribed", topic=self.settings.input, group=self.settings.group)
+        clean = False
+        try:
+            while not self._stop_requests and not self._finished():
+                self.step()
+            clean = True
+        finally:
+            self._leave(clean)
+
+    def step(self) -> None:
+        """One turn of the loop; see the module's docstring."""
+        arrived = self.intake.take(self._patience())
+        if arrived:
+            started = time.monotonic()
+            for records in arrived:
+                self._advance(records)
+            self.telemetry.batch_seconds.observe(time.monotonic() - started)
+        self._collect_restores()
+        now = time.monotonic()
+        self._commit([task for task in self.tasks.values() if task.due(now)], COMMIT_SECONDS)
+        self._watch_fenced(now)
+
+    def _patience(self) -> float:
+        """Seconds to wait for a first message: until the next commit is due, a restore may be done, or a signal."""
+        due = min((task.due_at for task in self.tasks.values()), default=float("inf"))
+        return min(IDLE_SECONDS / 10 if self._restores else IDLE_SECONDS, max(0.0, due - time.monotonic()))
+
+    # 2. Advancing.
+
+    def _advance(self, records: Records) -> None:
+        """Give a task its records. A partition that is not ours any more, or not restored yet, gets none."""
+        task = self.tasks.get(records.partition)
+        if task is None or not task.lives:
+            return
+        was = task.running
+        try:
+            outputs = task.advance(records)
+        except KafkaException as error:
+            self._settle(task, error)
+            return
+        self.telemetry.advanced(task, len(records), outputs)
+        if not was and task.running:
+            self._announce_running(task)
+
+    # 3. Restoring.
+
+    def _open_task(self, partition: int) -> None:
+        task = Task(self.settings, partition, self._make_checkpoint(partition))
+        self.tasks[partition] = task
+        self.telemetry.state(task)
+        self._begin_restore(task)
+
+    def _begin_restore(self, task: Task) -> None:
+        self._restores[task.partition] = self._pool.submit(
+            restore,
+            self.settings,
+            task.partition,
+            task.checkpoint,
+            lambda: Model(self.settings.model, task.partition),
+            Deadline(RESTORE_SECONDS),
+        )
+
+    def _collect_restores(self) -> None:
+        """Take over restores that have finished."""
+        for partition, future in [(p, f) for p, f in self._restores.items() if f.done()]:
+            del self._restores[partition]
+            task = self.tasks.get(partition)
+            if task is None or task.state is not State.CREATED:
+                continue
+            try:
+                found = future.result()
+            except Unfinished as error:
+                raise Unreachable(f"{self.settings.input}/{partition}: {error}") from None
+            except KafkaException as error:
+                if judge(error.args[0]) is Verdict.FENCED:
+                    self._fence(task, error.args[0].str())
+                    continue
+                raise Unreachable(
+                    f"cannot take over {self.settings.input}/{partition}: {error.args[0].str()}"
+                ) from None
+            task.restored(found)
+            self.intake.go_on_at(task.partition, task.position)
+            self.journal.event("restored", partition=partition, position=task.position, committed=task.committed)
+            if task.running:
+                self._announce_running(task)
+
+    def _announce_running(self, task: Task) -> None:
+        self.telemetry.state(task)
+        self.journal.event("running", partition=task.partition, position=task.position)
+
+    # 4. Committing.
+
+    def _commit(self, tasks: list[Task], seconds: float, closing: bool = False) -> None:
+        """Commit tasks side by side under one deadline; then sort what went wrong."""
+        if not tasks:
+            return
+        deadline = Deadline(seconds)
+        membership = self.intake.membership()
+        started = time.monotonic()
+        outcomes = self._side_by_side(tasks, lambda task: task.commit(membership, deadline, closing))
+        for task, error in zip(tasks, outcomes, strict=True):
+            if error is None:
+                self.telemetry.committed(task, time.monotonic() - started, self.intake.consumer)
+            elif closing:
+                # The partition is leaving: its next owner starts from the last commit, whatever became of this one.
+                self.journal.event("last commit failed", partition=task.partition, error=str(error))
+            else:
+                self._settle(task, error)
+
+    def _side_by_side(
+        self, tasks: list[Task], work: Callable[[Task], None]
+    ) -> list[KafkaException | Unfinished | None]:
+        """Do work for each task, at the same time; the error of each, or None."""
+
+        def attempt(task: Task) -> KafkaException | Unfinished | None:
+            try:
+                work(task)
+            except (KafkaException, Unfinished) as error:
+                return error
+            return None
+
+        if len(tasks) == 1:
+            return [attempt(tasks[0])]
+        return list(self._pool.map(attempt, tasks))
+
+    def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
+        """Act on a failed call: fence, rewind, restore, or stop."""
+        verdict = Verdict.UNKNOWN if isinstance(error, Unfinished) else judge(error.args[0])
+        sentence = str(error) if isinstance(error, Unfinished) else error.args[0].str()
+        self.journal.event("commit failed", partition=task.partition, verdict=verdict.value, error=sentence)
+        self.telemetry.failed(task, verdict)
+        if verdict is Verdict.FATAL:
+            raise Failure(f"{self.settings.input}/{task.partition}: {sentence}")
+        if verdict is Verdict.FENCED:
+            self._fence(task, sentence)
+        elif verdict is Verdict.ABORT:
+            self._rewind(task)
+        else:
+            self._restore_again(task)
+
+    def _rewind(self, task: Task) -> None:
+        """Abort and go back to the last commit; if even that fails, restore."""
+        try:
+            task.rewind(Deadline(COMMIT_SECONDS))
+        except (KafkaException, Unfinished):
+            self._restore_again(task)
+            return
+        self.intake.go_on_at(task.partition, task.position)
+
+    def _restore_again(self, task: Task) -> None:
+        self.intake.pause(task.partition)
+        task.reopen()
+        self.telemetry.state(task)
+        self._begin_restore(task)
+
+    def _fence(self, task: Task, sentence: str) -> None:
+        """Another owner is at work: let go, and expect the group to say so."""
+        self.journal.event("fenced", partition=task.partition, error=sentence)
+        task.close()
+        self.telemetry.state(task)
+        self._fenced[task.partition] = time.monotonic()
+        self._times_fenced[task.partition] += 1
+
+    def _watch_fenced(self, now: float) -> None:
+        """A partition that was fenced and still is ours is restored: the fence came from a late predecessor."""
+        for partition in [p for p, since in self._fenced.items() if now - since > FENCED_SECONDS]:
+            del self._fenced[partition]
+            if self._times_fenced[partition] > MOST_FENCED:
+                raise Fenced(
+                    f"{self.settings.input}/{partition}: another producer keeps taking over transactional.id "
+                    f"{self.settings.group}-{self.settings.input}-{partition} without being in the group"
+                )
+            self._open_task(partition)
+
+    # The group's callbacks, called inside 1.
+
+    def _assigned(self, partitions: list[int]) -> None:
+        """Partitions are ours: restore them beside the loop."""
+        self.telemetry.rebalances.inc()
+        self.journal.event("assigned", partitions=partitions)
+        for partition in partitions:
+            self._times_fenced[partition] = 0
+            self._open_task(partition)
+
+    def _revoked(self, partitions: list[int]) -> None:
+        """Partitions are about to move: commit what is open under one deadline, then let go."""
+        self.journal.event("revoked", partitions=partitions)
+        tasks = [self.tasks[p] for p in partitions if p in self.tasks]
+        self._commit([task for task in tasks if task.checkpoint.open], REVOKE_SECONDS, closing=True)
+        self._drop(partitions)
+
+    def _lost(self, partitions: list[int]) -> None:
+        """Partitions have moved already: nothing of theirs may be committed any more."""
+        self.journal.event("lost", partitions=partitions)
+        self._drop(partitions)
+
+    def _drop(self, partitions: list[int]) -> None:
+        """Forget partitions. A takeover in flight is waited for: landing later, it would fence the next owner."""
+        wait([self._restores[p] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
+        for partition in partitions:
+            self._restores.pop(partition, None)
+            self._fenced.pop(partition, None)
+            task = self.tasks.pop(partition, None)
+            if task is not None and task.state is not State.CLOSED:
+                task.close()
+                self.telemetry.state(task)
+
+    # Starting and leaving.
+
+    def _prepare_topics(self) -> None:
+        """Require the input; create what is missing of the outputs."""
+        settings = self.settings
+        present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+        if settings.input not in present:
+            raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
+        plan = output_plan(settings.topics, present[settings.input])
+        for name in create_topics(settings.bootstrap, settings.passthrough, plan):
+            self.journal.event("created topic", topic=name)
+
+    def _make_checkpoint(self, partition: int) -> Checkpoint:
+        if self.settings.guarantee == EXACTLY_ONCE:
+            return TransactionalCheckpoint(self.settings, partition, self._probe)
+        return PlainCheckpoint(self.settings, partition, self.intake.consumer, self._probe)
+
+    def _finished(self) -> bool:
+        """With `stop_at_end`: every assigned partition is running, read to its end and committed."""
+        return (
+            self.settings.stop_at_end
+            and bool(self.tasks)
+            and all(
+                task.state is State.RUNNING and p in self.intake.at_end and not task.checkpoint.open
+                for p, task in self.tasks.items()
+            )
+        )
+
+    def _leave(self, clean: bool) -> None:
+        """Commit what is open (if nothing went wrong), leave the group, end the pool."""
+        if clean and self._stop_requests < 2:
+            live = [task for task in self.tasks.values() if task.checkpoint.open]
+            self._commit(live, REVOKE_SECONDS, closing=True)
+        for task in self.tasks.values():
+            if task.state is not State.CLOSED:
+                task.close()
+        self.tasks.clear()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.intake.close()
+        self.journal.event("left", group=self.settings.group)

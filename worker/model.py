@@ -1,0 +1,193 @@
+"""What one partition has learned: its schema, learners and metrics, and how a batch moves them on.
+
+Pure computation: no Kafka, no clock. The same rows give the same bits, however they are cut into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.learner import Learner
+from learners.metrics.rolling import Metrics, create_metrics
+from learners.prequential import predicted_class
+from worker.codec import Decoder, encode_point, encode_predictions
+from worker.events import Batch, Records, Rejection, Schema
+from worker.settings import ModelSettings
+
+
+@dataclass
+class Outputs:
+    """What a batch adds to the output topics, as encoded records in input order."""
+
+    next_offset: int
+    rows: int = 0
+    keys: list[bytes | None] = field(default_factory=list)
+    predictions: list[bytes] = field(default_factory=list)
+    points: list[tuple[bytes, bytes]] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model at rest: enough to go back to it, or to write it down."""
+
+    schema: Schema | None
+    rows: int
+    parts: tuple[NDArray[np.uint8], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of state."""
+        return sum(part.nbytes for part in self.parts)
+
+
+class Model:
+    """Champion and challengers of one partition, with a set of rolling metrics each.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+        What is learned.
+    partition : int
+        Whose rows these are; part of the output records.
+    """
+
+    def __init__(self, settings: ModelSettings, partition: int) -> None:
+        self.settings = settings
+        self.partition = partition
+        self.rows = 0
+        schema = Schema(settings.n_features) if settings.n_features is not None else None
+        self._decoder = Decoder(settings.target, schema, settings.form)
+        self._learners: list[Learner] = []
+        self._metrics: list[Metrics] = []
+        self._fit_to_schema()
+
+    @property
+    def schema(self) -> Schema | None:
+        """The shape of the partition's events; None until a good one was seen."""
+        return self._decoder.schema
+
+    def advance(self, records: Records, emit: bool = True) -> Outputs:
+        """Decode, predict, learn, observe, encode.
+
+        Parameters
+        ----------
+        records : Records
+            The partition's next records.
+        emit : bool
+            False while replaying after a restore: the state moves, nothing is encoded.
+        """
+        batch = self._decoder.decode(records)
+        self._fit_to_schema()
+        outputs = Outputs(batch.next_offset, rows=len(batch), rejected=batch.rejected)
+        scores = [np.empty((len(batch), learner.n_scores)) for learner in self._learners]
+        for learner, score in zip(self._learners, scores, strict=True):
+            learner.predict_then_update(batch.X, batch.y, score)
+        self._observe(batch, scores, outputs, emit)
+        if emit and len(batch):
+            target = self.settings.target
+            predicted = predicted_class(scores[0], self._learners[0].kind)
+            name = self.settings.specs[0].text
+            outputs.predictions = encode_predictions(batch, scores[0], predicted, target, name)
+            outputs.keys = batch.keys
+        return outputs
+
+    def latest_points(self) -> dict[str, dict[str, Any]]:
+        """Learner -> its rolling metrics now, for the endpoint."""
+        pairs = zip(self.settings.specs, self._metrics, strict=False)
+        return {spec.text: metrics.point() for spec, metrics in pairs}
+
+    def save(self) -> Saved:
+        """Copy the state."""
+        return Saved(self.schema, self.rows, tuple(part.copy() for part in self._parts()))
+
+    def load(self, saved: Saved) -> None:
+        """Go back to a saved state, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            Its parts do not fit this model's learners and metrics.
+        """
+        if self.settings.n_features is None:
+            self._decoder.schema = saved.schema
+            self._learners, self._metrics = [], []
+            self._fit_to_schema()
+        parts = self._parts()
+        if [part.nbytes for part in parts] != [part.nbytes for part in saved.parts]:
+            raise ValueError("the saved state has other sizes than these learners")
+        for part, memory in zip(parts, saved.parts, strict=True):
+            part[:] = memory
+        self.rows = saved.rows
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that a written state must agree on before it may be loaded."""
+        settings, target = self.settings, self.settings.target
+        return {
+            "learners": [spec.text for spec in settings.specs],
+            "standardize": settings.standardize,
+            "task": target.task,
+            "n_classes": target.n_classes,
+            "labels": list(target.labels),
+            "window": settings.window,
+            "accuracy_every": settings.accuracy_every,
+            "states": [learner.identity() for learner in self._learners],
+        }
+
+    def _parts(self) -> list[NDArray[np.uint8]]:
+        return [part.state.memory for part in (*self._learners, *self._metrics)]
+
+    def _fit_to_schema(self) -> None:
+        """Make the learners once the number of features is known."""
+        if self._learners or self.schema is None:
+            return
+        settings, target = self.settings, self.settings.target
+        for spec in settings.specs:
+            learner = spec.create(
+                self.schema.n_features, target.n_classes, target.task, standardize=settings.standardize
+            )
+            self._learners.append(learner)
+            self._metrics.append(create_metrics(target.task, target.n_classes, learner.n_scores, settings.window))
+
+    def _observe(self, batch: Batch, scores: list[NDArray[np.float64]], outputs: Outputs, emit: bool) -> None:
+        """Feed the metrics; cut at every accuracy point, so that points stand at fixed rows."""
+        every, start, n = self.settings.accuracy_every, 0, len(batch)
+        while start < n:
+            end = min(n, start + every - self.rows % every)
+            for metrics, score in zip(self._metrics, scores, strict=True):
+                metrics.observe(score[start:end], batch.y[start:end])
+            self.rows += end - start
+            if emit and self.rows % every == 0:
+                offset, t = int(batch.offsets[end - 1]), int(batch.t[end - 1])
+                for spec, metrics in zip(self.settings.specs, self._metrics, strict=True):
+                    key = f"{spec.text}/{self.partition}".encode()
+                    point = encode_point(metrics.point(), self.partition, offset, spec.text, t)
+                    outputs.points.append((key, point))
+            start = end
+
+
+def warm(settings: ModelSettings) -> None:
+    """Compile every kernel of a batch's way on scratch data, so that no message waits for a compiler.
+
+    Raises
+    ------
+    ParameterError, UnknownLearner
+        A learner or one of its parameters is not valid.
+    """
+    d = settings.n_features or 1
+    model = Model(settings, partition=0)
+    for values in _scratch_events(d, settings.form):
+        model.advance(Records(0, np.zeros(1, np.int64), [values], [None], [0]))
+
+
+def _scratch_events(d: int, form: str) -> list[bytes]:
+    from worker.codec import PACKED, encode_events, encode_packed
+
+    encode: Callable[..., list[bytes]] = encode_packed if form == PACKED else encode_events
+    X, y = np.full((2, d), 0.5), np.array([0.0, np.nan])
+    return encode(X, y) if form == PACKED else encode(X, y, 0)

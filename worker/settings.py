@@ -1,0 +1,122 @@
+"""What a worker is told: frozen, validated before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from learners.spec import Spec
+from worker.codec import FORMATS, JSON
+from worker.errors import UsageFailure
+from worker.events import REGRESSION, Target
+from worker.topics import Topics
+
+EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
+GUARANTEES = (EXACTLY_ONCE, AT_LEAST_ONCE)
+REFUSE, REPLAY, FRESH = "refuse", "replay", "fresh"
+UNRESTORABLE = (REFUSE, REPLAY, FRESH)
+EARLIEST, LATEST = "earliest", "latest"
+OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What is learned: everything that decides the bits of the output.
+
+    Parameters
+    ----------
+    specs : tuple of Spec
+        The champion first, then its challengers.
+    target : Target
+        What is predicted and how classes are called.
+    n_features : int or None
+        d; None: a partition's first good event fixes it.
+    form : str
+        Format of the events, ``json`` or ``packed``.
+    standardize : bool
+        Put the online standardiser in front of every learner that looks at features.
+    window : int
+        Rows of the rolling window, >= 1.
+    accuracy_every : int
+        Rows between two accuracy points of a learner, >= 1.
+    """
+
+    specs: tuple[Spec, ...]
+    target: Target = field(default_factory=Target)
+    n_features: int | None = None
+    form: str = JSON
+    standardize: bool = True
+    window: int = 1000
+    accuracy_every: int = 500
+
+    def __post_init__(self) -> None:
+        if not self.specs:
+            raise UsageFailure("name at least one --learner")
+        if len({spec.text for spec in self.specs}) < len(self.specs):
+            raise UsageFailure("the same --learner is given twice")
+        if self.form not in FORMATS:
+            raise UsageFailure(f"format must be one of {', '.join(FORMATS)}")
+        if self.window < 1 or self.accuracy_every < 1:
+            raise UsageFailure("window and accuracy-every must be >= 1")
+        if self.n_features is not None and self.n_features < 1:
+            raise UsageFailure("features must be >= 1")
+        if self.target.task == REGRESSION and self.target.labels:
+            raise UsageFailure("labels belong to classification")
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """A worker's whole configuration.
+
+    Parameters
+    ----------
+    bootstrap, input, group : str
+        Where the broker is, what is read, in whose name.
+    model : ModelSettings
+        What is learned.
+    guarantee : str
+        ``exactly-once``, or ``at-least-once`` for brokers without transactions.
+    commit_interval : float
+        Seconds between commits, > 0; the latency of what a read_committed reader sees.
+    snapshot_interval : float
+        Seconds between snapshots, > 0.
+    snapshot_rows : int
+        Rows after which a snapshot is due even earlier, >= 1; bounds what a restore must replay.
+    start : str
+        Where a group without committed offsets starts, ``earliest`` or ``latest``.
+    if_unrestorable, if_offset_lost : str
+        Policies: ``refuse`` by default.
+    stop_at_end : bool
+        Exit 0 once every assigned partition has been read to its end.
+    passthrough : dict
+        Further client properties.
+    """
+
+    bootstrap: str
+    input: str
+    group: str
+    model: ModelSettings
+    guarantee: str = EXACTLY_ONCE
+    commit_interval: float = 0.1
+    snapshot_interval: float = 5.0
+    snapshot_rows: int = 100_000
+    start: str = EARLIEST
+    if_unrestorable: str = REFUSE
+    if_offset_lost: str = REFUSE
+    stop_at_end: bool = False
+    passthrough: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
+            raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
+
+    @property
+    def topics(self) -> Topics:
+        """Names of the topics."""
+        return Topics(self.input, self.group)
+
+    @property
+    def incremental(self) -> bool:
+        """Whether the group protocol hands partitions over one by one instead of all at once."""
+        strategy = str(self.passthrough.get("partition.assignment.strategy", ""))
+        return self.passthrough.get("group.protocol") == "consumer" or "cooperative" in strategy

@@ -1,0 +1,129 @@
+"""A model written down: one blob with a checksum, cut into records of the snapshot topic.
+
+Layout: magic (4 bytes), header length (4, little-endian), header (JSON), state parts, digest (16). The header
+holds the format's number, the offset the state stands at, the schema, the part sizes and the model's identity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from worker.codec import read_json, write_json
+from worker.events import Schema
+from worker.model import Model, Saved
+
+MAGIC = b"DWT1"
+FORMAT = 1
+DIGEST_BYTES = 16
+CHUNK_BYTES = 900_000
+"""Below the broker's default limit of 1 MiB a record, with room for key and framing."""
+
+
+class BadSnapshot(ValueError):
+    """A snapshot is missing, damaged, or of another model or format."""
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Where a partition's newest snapshot is: kept in the metadata text of the committed offset.
+
+    Parameters
+    ----------
+    first : int
+        Offset of the first chunk in the snapshot topic.
+    chunks : int
+        Number of chunks, at consecutive records.
+    state_offset : int
+        S, the input offset the state stands at.
+    """
+
+    first: int
+    chunks: int
+    state_offset: int
+
+    def text(self) -> str:
+        """The pointer as metadata text."""
+        return f"driftway1:{self.first}:{self.chunks}:{self.state_offset}"
+
+    @classmethod
+    def parse(cls, text: str | None) -> Pointer | None:
+        """Read metadata text; None if it is not a pointer (someone else committed the offset)."""
+        found = re.fullmatch(r"driftway1:(\d+):(\d+):(\d+)", text or "")
+        return cls(*map(int, found.groups())) if found else None
+
+
+def write(model: Model, saved: Saved, offset: int) -> bytes:
+    """Write down `saved`, which stands at input offset `offset`."""
+    schema = saved.schema
+    header = write_json(
+        {
+            "format": FORMAT,
+            "offset": offset,
+            "partition": model.partition,
+            "rows": saved.rows,
+            "schema": None if schema is None else {"n_features": schema.n_features, "names": schema.names},
+            "sizes": [part.nbytes for part in saved.parts],
+            "model": model.identity(),
+        }
+    )
+    body = b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *(part.tobytes() for part in saved.parts)])
+    return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+
+def read(blob: bytes, model: Model) -> tuple[Saved, int]:
+    """Load a snapshot into `model`; return what was loaded and the input offset it stands at.
+
+    Raises
+    ------
+    BadSnapshot
+        Damaged, of a newer format, or of another model; `model` must then not be used.
+    """
+    body = blob[:-DIGEST_BYTES]
+    if blob[:3] == MAGIC[:3] and blob[:4] != MAGIC:
+        raise BadSnapshot(f"the snapshot is of format {blob[:4]!r}, this version reads {MAGIC!r}")
+    if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != blob[len(body) :]:
+        raise BadSnapshot("the snapshot is damaged: its checksum does not fit")
+    size = int.from_bytes(body[4:8], "little")
+    header = read_json(body[8 : 8 + size])
+    if header["format"] > FORMAT:
+        raise BadSnapshot(f"the snapshot is of format {header['format']}, this version reads up to {FORMAT}")
+    parts, start = [], 8 + size
+    for nbytes in header["sizes"]:
+        parts.append(np.frombuffer(body, np.uint8, nbytes, start))
+        start += nbytes
+    schema = header["schema"]
+    names = schema and schema["names"] and tuple(schema["names"])
+    saved = Saved(Schema(schema["n_features"], names) if schema else None, header["rows"], tuple(parts))
+    if model.partition != header["partition"]:
+        raise BadSnapshot(f"the snapshot is of partition {header['partition']}, not {model.partition}")
+    _require_same(header["model"], model, saved)
+    return saved, int(header["offset"])
+
+
+def _require_same(theirs: dict[str, Any], model: Model, saved: Saved) -> None:
+    """Load `saved` if its identity is the model's, or name the first difference."""
+    ours = read_json(write_json(model.identity()))
+    for key in ours:
+        if key != "states" and theirs.get(key) != ours[key]:
+            raise BadSnapshot(f"the snapshot was made with {key} {theirs.get(key)}, this worker has {ours[key]}")
+    try:
+        model.load(saved)
+    except ValueError as error:
+        raise BadSnapshot(str(error)) from None
+    if theirs["states"] != read_json(write_json(model.identity()))["states"]:
+        raise BadSnapshot("the snapshot's learners have other parameters or another state layout")
+
+
+def cut(blob: bytes) -> list[bytes]:
+    """The blob's chunks, at least one."""
+    return [blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES)]
+
+
+def chunk_key(partition: int, chunk: int) -> bytes:
+    """Key of a chunk: the next snapshot's same chunk replaces it when the topic is compacted."""
+    return f"{partition}.{chunk}".encode()

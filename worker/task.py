@@ -1,0 +1,208 @@
+"""One partition's life: its model, its position, its checkpoint.
+
+                 assigned            restored            reached C
+    (nothing) ───────────► CREATED ───────────► RESTORING ─────────► RUNNING
+                              ▲                     │                   │
+                              └──── commit unknown ─┴───────────────────┤
+                                                                        │ revoked, lost, fenced
+                                                                        ▼
+                                                                     CLOSED
+
+CREATED: the partition is paused while `worker.restore` works beside the loop. RESTORING: rows from the snapshot
+to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from typing import Any
+
+from worker import snapshot
+from worker.checkpoint import Checkpoint
+from worker.deadline import Deadline
+from worker.events import Records
+from worker.model import Model, Outputs, Saved
+from worker.restore import Restored
+from worker.settings import WorkerSettings
+from worker.snapshot import Pointer
+
+SNAPSHOT_SHARE = 0.05
+"""Snapshots may take this share of the bytes written: a state of 8 MB is written rarer than one of 1 KB."""
+MOST_REPLAYED = 20
+"""But never rarer than this many times `snapshot_rows`: restoring must stay a matter of seconds."""
+
+
+class State(enum.Enum):
+    """See the drawing in the module's docstring."""
+
+    CREATED = "created"
+    RESTORING = "restoring"
+    RUNNING = "running"
+    CLOSED = "closed"
+
+
+NEXT = {
+    State.CREATED: {State.RESTORING, State.CLOSED},
+    State.RESTORING: {State.RUNNING, State.CREATED, State.CLOSED},
+    State.RUNNING: {State.CREATED, State.CLOSED},
+    State.CLOSED: set[State](),
+}
+
+
+class Task:
+    """One partition's learners, position and checkpoint.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    partition : int
+        Whose task this is.
+    checkpoint : Checkpoint
+        The partition's way out.
+    """
+
+    def __init__(self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint) -> None:
+        self.settings = settings
+        self.partition = partition
+        self.checkpoint = checkpoint
+        self.state = State.CREATED
+        self.model = Model(settings.model, partition)
+        self.position = 0
+        self.committed = 0
+        self._pointer: Pointer | None = None
+        self._saved: Saved = self.model.save()
+        self._opened_at = 0.0
+        self._snapshot_at = time.monotonic()
+        self._rows_since_snapshot = 0
+
+    def move(self, state: State) -> None:
+        """Change the state.
+
+        Raises
+        ------
+        RuntimeError
+            The drawing does not have that arrow.
+        """
+        if state not in NEXT[self.state]:
+            raise RuntimeError(f"a task cannot go from {self.state.value} to {state.value}")
+        self.state = state
+
+    @property
+    def lives(self) -> bool:
+        """Whether rows may be given to it."""
+        return self.state in (State.RESTORING, State.RUNNING)
+
+    @property
+    def running(self) -> bool:
+        """Whether it predicts and emits."""
+        return self.state is State.RUNNING
+
+    def restored(self, found: Restored) -> None:
+        """Take over what a restore found; the loop seeks to `position` and resumes the partition."""
+        self.model, self._pointer = found.model, found.pointer
+        self.position, self.committed = found.position, found.committed
+        self._snapshot_at = time.monotonic()
+        self._rows_since_snapshot = 0
+        self.move(State.RESTORING)
+        if self.position >= self.committed:
+            self._run()
+
+    def advance(self, records: Records) -> Outputs | None:
+        """Take the next records; return what was emitted, None while restoring.
+
+        Records before `position` were delivered twice by the client and are ignored.
+        """
+        first = int(records.offsets.searchsorted(self.position))
+        if first:
+            records = records.after(first)
+        if self.state is State.RESTORING:
+            seen = int(records.offsets.searchsorted(self.committed))
+            if seen:
+                self._learn(records.before(seen), emit=False)
+            if len(records) > seen or self.position >= self.committed:
+                self._run()
+            records = records.after(seen)
+        if len(records) == 0:
+            return None
+        return self._learn(records, emit=True)
+
+    def due(self, now: float) -> bool:
+        """Whether a commit is due; `now` as `time.monotonic`."""
+        return self.checkpoint.open and now >= self._opened_at + self.settings.commit_interval
+
+    @property
+    def due_at(self) -> float:
+        """When the next commit is due, as `time.monotonic`; infinite if nothing is open."""
+        return self._opened_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of state at the last commit."""
+        return self._saved.nbytes
+
+    def commit(self, membership: Any, deadline: Deadline, closing: bool = False) -> None:
+        """Make the rows since the last commit visible; afterwards they can no longer be rewound.
+
+        Raises
+        ------
+        KafkaException, Unfinished
+            To be judged by `worker.verdicts`.
+        """
+        saved = self.model.save()
+        blob = None
+        if self._snapshot_due(saved, closing):
+            blob = snapshot.write(self.model, saved, self.position)
+        self._pointer = self.checkpoint.commit(self.position, blob, self._pointer, membership, deadline)
+        self._saved, self.committed = saved, self.position
+        if blob is not None:
+            self._snapshot_at, self._rows_since_snapshot = time.monotonic(), 0
+
+    def rewind(self, deadline: Deadline) -> None:
+        """Abort: outputs vanish, the model goes back to the last commit; the loop seeks to `position`.
+
+        Raises
+        ------
+        KafkaException, Unfinished
+            The abort did not finish: the task must be restored.
+        """
+        self.checkpoint.abort(deadline)
+        self.model.load(self._saved)
+        self.position = self.committed
+
+    def reopen(self) -> None:
+        """Nothing about the last commit is certain: back to CREATED, to be restored from the log."""
+        self.checkpoint.discard()
+        self.move(State.CREATED)
+
+    def close(self) -> None:
+        """Let go, without commit."""
+        self.checkpoint.discard()
+        self.move(State.CLOSED)
+
+    def _run(self) -> None:
+        self.move(State.RUNNING)
+        self._saved = self.model.save()
+        self.position = self.committed = max(self.position, self.committed)
+
+    def _learn(self, records: Records, emit: bool) -> Outputs:
+        outputs = self.model.advance(records, emit)
+        if emit:
+            if not self.checkpoint.open:
+                self._opened_at = time.monotonic()
+            self.checkpoint.produce(outputs)
+        self.position = outputs.next_offset
+        self._rows_since_snapshot += len(records)
+        return outputs
+
+    def _snapshot_due(self, saved: Saved, closing: bool) -> bool:
+        """By time or count, rarer for large states; at once for the first commit and for the last."""
+        if self._pointer is None or closing:
+            return True
+        rows, limit = self._rows_since_snapshot, self.settings.snapshot_rows
+        late = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval
+        if not (late or rows >= limit):
+            return False
+        small = saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot
+        return small or rows >= MOST_REPLAYED * limit

@@ -1,0 +1,71 @@
+"""What a client error means for a task: errors are sorted here and nowhere else."""
+
+from __future__ import annotations
+
+import enum
+
+from confluent_kafka import KafkaError
+
+
+class Verdict(enum.Enum):
+    """What to do about a failed call on a task's producer or consumer.
+
+    FENCED      another owner has taken over: close the task without commit
+    ABORT       the transaction cannot commit: abort it and rewind the learner
+    RETRY       nothing happened yet: call again inside the deadline
+    UNKNOWN     it may or may not have happened: throw the producer away, restore from what was committed
+    FATAL       no retry helps: stop with the error's sentence
+    """
+
+    FENCED = "fenced"
+    ABORT = "abort"
+    RETRY = "retry"
+    UNKNOWN = "unknown"
+    FATAL = "fatal"
+
+
+FENCED = {
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.FENCED_INSTANCE_ID,
+}
+STALE_MEMBER = {
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.FENCED_MEMBER_EPOCH,
+    KafkaError.STALE_MEMBER_EPOCH,
+}
+REFUSED = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError._AUTHENTICATION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError._UNSUPPORTED_FEATURE,
+    KafkaError.UNSUPPORTED_VERSION,
+}
+
+
+def judge(error: KafkaError) -> Verdict:
+    """Sort an error.
+
+    A stale member means that the group has moved on while this worker was away: its generation is as good
+    a fence as the producer's epoch, so the task is closed and the group hands its partition out again.
+    """
+    code = error.code()
+    if code in FENCED or code in STALE_MEMBER:
+        return Verdict.FENCED
+    if code in REFUSED:
+        return Verdict.FATAL
+    if error.txn_requires_abort():
+        return Verdict.ABORT
+    if code in (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._STATE):
+        return Verdict.UNKNOWN
+    if error.retriable():
+        return Verdict.RETRY
+    return Verdict.UNKNOWN
