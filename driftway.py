@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("producers.cli.replay:replay", "Replay a stream's rows onto a topic."),
     "worker": ("worker.cli.worker:worker", "The daemon: predict, learn, commit exactly once."),
     "watch": ("worker.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
+    "plot": ("worker.cli.plot:plot", "Rolling accuracy as a picture: PNG or SVG."),
     "evaluate": ("worker.cli.evaluate:evaluate", "The same kernels on streams, without Kafka."),
     "learners": ("worker.cli.learners:learners", "List and describe the learners."),
     "streams": ("producers.cli.streams:streams", "List and describe the streams."),

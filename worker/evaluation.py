@@ -85,7 +85,7 @@ class Evaluation:
                 f"label {y[~known][0]:g} in row {self.rows + int(np.argmin(known))} is not one of {words}; "
                 "see --classes, --labels and --task"
             )
-        usable = np.isfinite(X).all(axis=1)
+        usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         started = time.perf_counter()
         for p, part in enumerate(self.parts):

@@ -51,7 +51,7 @@ class ClassificationMetrics:
         check_memory(window, fading)
         self.n_classes, self.n_scores = n_classes, n_scores
         self.kind = "binary" if n_scores == 1 else "multiclass"
-        self.window, self.fading = window, fading
+        self.window, self.fading = window, float(fading)
         words = -(-window // WORD_BITS)
         self.state = State(
             {
@@ -69,7 +69,18 @@ class ClassificationMetrics:
         self.state["last"][0] = 1 if self.kind == "binary" else 0
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over."""
+        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
+
+        Raises
+        ------
+        ValueError
+            A label is no class index.
+        """
+        if len(y) == 0:
+            return
+        # The kernel counts by label, and compiled code does not check bounds. fmin and fmax pass over NaN.
+        if np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > self.n_classes - 1:
+            raise ValueError(f"a label is outside 0..{self.n_classes - 1}")
         s = self.state
         count_hits(
             predicted_class(score, self.kind),

@@ -48,7 +48,7 @@ class RegressionMetrics:
 
     def __init__(self, window: int = 1000, fading: float = 0.999) -> None:
         check_memory(window, fading)
-        self.window, self.fading = window, fading
+        self.window, self.fading = window, float(fading)
         self.state = State(
             {
                 "labels": ("i8", (1,)),

@@ -76,7 +76,7 @@ TABLE = (
             {},
             {"q": 1e-3, "r": 0.5},
             {"cov": "diag"},
-            {"cov": "diag", "q": 1e-2, "a": 2.0},
+            {"cov": "diag", "q": 1e-2, "a": 2.0, "r": 0.5},
             {"intercept": False, "cov": "full"},
         ),
         symmetric=("covariance",),

@@ -52,6 +52,8 @@ class Driftway:
             worker.kill()
     """
 
+    module = "driftway"
+
     def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self.arguments = arguments
         self.env = clean_environment(**(env or {}))
@@ -62,7 +64,7 @@ class Driftway:
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
         with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "driftway", *self.arguments],
+                [sys.executable, "-m", self.module, *self.arguments],
                 cwd=ROOT,
                 env=self.env,
                 stdin=subprocess.DEVNULL,

@@ -37,7 +37,7 @@ COLUMNS = {
 @click.option("--scores", metavar="FILE", help="Write every row's score as JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
 @click.pass_obj
-def evaluate(obj: dict[str, Any], streams: tuple[str, ...], **given: Any) -> None:
+def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> None:
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped.

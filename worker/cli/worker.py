@@ -87,7 +87,7 @@ from worker.settings import (
 @click.option("--http-host", default="127.0.0.1", show_default=True, help="Address to serve on.")
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Log form.")
 @click.pass_obj
-def worker(obj: dict[str, Any], input_: str, group: str, **given: Any) -> None:
+def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> None:
     """Predict every event of a topic before its label is used, learn from it, commit exactly once.
 
     Each partition has its own learner. Predictions go to TOPIC.predictions, rolling accuracy to

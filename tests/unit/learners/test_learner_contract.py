@@ -9,6 +9,7 @@ import learners
 from learners.metrics.rolling import create_metrics
 from learners.prequential import prequential
 from learners.state import State
+from learners.vectors import step_along
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,17 @@ def test_zero_row_is_skipped_and_counted():
     learner = learners.create("pa1", 2, intercept=False)
     learner.predict_then_update(np.zeros((3, 2)), np.array([1.0, 0.0, np.nan]), np.empty((3, 1)))
     assert learner.state["skipped"].tolist() == [2]
+
+
+def test_a_step_that_overflows_changes_nothing():
+    weight, x = np.array([1.0, 1e308]), np.array([1.0, 1e308])
+    assert not step_along(weight, x, 1.0)
+    assert weight.tolist() == [1.0, 1e308]
+    assert step_along(weight, x, -0.5)
+    assert weight.tolist() == [0.5, 0.5e308]
+    learner = learners.create("rls", 1, task="regression", intercept=False)
+    learner.predict_then_update(np.full((2, 1), 1e-3), np.array([1.7e308, -1.7e308]), np.empty((2, 1)))
+    assert np.isfinite(learner.state["weight"]).all()
 
 
 def test_overflow_is_skipped_and_counted_and_scores_zero():

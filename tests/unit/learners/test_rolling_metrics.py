@@ -165,6 +165,15 @@ def test_window_counts_do_not_drift():
         assert metrics.point()["window_accuracy"] == hits.mean()
 
 
+def test_impossible_labels_are_refused():
+    metrics = create_metrics("classification", 2, 1)
+    before = metrics.state.memory.tobytes()
+    for label in (2.0, -1.0):
+        with pytest.raises(ValueError, match=r"outside 0\.\.1"):
+            metrics.observe(np.zeros((2, 1)), np.array([np.nan, label]))
+    assert metrics.state.memory.tobytes() == before
+
+
 def test_impossible_memory_is_refused():
     with pytest.raises(ValueError, match="window must be >= 1"):
         create_metrics("classification", 2, 1, window=0)

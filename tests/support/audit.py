@@ -1,0 +1,134 @@
+"""The two sides of promises P1 and P2: what should come out, and what a read_committed reader sees."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import learners
+from worker.client import quiet
+from worker.codec import read_json
+
+Array = NDArray[np.float64]
+Scores = dict[tuple[int, int], Any]
+"""(partition, offset) -> score."""
+
+
+def expected_scores(
+    learner: str, parts: dict[int, tuple[Array, Array]], standardize: bool = True, task: str = "classification"
+) -> Scores:
+    """The offline prequential run: each partition's rows, (X, y) in offset order, through a learner of its own."""
+    scores: Scores = {}
+    for partition, (X, y) in parts.items():
+        model = learners.Spec.parse(learner).create(X.shape[1], task=task, standardize=standardize)
+        score = np.empty((len(X), 1))
+        model.predict_then_update(np.ascontiguousarray(X), np.ascontiguousarray(y), score)
+        scores |= {(partition, offset): s for offset, s in enumerate(score[:, 0].tolist())}
+    return scores
+
+
+def dealt(X: Array, y: Array, partitions: int) -> dict[int, tuple[Array, Array]]:
+    """The rows as `driftway replay` deals them: row i to partition i mod partitions."""
+    return {p: (X[p::partitions], y[p::partitions]) for p in range(partitions)}
+
+
+class Auditor(threading.Thread):
+    """A read_committed reader of predictions and rejections that runs beside the workers.
+
+    Use as a context manager. `complaints` fills with every duplicate or gap, as they are seen: in a partition of
+    the predictions topic, the input offsets of predictions and rejections together must count up without a hole.
+
+    Parameters
+    ----------
+    bootstrap : str
+        The broker.
+    topic : str
+        The input; its output topics must exist.
+    """
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        super().__init__(name="auditor", daemon=True)
+        self.bootstrap, self.topic = bootstrap, topic
+        self.scores: Scores = {}
+        self.rejected: dict[tuple[int, int], str] = {}
+        self.points: list[dict[str, Any]] = []
+        self.complaints: list[str] = []
+        self.arrivals: dict[tuple[int, int], float] = {}
+        self._last: dict[int, int] = {}
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Auditor:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self.join()
+
+    @property
+    def seen(self) -> int:
+        """Input offsets accounted for."""
+        return len(self.scores) + len(self.rejected)
+
+    def run(self) -> None:
+        """Read until the end of the `with` block."""
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+        names = [f"{self.topic}.predictions", f"{self.topic}.rejected"]
+        reader = Consumer(
+            quiet(
+                {
+                    "bootstrap.servers": self.bootstrap,
+                    "group.id": "nobody",
+                    "isolation.level": "read_committed",
+                    "enable.auto.commit": False,
+                    "fetch.wait.max.ms": 20,
+                    "fetch.queue.backoff.ms": 5,
+                }
+            )
+        )
+        found = reader.list_topics(timeout=10).topics
+        reader.assign([TopicPartition(n, p, OFFSET_BEGINNING) for n in names for p in found[n].partitions])
+        while not self._ended.is_set():
+            for message in reader.consume(10_000, timeout=0.05):
+                self._take(message)
+        reader.close()
+
+    def _take(self, message: Any) -> None:
+        if message.error() is not None:
+            self.complaints.append(f"reader: {message.error()}")
+            return
+        if message.topic().endswith(".rejected"):
+            headers = dict(message.headers())
+            place = int(headers["partition"]), int(headers["offset"])
+            if place in self.rejected or place in self.scores:
+                self.complaints.append(f"{place} is accounted for twice")
+            self.rejected[place] = headers["reason"].decode()
+            return
+        found = read_json(message.value())
+        place = found["partition"], found["offset"]
+        if place in self.scores or place in self.rejected:
+            self.complaints.append(f"{place} is accounted for twice")
+        last = self._last.get(place[0], -1)
+        if place[1] <= last:
+            self.complaints.append(f"{place} comes after offset {last}")
+        self._last[place[0]] = place[1]
+        self.scores[place] = found["score"]
+        self.arrivals[place] = time.monotonic()
+
+    def require(self, expected: Scores) -> None:
+        """Fail unless exactly `expected` was seen, bit for bit, each offset once and in order."""
+        assert not self.complaints, self.complaints[:5]
+        missing = sorted(expected.keys() - self.scores.keys())
+        assert not missing, f"{len(missing)} predictions are missing, first {missing[:3]}"
+        extra = sorted(self.scores.keys() - expected.keys())
+        assert not extra, f"{len(extra)} predictions too many, first {extra[:3]}"
+        different = sorted(place for place, score in expected.items() if self.scores[place] != score)
+        assert not different, (
+            f"{len(different)} scores differ, first at {different[0]}: "
+            f"{self.scores[different[0]]} instead of {expected[different[0]]}"
+        )

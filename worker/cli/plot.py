@@ -1,0 +1,78 @@
+"""`driftway plot`: rolling accuracy as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from worker.cli.options import client_options
+from worker.client import parse_properties
+from worker.errors import Failure
+
+if TYPE_CHECKING:
+    from worker.curves import Curves
+
+READ_SECONDS = 120.0
+
+
+@click.command()
+@click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
+@click.option("--out", required=True, metavar="FILE", help="Picture to write: .png or .svg.")
+@client_options
+@click.option(
+    "--metric", metavar="NAME", help="Field of the accuracy points.  [default: window_accuracy or window_mse]"
+)
+@click.option("--stream", metavar="STREAM", help="The replayed stream: marks its known drifts, counts its rows.")
+@click.option("--rows", type=click.IntRange(1), help="Length of that stream, if it was replayed with one.")
+@click.option("--label", default="y", show_default=True, help="Label column of a file given with --stream.")
+@click.pass_obj
+def plot(obj: dict[str, Any], /, **given: Any) -> None:
+    """Draw rolling accuracy over rows, beside no-change and majority, from an input's accuracy points.
+
+    One line per learner, the mean over the partitions. The baselines are those of the same rolling window.
+    Drift alarms of the workers are marked; with --stream also the drifts that a generator is known to have.
+
+    \b
+    Examples:
+      driftway plot --input EVENTS --out accuracy.png
+      driftway plot --input EVENTS --out accuracy.svg --metric kappa_temporal
+      driftway plot --input EVENTS --out accuracy.png --stream sea
+    """
+    from worker.plotting import Picture, check_output, draw
+
+    check_output(given["out"])
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    name, drifts = given["input"], ()
+    if given["stream"]:
+        stream = obj["open_stream"](given["stream"], rows=given["rows"], label=given["label"])
+        name, drifts = stream.name, stream.drift_points
+    curves, partitions = _read(given["bootstrap"], passthrough, given["input"])
+    rows = float(partitions) if given["stream"] else 0.0  # replay deals row i to partition i mod N
+    draw(curves, Picture(name, given["metric"], drifts, rows), given["out"])
+    click.echo(f"wrote {given['out']}", err=True)
+
+
+def _read(bootstrap: str, passthrough: dict[str, Any], input_topic: str) -> tuple[Curves, int]:
+    """All accuracy points up to the present end, and the input's number of partitions."""
+    import time
+
+    from worker.curves import Curves
+    from worker.observation import require_topics
+    from worker.tail import Tail, points
+    from worker.topics import Topics
+
+    counts = require_topics(bootstrap, passthrough, input_topic)
+    accuracy = Topics(input_topic, "").accuracy
+    curves = Curves()
+    tail = Tail(bootstrap, passthrough, {accuracy: counts[accuracy]})
+    deadline = time.monotonic() + READ_SECONDS
+    try:
+        while not tail.at_end:
+            for point, _ in points(tail.take(0.1)):
+                curves.add(point)
+            if time.monotonic() > deadline:
+                raise Failure(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s")
+    finally:
+        tail.close()
+    return curves, counts[input_topic]

@@ -1,0 +1,86 @@
+"""Counting outcomes: has every input offset exactly one prediction or rejection?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MOST = 255
+"""Times that one offset is counted up to."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """One partition's outcomes.
+
+    Parameters
+    ----------
+    partition, end : int
+        Of the input, and its end offset.
+    predicted, rejected : int
+        Outcomes read.
+    missing, repeated : int
+        Input offsets below `end` without an outcome, and with more than one.
+    beyond : int
+        Outcomes of offsets that the input does not have.
+    """
+
+    partition: int
+    end: int
+    predicted: int
+    rejected: int
+    missing: int
+    repeated: int
+    beyond: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether every input offset has exactly one outcome."""
+        return not (self.missing or self.repeated or self.beyond)
+
+
+class Ledger:
+    """Outcomes per input offset; the input is read from offset 0 and has no holes."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, bytearray] = {}
+        self._rejected: dict[int, int] = {}
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        """Outcomes read so far."""
+        return self._total
+
+    def count(self, partition: int, offset: int, rejected: bool = False) -> None:
+        """Take one outcome."""
+        counts = self._counts.setdefault(partition, bytearray())
+        if offset >= len(counts):
+            counts.extend(bytes(offset + 1 - len(counts)))
+        counts[offset] = min(MOST, counts[offset] + 1)
+        self._rejected[partition] = self._rejected.get(partition, 0) + rejected
+        self._total += 1
+
+    def complete(self, ends: Mapping[int, int]) -> bool:
+        """Whether no offset below its partition's end is without outcome."""
+        return all(not self._counts.get(p, b"").count(0) and len(self._counts.get(p, b"")) >= n for p, n in ends.items())
+
+    def accounts(self, ends: Mapping[int, int]) -> list[Account]:
+        """The result for each partition of the input (partition -> end offset)."""
+        found = []
+        for partition, end in sorted(ends.items()):
+            counts = self._counts.get(partition, bytearray())
+            inside, outside = counts[:end], counts[end:]
+            rejected = self._rejected.get(partition, 0)
+            found.append(
+                Account(
+                    partition,
+                    end,
+                    sum(counts) - rejected,
+                    rejected,
+                    missing=inside.count(0) + max(0, end - len(counts)),
+                    repeated=len(inside) - inside.count(0) - inside.count(1),
+                    beyond=sum(outside),
+                )
+            )
+        return found

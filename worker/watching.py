@@ -1,0 +1,153 @@
+"""What a watcher sees of an input: accuracy points and offsets folded into rows. No Kafka and no screen here."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+RATE_SECONDS = 5.0
+"""Rows a second are counted over this long: several commits, and short enough to show a stall."""
+SHORTEST_SECONDS = 0.5
+"""A rate over less than that would be that of a single commit."""
+HISTORY_POINTS = 240
+WINDOWED = {True: "window_accuracy", False: "window_mse"}
+"""The metric that shows drift, in classification and in regression."""
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+LEAST_SPAN = 0.05
+"""Smallest range that a sparkline stretches over its height (as a share): noise must not look like drift."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One learner on one partition.
+
+    Parameters
+    ----------
+    partition : int
+        Of the input.
+    learner : str
+        Its spec; empty while the partition has predictions but no accuracy point.
+    rows : int
+        Input offsets accounted for: up to the newest one that has been predicted or rejected.
+    rows_per_second : float or None
+        Over the last seconds; None if that is not known yet.
+    lag : int or None
+        Input offsets that wait; None if the input's end is not known.
+    point : dict
+        The newest accuracy point, as on the wire.
+    history : tuple of float
+        The windowed metric, oldest first.
+    """
+
+    partition: int
+    learner: str
+    rows: int
+    rows_per_second: float | None
+    lag: int | None
+    point: dict[str, Any]
+    history: tuple[float, ...]
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON: the row's own fields over those of its point."""
+        return {
+            **self.point,
+            "partition": self.partition,
+            "learner": self.learner or None,
+            "rows": self.rows,
+            "rows_per_second": self.rows_per_second,
+            "lag": self.lag,
+        }
+
+
+class Board:
+    """Folds what arrives into one row per partition and learner.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds since the epoch, on the same clock as the times given to `fold`.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._points: dict[tuple[int, str], dict[str, Any]] = {}
+        self._history: dict[tuple[int, str], deque[float]] = {}
+        self._learners: dict[str, int] = {}
+        self._accounted: dict[int, int] = {}
+        self._seen: dict[int, deque[tuple[float, int]]] = {}
+        self._ends: dict[int, int] = {}
+
+    def fold(self, point: dict[str, Any], written_at: float | None = None) -> None:
+        """Take an accuracy point as on the wire, and when it was written (default: now)."""
+        partition, learner = int(point["partition"]), str(point["learner"])
+        self._learners.setdefault(learner, len(self._learners))
+        self.account(partition, int(point["offset"]), written_at)
+        place = partition, learner
+        if int(point["offset"]) < self._points.get(place, point)["offset"]:
+            return  # at-least-once workers repeat themselves
+        self._points[place] = point
+        value = point.get(WINDOWED["window_accuracy" in point])
+        if value is not None:
+            self._history.setdefault(place, deque(maxlen=HISTORY_POINTS)).append(value)
+
+    def account(self, partition: int, offset: int, at: float | None = None) -> None:
+        """Note that the input is predicted or rejected up to and including `offset`."""
+        if offset <= self._accounted.get(partition, -1):
+            return
+        self._accounted[partition] = offset
+        now = self._clock()
+        seen = self._seen.setdefault(partition, deque())
+        seen.append((now if at is None else min(at, now), offset))
+        while len(seen) > 1 and seen[1][0] <= now - RATE_SECONDS:
+            seen.popleft()
+
+    def ends(self, ends: Mapping[int, int]) -> None:
+        """Note the input's end offset of each partition."""
+        self._ends.update(ends)
+
+    def rows(self) -> list[Row]:
+        """By partition, then by learner in order of first appearance (the champion first)."""
+        places = {*self._points, *((p, "") for p in self._accounted if not any(q == p for q, _ in self._points))}
+        found = []
+        for place in sorted(places, key=lambda place: (place[0], self._learners.get(place[1], 0))):
+            partition, learner = place
+            accounted, end = self._accounted[partition], self._ends.get(partition)
+            found.append(
+                Row(
+                    partition,
+                    learner,
+                    accounted + 1,
+                    self._rate(partition),
+                    None if end is None else max(0, end - accounted - 1),
+                    self._points.get(place, {}),
+                    tuple(self._history.get(place, ())),
+                )
+            )
+        return found
+
+    def _rate(self, partition: int) -> float | None:
+        """Offsets a second over the last RATE_SECONDS; between two observations nothing has moved."""
+        now, seen = self._clock(), self._seen[partition]
+        start = max(seen[0][0], now - RATE_SECONDS)
+        before = [offset for at, offset in seen if at <= start] or [seen[0][1]]
+        if now - start < SHORTEST_SECONDS:
+            return None
+        return (seen[-1][1] - before[-1]) / (now - start)
+
+
+def sparkline(values: tuple[float, ...], width: int) -> str:
+    """`values` as a line of at most `width` block characters, from their lowest to their highest."""
+    if not values or width < 1:
+        return ""
+    per = max(1, -(-len(values) // width))
+    # Groups are counted from the end, so that the newest value always closes a group.
+    groups = [values[max(0, end - per) : end] for end in range(len(values), 0, -per)][::-1]
+    means = [sum(group) / len(group) for group in groups]
+    low, high = min(means), max(means)
+    span = max(high - low, LEAST_SPAN * max(abs(high), abs(low)), 1e-12)
+    top = len(BLOCKS) - 1
+    return "".join(BLOCKS[min(top, int((mean - low) / span * len(BLOCKS)))] for mean in means)
