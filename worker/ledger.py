@@ -1,4 +1,4 @@
-"""Counting outcomes: has every input offset exactly one prediction or rejection?"""
+"""Counting outcomes: whether every input offset has exactly one prediction or rejection."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ class Ledger:
 
     def complete(self, ends: Mapping[int, int]) -> bool:
         """Whether no offset below its partition's end is without outcome."""
-        return all(not self._counts.get(p, b"").count(0) and len(self._counts.get(p, b"")) >= n for p, n in ends.items())
+        return all(
+            not self._counts.get(p, b"").count(0) and len(self._counts.get(p, b"")) >= n for p, n in ends.items()
+        )
 
     def accounts(self, ends: Mapping[int, int]) -> list[Account]:
         """The result for each partition of the input (partition -> end offset)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +159,8 @@ def _dress(figure: Any, axes: Any, curves: Curves, metric: str, picture: Picture
     from matplotlib.ticker import FuncFormatter, PercentFormatter
 
     count, window = len(curves.partitions), curves.window
-    notes = [f"window of {window:,} rows"] if metric.startswith("window") else []
+    each = " of a partition" if count > 1 else ""
+    notes = [f"window of {window:,} rows{each}"] if metric.startswith("window") else []
     notes += [f"mean of {count} partitions" + (" (faint: each)" if count <= FEW_PARTITIONS else "")] * (count > 1)
     title = f"{TITLES.get(metric, metric)} on {picture.name}"
     axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=22 if notes else 8)
@@ -190,4 +190,4 @@ def _dress(figure: Any, axes: Any, curves: Curves, metric: str, picture: Picture
 
 def _furthest(curves: Curves, metric: str) -> float:
     lines: list[Line] = [curves.line(n, p, metric) for n in curves.learners for p in curves.partitions]
-    return max((float(line.x[-1]) for line in lines if len(line.x)), default=math.nan) or 1.0
+    return max((float(line.x[-1]) for line in lines if len(line.x)), default=1.0)

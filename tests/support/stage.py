@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from confluent_kafka import Producer
 
 from tests.support.audit import Auditor, Scores, expected_scores
-from tests.support.kafka import await_until, create_topic, produce, unique
+from tests.support.kafka import await_until, create_topic, unique
 from tests.support.process import Driftway
+from worker.client import quiet
 from worker.codec import encode_events
 
 LEARNER = "dfop:mu=0.01"
@@ -52,13 +54,15 @@ class Stage:
             parts[partition] = X, y
             self.events[partition] = encode_events(X, y, 0)
         self.expected = expected_scores(LEARNER, parts)
+        self._producer = Producer(quiet({"bootstrap.servers": self.bootstrap, "enable.idempotence": True}))
 
     def fill(self, first: int = 0, last: int | None = None) -> None:
         """Write the rows from `first` to `last` of every partition."""
         for partition, events in self.events.items():
-            produce(self.bootstrap, self.topic, events[first:last], partition)
+            self._producer.produce_batch(self.topic, [{"value": e} for e in events[first:last]], partition=partition)
+        assert self._producer.flush(30) == 0
 
-    def feed(self, auditor: Auditor, victim: Driftway, piece: int = 100) -> None:
+    def feed(self, auditor: Auditor, victim: Driftway, piece: int = 200) -> None:
         """Write the rows piece by piece, each after the last was predicted; all at once when `victim` has ended."""
         for first in range(0, self.rows, piece):
             self.fill(first, first + piece)

@@ -1,0 +1,119 @@
+"""`driftway demo` as a user runs it: everything predicted exactly once, a picture, and nothing left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+
+pytestmark = pytest.mark.broker
+
+SMALL = ("--rows", "4000", "--limit", "4000", "--rate", "4000")
+
+
+def family(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def commands(processes: list[psutil.Process]) -> str:
+    words = []
+    for process in processes:
+        try:
+            words.append(" ".join(process.cmdline()))
+        except psutil.Error:
+            continue
+    return "\n".join(words)
+
+
+def assert_gone(processes: list[psutil.Process]) -> None:
+    await_until(lambda: not any(map(alive, processes)), 30, "all children of the demo have ended")
+
+
+def alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    pytest.importorskip("matplotlib")
+    return tmp_path / "demo.png"
+
+
+@pytest.fixture
+def cluster(kafka: str) -> dict[str, str]:
+    """The session's broker through the environment: it is there already and must be left as it was."""
+    return {"DRIFTWAY_BOOTSTRAP": kafka}
+
+
+def test_demo_predicts_everything_exactly_once_and_leaves_nothing_behind(kafka: str, out: Path) -> None:
+    """With a Kafka of its own; the fixture only says that one can be started here."""
+    with Driftway("demo", *SMALL, "--out", str(out)) as child:
+        child.await_text("rows sent", 150)
+        children = family(child.pid)
+        assert "driftway worker" in commands(children)
+        assert "kafka.Kafka" in commands(children)
+        assert child.wait(150) == 0, child.story()
+        assert_gone(children)
+        assert "Exactly once: every one of 4,000 input offsets has exactly one outcome" in child.stdout
+        for piece in ("no-change", "majority", "(champion)", "recovered after", "Throughput: 4,000 rows", str(out)):
+            assert piece in child.stdout
+        assert "Traceback" not in child.stderr
+    assert out.read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
+    kafka: str, cluster: dict[str, str], out: Path
+) -> None:
+    from worker.client import require_broker
+    from worker.topics import partition_counts
+
+    with Driftway("demo", *SMALL, "--workers", "2", "--partitions", "3", "--out", str(out), env=cluster) as child:
+        assert child.wait(150) == 0, child.story()
+        assert "Exactly once" in child.stdout
+    left = partition_counts(require_broker(kafka, {}))
+    assert [name for name in left if name.startswith("driftway-demo-")] == []
+
+
+@pytest.mark.parametrize("how", ["terminate", "kill"])
+def test_ended_in_the_middle_the_demo_takes_its_children_along(how: str, cluster: dict[str, str], out: Path) -> None:
+    with Driftway("demo", "--rate", "500", "--out", str(out), env=cluster) as child:
+        child.await_text("rows sent", 150)
+        children = family(child.pid)
+        assert "driftway replay" in commands(children)
+        getattr(child, how)()
+        code = child.wait(60)
+        assert_gone(children)
+        if how == "terminate":
+            assert code == 143, child.story()
+            assert "Traceback" not in child.stderr
+    assert not out.exists()
+
+
+def test_a_worker_that_dies_ends_the_demo_with_a_sentence(cluster: dict[str, str], out: Path) -> None:
+    with Driftway("demo", "--rate", "500", "--out", str(out), env=cluster) as child:
+        child.await_text("rows sent", 150)
+        children = family(child.pid)
+        (victim,) = [p for p in children if "driftway worker" in commands([p])]
+        victim.kill()
+        assert child.wait(60) == 1, child.story()
+        assert_gone(children)
+        assert "driftway: the worker ended by itself with exit code -9" in child.stderr
+
+
+def test_wrong_options_are_refused_before_anything_starts(out: Path) -> None:
+    for arguments, sentence in (
+        (("--out", "picture.html"), "must end in .png or .svg"),
+        (("--stream", "nosuch"), "there is no stream 'nosuch'"),
+        (("--learner", "nosuch"), "nosuch"),
+    ):
+        with Driftway("demo", *arguments) as child:
+            assert child.wait(60) == 2, child.story()
+            assert sentence in child.stderr
+            assert "starting" not in child.stderr

@@ -1,0 +1,89 @@
+"""`driftway watch` and `driftway plot` beside a real worker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kafka import create_topic, produce
+from tests.support.process import Driftway, driftway
+
+pytestmark = pytest.mark.broker
+
+LEARNERS = ("pa1", "arow")
+
+
+@pytest.fixture(scope="module")
+def learned(kafka: str) -> str:
+    """An input of 2 x 1500 rows that a worker with two learners has read to its end."""
+    from tests.support.kafka import unique
+
+    topic = unique("watched")
+    sent = driftway("replay", "sea:rows=3000", "--to", topic, "--partitions", "2", "--bootstrap", kafka)
+    assert sent.code == 0, sent.stderr
+    chosen = [word for learner in LEARNERS for word in ("--learner", learner)]
+    options = ("--window", "200", "--accuracy-every", "100", "--stop-at-end", "--bootstrap", kafka)
+    done = driftway("worker", "--input", topic, "--group", topic, *chosen, *options)
+    assert done.code == 0, done.stderr
+    return topic
+
+
+def once(kafka: str, topic: str) -> list[dict[str, Any]]:
+    done = driftway("watch", "--input", topic, "--bootstrap", kafka, "--once", "--json")
+    assert done.code == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def test_once_json_gives_the_newest_values_of_each_partition_and_learner(kafka: str, learned: str) -> None:
+    rows = once(kafka, learned)
+    assert [(row["partition"], row["learner"]) for row in rows] == [(p, name) for p in (0, 1) for name in LEARNERS]
+    for row in rows:
+        assert (row["rows"], row["lag"], row["labels"], row["offset"]) == (1500, 0, 1500, 1499)
+        assert 0.7 < row["window_accuracy"] <= 1
+        assert row["accuracy"] > row["no_change_accuracy"]
+        assert {"majority_accuracy", "kappa_temporal", "rows_per_second"} <= set(row)
+
+
+def test_lag_counts_what_waits(kafka: str, learned: str) -> None:
+    before = {row["partition"]: row["lag"] for row in once(kafka, learned)}
+    produce(kafka, learned, [b"{}"] * 7, partition=1)
+    after = {row["partition"]: row["lag"] for row in once(kafka, learned)}
+    assert after == {0: before[0], 1: before[1] + 7}
+
+
+def test_plain_lines_follow_until_stopped(kafka: str, learned: str) -> None:
+    with Driftway("watch", "--input", learned, "--bootstrap", kafka, "--interval", "0.2", "--from", "start") as child:
+        child.await_condition(lambda: child.stdout.count("partition 1  arow") >= 2, "two refreshes")
+        child.terminate()
+        assert child.wait(20) == 0
+        assert "kappa-temporal" in child.stdout
+        assert child.stderr == ""
+
+
+def test_plot_draws_what_was_learned(kafka: str, learned: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "accuracy.svg"
+    done = driftway("plot", "--input", learned, "--out", str(out), "--stream", "sea:rows=3000", "--bootstrap", kafka)
+    assert done.code == 0, done.stderr
+    assert b"<svg" in out.read_bytes()
+
+
+def test_what_is_missing_gets_one_sentence(kafka: str, topic: str) -> None:
+    for command in (("watch",), ("plot", "--out", "unused.png")):
+        done = driftway(*command, "--input", topic, "--bootstrap", kafka)
+        assert (done.code, done.stderr) == (2, f"driftway: there is no topic {topic}\n")
+    create_topic(kafka, topic)
+    done = driftway("watch", "--input", topic, "--bootstrap", kafka)
+    assert done.code == 2
+    assert done.stderr == f"driftway: there is no topic {topic}.accuracy: no worker has run on {topic} yet\n"
+
+
+def test_unreachable_broker_is_exit_code_5() -> None:
+    done = driftway("watch", "--input", "EVENTS", "--bootstrap", "127.0.0.1:1", "--once")
+    assert done.code == 5
+    assert done.stderr.startswith("driftway: no Kafka broker answered")
+    assert done.stderr.count("\n") == 1

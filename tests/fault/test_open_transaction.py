@@ -1,0 +1,87 @@
+"""What a dead or frozen worker leaves behind: an open transaction, a grip on its partitions."""
+
+from __future__ import annotations
+
+import time
+
+from tests.support.crash import CrashingDriftway
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.stage import SESSION_MS, Stage
+from worker.checkpoint import TRANSACTION_TIMEOUT_MS, Step
+
+
+def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str) -> None:
+    """The heir's `init_transactions` aborts it at once; waiting for its timeout would take a minute."""
+    stage = Stage(kafka, partitions=1)
+    stage.fill(0, 1000)
+    with stage.auditor() as auditor:
+        with CrashingDriftway(Step.FLUSHED, 1, *stage.worker()) as victim:
+            assert victim.wait() == -9, victim.story()
+        assert auditor.seen == 0, "nothing was committed"
+        died = time.monotonic()
+        with Driftway(*stage.worker()) as heir:
+            stage.fill(1000)
+            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            assert time.monotonic() - died < TRANSACTION_TIMEOUT_MS / 1000 / 2
+            heir.terminate()
+            assert heir.wait() == 0, heir.story()
+    auditor.require(stage.expected)
+
+
+def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(kafka: str) -> None:
+    stage = Stage(kafka, partitions=2)
+    stage.fill(0, 500)
+    with stage.auditor() as auditor, Driftway(*stage.worker()) as zombie:
+        await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
+        stage.fill(500, 700)
+        zombie.freeze()
+        with Driftway(*stage.worker()) as heir:
+            heir.await_text("running", SESSION_MS / 1000 + 30)
+            stage.fill(700, 1500)
+            await_until(lambda: auditor.seen >= 3000, 60, "the heir predicts")
+            zombie.thaw()
+            zombie.await_text("lost")
+            stage.fill(1500)
+            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            for worker in (zombie, heir):
+                worker.terminate()
+                assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)
+
+
+def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
+    stage = Stage(kafka, partitions=2, rows=3000)
+    with stage.auditor() as auditor:
+        for first in range(0, stage.rows, 1000):
+            with Driftway(*stage.worker()) as worker:
+                worker.await_text("running")
+                stage.fill(first, first + 1000)
+                await_until(lambda first=first: auditor.seen > 2 * first, 60, "some rows predicted")
+                worker.terminate()
+                assert worker.wait() == 0, worker.story()
+                assert "left" in worker.stderr
+        with Driftway(*stage.worker("--stop-at-end")) as last:
+            assert last.wait() == 0, last.story()
+        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
+    auditor.require(stage.expected)
+
+
+def test_takeover_predicts_within_two_seconds_of_the_assignment(kafka: str) -> None:
+    """Two seconds from "assigned" to the first new prediction, however many rows were learned before."""
+    stage = Stage(kafka, partitions=2, rows=4000)
+    stage.fill(0, 3000)
+    with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:
+        await_until(lambda: auditor.seen >= 6000, 60, "first rows predicted")
+        with Driftway(*stage.worker()) as heir:
+            heir.await_text("subscribed")
+            victim.kill()
+            stage.fill(3000)
+            heir.await_text("assigned partitions=[0, 1]")
+            assigned = time.monotonic()
+            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            arrivals = [auditor.arrivals[p, 3999] for p in (0, 1)]
+            assert max(arrivals) - assigned < 2.0, heir.story()
+            heir.terminate()
+            assert heir.wait() == 0
+    auditor.require(stage.expected)

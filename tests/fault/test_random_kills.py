@@ -1,0 +1,60 @@
+"""Random SIGKILLs on a real stream: the README's job, interrupted as often as it takes."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from producers.streams import open_stream
+from tests.support.audit import Auditor, dealt, expected_scores
+from tests.support.kafka import await_until, create_topic, unique
+from tests.support.process import Driftway
+
+LEARNER = "dfop:mu=0.01"
+RATE = 1200.0
+KILLS = 20
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+@pytest.mark.timeout(400)
+def test_electricity_with_random_kills_has_the_scores_of_evaluate(kafka: str, data_dir: Path, partitions: int) -> None:
+    kills = KILLS if partitions == 1 else KILLS // 4
+    seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
+    print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")
+    chance = random.Random(seed)
+    topic, group, file = unique("events"), unique("group"), str(data_dir / "electricity.csv.gz")
+    create_topic(kafka, topic, partitions)
+    for name in ("predictions", "accuracy", "rejected"):
+        create_topic(kafka, f"{topic}.{name}", partitions)
+    ((X, y),) = open_stream(file).blocks(1 << 20)
+    assert len(X) == 45_312
+    expected = expected_scores(LEARNER, dealt(X, y, partitions))
+    work = (
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER,
+        "--commit-interval", "0.05", "--snapshot-rows", "2000", "-X", "group.instance.id=one",
+    )  # fmt: skip
+    pace = ("--rate", str(RATE * (1 if partitions == 1 else 4)))
+    with (
+        Auditor(kafka, topic) as auditor,
+        Driftway("replay", file, "--to", topic, "--bootstrap", kafka, *pace) as replay,
+    ):
+        for _ in range(kills):
+            with Driftway(*work) as worker:
+                before = auditor.seen
+                await_until(
+                    lambda before=before: auditor.seen > before or auditor.seen == len(expected), 60, "progress"
+                )
+                delay = chance.uniform(0.0, 0.5)
+                time.sleep(delay)  # not a wait for anything: the schedule says when
+                worker.kill()
+        with Driftway(*work) as last:
+            assert replay.wait(120) == 0, replay.story()
+            await_until(lambda: auditor.seen >= len(expected), 120, "every row predicted")
+            last.await_text("running")
+            last.terminate()
+            assert last.wait() == 0, last.story()
+    auditor.require(expected)

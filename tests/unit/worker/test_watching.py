@@ -1,0 +1,146 @@
+"""Accuracy points and offsets folded into rows, with a clock of its own; outcomes counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from worker.ledger import Ledger
+from worker.watch_view import lines
+from worker.watching import BLOCKS, Board, sparkline
+
+
+class Clock:
+    """Stands still until told otherwise."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -> dict[str, Any]:
+    values = {"labels": offset + 1, "window": 100, "window_accuracy": 0.9, "accuracy": 0.8}
+    return {"partition": partition, "offset": offset, "learner": learner, "t": 0, **values, **more}
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def board(clock: Clock) -> Board:
+    return Board(clock)
+
+
+def test_newest_point_of_each_learner_and_partition_makes_a_row(board: Board) -> None:
+    for offset in (99, 199):
+        for partition in (1, 0):
+            for learner in ("pa1", "arow"):
+                board.fold(point(offset, partition, learner, accuracy=offset / 1000))
+    rows = board.rows()
+    assert [(row.partition, row.learner) for row in rows] == [(0, "pa1"), (0, "arow"), (1, "pa1"), (1, "arow")]
+    assert {row.point["accuracy"] for row in rows} == {0.199}
+    assert {row.rows for row in rows} == {200}
+
+
+def test_a_repeated_older_point_changes_nothing(board: Board) -> None:
+    board.fold(point(199))
+    board.fold(point(99, accuracy=0.1))
+    (row,) = board.rows()
+    assert (row.rows, row.point["offset"], row.history) == (200, 199, (0.9,))
+
+
+def test_lag_is_end_minus_what_is_accounted_for(board: Board) -> None:
+    board.fold(point(99))
+    assert board.rows()[0].lag is None
+    board.ends({0: 150})
+    assert board.rows()[0].lag == 50
+    board.account(0, 149)
+    assert (board.rows()[0].lag, board.rows()[0].rows) == (0, 150)
+    board.account(0, 120)  # late news
+    assert board.rows()[0].rows == 150
+
+
+def test_rate_is_measured_on_the_clock_and_falls_to_zero_when_nothing_comes(board: Board, clock: Clock) -> None:
+    board.account(0, 0)
+    assert board.rows()[0].rows_per_second is None
+    for _ in range(40):
+        clock.now += 0.25
+        board.account(0, board.rows()[0].rows - 1 + 250)
+    assert board.rows()[0].rows_per_second == pytest.approx(1000)
+    clock.now += 2.5
+    assert board.rows()[0].rows_per_second == pytest.approx(500)
+    clock.now += 60
+    assert board.rows()[0].rows_per_second == 0
+    board.account(0, board.rows()[0].rows - 1 + 100)  # after a pause: over the last seconds, not over the pause
+    assert board.rows()[0].rows_per_second == pytest.approx(20)
+
+
+def test_rate_of_points_read_back_comes_from_when_they_were_written(board: Board, clock: Clock) -> None:
+    for i in range(11):
+        board.fold(point(100 * i + 99), written_at=clock.now - 5 + i * 0.5)
+    assert board.rows()[0].rows_per_second == pytest.approx(200)
+
+
+def test_predictions_without_a_point_make_a_row_without_learner(board: Board) -> None:
+    board.account(3, 9)
+    board.ends({3: 10})
+    (row,) = board.rows()
+    assert (row.as_object()["learner"], row.rows, row.lag) == (None, 10, 0)
+
+
+def test_rows_become_objects_and_lines(board: Board) -> None:
+    board.fold(point(999, no_change_accuracy=0.5, majority_accuracy=None, kappa_temporal=0.75))
+    board.ends({0: 1500})
+    (row,) = board.rows()
+    assert row.as_object() == {
+        **point(999, no_change_accuracy=0.5, majority_accuracy=None, kappa_temporal=0.75),
+        "rows": 1000,
+        "rows_per_second": None,
+        "lag": 500,
+    }
+    (line,) = lines([row])
+    for piece in ("rows 1,000", "lag 500", "window 90.0 %", "no-change 50.0 %", "majority -", "kappa-temporal 0.75"):
+        assert piece in line
+    assert lines([]) == ["no accuracy points yet"]
+
+
+def test_regression_points_have_a_line_of_their_own(board: Board) -> None:
+    errors = {"window_mse": 4.0, "mse": 5.0, "mae": 1.5, "r2": 0.25}
+    board.fold({"partition": 0, "offset": 9, "learner": "rls", "labels": 10, "window": 10, **errors})
+    (row,) = board.rows()
+    assert row.history == (4.0,)
+    assert "window mse 4  mse 5  mae 1.5  r2 0.25" in lines([row])[0]
+
+
+def test_sparkline_shows_a_dip_and_calls_noise_flat() -> None:
+    drawn = sparkline((0.9, 0.9, 0.7, 0.9), 10)
+    assert drawn == BLOCKS[-1] * 2 + BLOCKS[0] + BLOCKS[-1]
+    assert len(sparkline(tuple(i / 100 for i in range(95)), 24)) <= 24
+    assert len(set(sparkline((0.900, 0.901, 0.902), 10))) == 1
+    assert sparkline((), 10) == ""
+
+
+def test_ledger_finds_gaps_duplicates_and_strangers() -> None:
+    ledger = Ledger()
+    for offset in (0, 1, 1, 3, 5):
+        ledger.count(0, offset, rejected=offset == 3)
+    assert not ledger.complete({0: 5})
+    (account,) = ledger.accounts({0: 5})
+    assert (account.predicted, account.rejected) == (4, 1)
+    assert (account.missing, account.repeated, account.beyond) == (2, 1, 1)
+    assert not account.exact
+
+
+def test_ledger_is_exact_only_when_every_partition_is_complete() -> None:
+    ledger = Ledger()
+    for offset in range(10):
+        ledger.count(1, offset)
+    assert ledger.complete({0: 0, 1: 10})
+    assert not ledger.complete({0: 1, 1: 10})
+    assert [account.exact for account in ledger.accounts({0: 0, 1: 10})] == [True, True]
+    assert [account.missing for account in ledger.accounts({0: 2, 1: 11})] == [2, 1]
