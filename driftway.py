@@ -33,12 +33,25 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """name -> (module:attribute, one line of help)."""
 
 
-def name_variables(command: click.Command) -> None:
-    """Give every option its environment variable: DRIFTWAY_ followed by its long name."""
-    commands = command.commands.values() if isinstance(command, click.Group) else [command]
-    for option in (p for c in commands for p in c.params if isinstance(p, click.Option)):
-        if option.envvar is None and option.name is not None:
-            option.envvar = f"DRIFTWAY_{option.name.upper()}"
+def load(name: str) -> click.Command:
+    """Import a command; every option gets its environment variable: DRIFTWAY_ followed by its long name."""
+    module, attribute = COMMANDS[name][0].split(":")
+    command: click.Command = getattr(import_module(module), attribute)
+    for key, option in (pair for one in leaves(command).values() for pair in options_of(one).items()):
+        if option.envvar is None:
+            option.envvar = f"DRIFTWAY_{key.upper()}"
+    return command
+
+
+def leaves(command: click.Command) -> dict[str, click.Command]:
+    """The commands of a group by name; a command that is no group stands alone, under no name."""
+    return dict(command.commands) if isinstance(command, click.Group) else {"": command}
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    """A command's options by their long name, with _ for -: what variables and the config file call them."""
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    return {_plain(max(option.opts, key=len)): option for option in options}
 
 
 class LazyGroup(click.Group):
@@ -50,10 +63,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name][0].split(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        name_variables(command)
-        return command
+        return load(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -74,8 +84,10 @@ def open_stream(name: str, **options: Any) -> Any:
     return opened(name, **options)
 
 
-def read_config(path: str | None) -> dict[str, dict[str, Any]]:
-    """Defaults per command from a TOML file: top-level keys for all, a table per command for one.
+def read_config(path: str | None) -> dict[str, Any]:
+    """Defaults per command from a TOML file: top-level keys for all that have them, a table for one command.
+
+    The commands of a group (`topics`) take their group's table, and may have one each inside it.
 
     Raises
     ------
@@ -91,22 +103,61 @@ def read_config(path: str | None) -> dict[str, dict[str, Any]]:
             given = tomllib.load(file)
     except OSError as error:
         raise UsageFailure(f"cannot read config {path}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageFailure(f"config {path} is not TOML: {error}") from None
-    common = {_option(key): value for key, value in given.items() if not isinstance(value, dict)}
-    tables = {name: table for name, table in given.items() if isinstance(table, dict)}
+    common, tables = _parted(given)
     for name in tables:
         if name not in COMMANDS:
             raise UsageFailure(f"config {path}: no command {name!r}; tables are named after commands")
-    defaults = {}
-    for name in COMMANDS:
-        own = {_option(key): value for key, value in tables.get(name, {}).items()}
-        defaults[name] = {**common, **own}
+    commands = {name: leaves(load(name)) for name in COMMANDS}
+    _require(path, "any command", common, [c for group in commands.values() for c in group.values()])
+    defaults: dict[str, Any] = {}
+    for name, group in commands.items():
+        own, inner = _parted(tables.get(name, {}))
+        _require(path, name, own, list(group.values()))
+        for sub in inner:
+            if sub not in group:
+                raise UsageFailure(f"config {path}: {name} has no command {sub!r}")
+            _require(path, f"{name} {sub}", inner[sub], [group[sub]])
+        filled = {sub: _filled(path, one, {**common, **own, **inner.get(sub, {})}) for sub, one in group.items()}
+        defaults[name] = filled.get("", filled)
     return defaults
 
 
-def _option(key: str) -> str:
-    return key.replace("-", "_")
+def _parted(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """A TOML table's options, and the tables inside it."""
+    options = {_plain(key): value for key, value in table.items() if not isinstance(value, dict)}
+    inside = {key: value for key, value in table.items() if isinstance(value, dict)}
+    return options, {key: {_plain(k): v for k, v in value.items()} for key, value in inside.items()}
+
+
+def _require(path: str, whose: str, given: dict[str, Any], commands: list[click.Command]) -> None:
+    """Fail on the first key that is an option of none of the commands."""
+    from difflib import get_close_matches
+
+    known = {key for command in commands for key in options_of(command)}
+    for key in given:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageFailure(f"config {path}: no option {key!r} of {whose}{hint}")
+
+
+def _filled(path: str, command: click.Command, given: dict[str, Any]) -> dict[str, Any]:
+    """What click takes as a command's defaults; a repeatable option may be given as one value."""
+    defaults: dict[str, Any] = {}
+    for key, option in options_of(command).items():
+        if key not in given or option.name is None:
+            continue
+        value = given[key]
+        if isinstance(value, list) and not option.multiple:
+            raise UsageFailure(f"config {path}: {key!r} takes one value, not a list")
+        defaults[option.name] = [value] if option.multiple and not isinstance(value, list) else value
+    return defaults
+
+
+def _plain(key: str) -> str:
+    return key.lstrip("-").replace("-", "_")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -244,6 +244,8 @@ class TransactionalCheckpoint(Outlet):
     def acquire(self, deadline: Deadline) -> None:
         """New producer, `init_transactions`: fences the last owner and aborts what it left open."""
         self.renew()
+        # A client that knows no broker yet looks for its coordinator again only after 500 ms; metadata first: 10 ms.
+        insist(lambda: self.producer.list_topics(self.topics.input, deadline.remaining()), deadline)
         insist(lambda: self.producer.init_transactions(deadline.remaining()), deadline)
 
     def produce(self, outputs: Outputs) -> None:

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,6 @@ class Command:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._guarded.pid, signal.SIGTERM)
 
-    def end(self, seconds: float) -> int | None:
-        """SIGTERM, after `seconds` SIGKILL; its exit code."""
-        with self._named():
-            return self._guarded.end(seconds)
-
     def close(self) -> None:
         """End it at once if it still runs, and remove its log. May be called twice."""
         self._guarded.close()
@@ -112,6 +108,26 @@ class Command:
             yield
         except Failure:
             raise Failure(f"the {self.name} is not running: its guard process has ended") from None
+
+
+def end_all(commands: Sequence[Command], seconds: float) -> None:
+    """SIGTERM to all, once: a second one would tell a worker to leave without its last commit.
+
+    Raises
+    ------
+    Failure
+        One has not ended after `seconds`, or with another exit code than 0.
+    """
+    for command in commands:
+        command.signal_end()
+    deadline = time.monotonic() + seconds
+    for command in commands:
+        while (code := command.exit_code()) is None:
+            if time.monotonic() > deadline:
+                raise Failure(f"the {command.name} did not end within {seconds:.0f} s{command.told()}")
+            time.sleep(0.02)
+        if code != 0:
+            raise Failure(f"the {command.name} ended with exit code {code}{command.told()}")
 
 
 @contextlib.contextmanager

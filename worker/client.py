@@ -45,6 +45,8 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
             text = Path(file).read_text(encoding="utf-8")
         except OSError as error:
             raise UsageFailure(f"cannot read client properties {file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise UsageFailure(f"client properties {file} are not UTF-8 text") from None
         lines = [line for line in (raw.strip() for raw in text.splitlines()) if line and line[0] not in "#;"]
     properties: Properties = {}
     for pair in [*lines, *pairs]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from worker.events import (
     BAD_X,
+    DEEP_ID,
     LATE_LABEL,
     NO_X,
     NOT_JSON,
@@ -111,7 +112,12 @@ class Decoder:
         if not isinstance(x, list | dict):
             raise Reject(BAD_X)
         known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
-        return x, self.target.index(event.get("y")), orjson.dumps(event.get("id")), t if known else None
+        y = self.target.index(event.get("y"))
+        try:
+            name = orjson.dumps(event.get("id"))
+        except orjson.JSONEncodeError:  # orjson reads 1024 levels and writes 254
+            raise Reject(DEEP_ID) from None
+        return x, y, name, t if known else None
 
     def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
         from worker.scanner import NO_TIME, scan
@@ -185,7 +191,8 @@ class Decoder:
                 raise Reject(f"x has {n} features, expected {schema.n_features}")
             for j, feature in enumerate(np.frombuffer(value or b"", f"<f{size}", offset=PACKED_HEAD.size)):
                 finite(float(feature), f"x[{j}]")
-            self.target.index(int(label) if label.is_integer() else label)
+            known = None if math.isnan(label) else int(label) if label.is_integer() else label
+            self.target.index(known)
         except Reject as reject:
             return str(reject)
         return None

@@ -1,6 +1,6 @@
 """Decimal text to the nearest float64, in kernels: the exact fast path, then Eisel-Lemire.
 
-What these cannot decide (more than 19 digits, subnormal or overflowing results, rare ties) is reported as
+What these cannot decide (more than 19 significant digits, subnormal or overflowing results, rare ties) is reported as
 undecided and left to orjson, so that a number has the same bits whichever path reads it.
 
 Source: Lemire, Number Parsing at a Gigabyte per Second, Software: Practice and Experience 51, 2021.
@@ -20,7 +20,7 @@ Text = NDArray[np.uint8]
 
 
 def _powers_of_five() -> Words:
-    """128-bit truncated significands of 5^q: u8[q, 2], high word first; reciprocals rounded up."""
+    """128-bit truncated significands of 5^q: u8[q, 2], high word first; 5^-1 to 5^-27 rounded up."""
     table = np.zeros((LARGEST_POWER - SMALLEST_POWER + 1, 2), np.uint64)
     for q in range(SMALLEST_POWER, LARGEST_POWER + 1):
         if q < 0:
@@ -102,7 +102,7 @@ def read_number(
     if negative:
         p += 1
     w = np.uint64(0)
-    first = p
+    start = first = p
     while p < end and 48 <= text[p] <= 57:
         w = w * TEN + np.uint64(text[p] - 48)
         p += 1
@@ -121,7 +121,12 @@ def read_number(
             return -1, 0.0
         digits -= q
     if digits > 19:
-        return -1, 0.0
+        # Zeros in front are no digits of w: 0.0012345678901234567 is an ordinary feature.
+        while start < p and (text[start] == 48 or text[start] == 46):
+            digits -= text[start] == 48
+            start += 1
+        if digits > 19:
+            return -1, 0.0
     if p < end and (text[p] == 101 or text[p] == 69):
         p += 1
         minus = p < end and text[p] == 45

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from worker.children import Command
+from worker.children import Command, end_all
 from worker.curves import Curves, Dip, dips, scaled
 from worker.errors import Failure
 from worker.ledger import Account, Ledger
@@ -105,7 +105,8 @@ class Demonstration:
 
     def __post_init__(self) -> None:
         self.board, self.curves, self.ledger = Board(), Curves(), Ledger()
-        self._topics = Topics(self.input, "demo")
+        # A group of its own: members of an earlier demo that was killed would keep it waiting.
+        self._topics = Topics(self.input, self.input)
         self._children: list[Command] = []
         self._tails: list[Tail] = []
         self._started = 0.0
@@ -137,17 +138,21 @@ class Demonstration:
         report = self._watch(replay, workers)
         seconds = time.monotonic() - self._started
         self.say("everything is predicted; ending the workers")
-        self._end(workers)
+        end_all(workers, END_SECONDS)
         return self._judge(report, seconds)
 
-    def drop_topics(self) -> None:
-        """Remove the topics again, on a cluster that was there before and stays."""
+    def clear_up(self) -> None:
+        """Remove topics and group again, on a cluster that was there before and stays."""
         from worker.client import base_properties, quiet
         from worker.tail import api
 
+        for child in self._children:
+            child.close()  # a worker would complain about missing topics, and keep the group
         admin = api.AdminClient(quiet(base_properties(self.bootstrap, {})))
         for future in admin.delete_topics([self.input, *self._topics.outputs()]).values():
             future.exception(timeout=END_SECONDS)
+        for future in admin.delete_consumer_groups([self._topics.group]).values():
+            future.exception(timeout=END_SECONDS)  # members that were just killed keep it; it expires by itself
 
     def _start(self, name: str, command: str, *arguments: str) -> Command:
         child = Command(name, command, *arguments, "--bootstrap", self.bootstrap)
@@ -221,15 +226,6 @@ class Demonstration:
         ends = {p: end for (_, p), end in self._ends.of({self.input: self.plan.partitions}).items()}
         self.board.ends(ends)
         return ends
-
-    def _end(self, workers: Sequence[Command]) -> None:
-        """SIGTERM to all; each must finish, commit, leave and exit 0."""
-        for worker in workers:
-            worker.signal_end()
-        for worker in workers:
-            code = worker.end(END_SECONDS)
-            if code != 0:
-                raise Failure(f"the {worker.name} ended with exit code {code}{worker.told()}")
 
     def _judge(self, report: dict[str, Any], seconds: float) -> Result:
         """Count anew, as a reader sees it that comes when everything has ended; last commits included."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ NO_X = "no x"
 LATE_LABEL = "late label: not supported yet"
 BAD_X = "x is neither a list nor an object"
 EMPTY_X = "x is empty"
+DEEP_ID = "id is nested too deeply"
 
 
 class Reject(Exception):
@@ -71,7 +73,8 @@ class Target:
         if not isinstance(value, bool):
             for k, name in enumerate(self.labels or range(self.n_classes)):
                 known = _as_number(name) if isinstance(name, str) else name
-                if value == known and isinstance(value, str) == isinstance(known, str):
+                # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
+                if value == known if isinstance(known, str) else _as_float(value) == known:
                     return float(k)
         shown = json.dumps(value) if not isinstance(value, dict | list) else "given"
         raise Reject(f"label {shown[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
@@ -195,24 +198,35 @@ class Batch:
 def finite(value: Any, what: str) -> float:
     """`value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Reject(f"{what} is not a number")
+        raise Reject(f"{_some([what])} is not a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise Reject(f"{what} is not finite")
+        raise Reject(f"{_some([what])} is not finite")
     return number
 
 
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
 def _as_number(label: str) -> Any:
-    """The number that a label is, or the label itself."""
-    try:
-        number = float(label)
-    except ValueError:
+    """The number that a label is, or the label itself (also `nan` and `inf`, which JSON does not have)."""
+    if not NUMBER.fullmatch(label) or not math.isfinite(float(label)):
         return label
+    number = float(label)
     return int(number) if number.is_integer() else number
 
 
+def _as_float(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+SHOWN_CHARACTERS = 40
+"""Of each name in a reason: reasons travel as headers, and must not make a record larger than the broker takes."""
+
+
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    shown = (name if len(name) <= SHOWN_CHARACTERS else f"{name[:SHOWN_CHARACTERS]}..." for name in names[:3])
+    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

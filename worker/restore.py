@@ -67,6 +67,8 @@ def restore(
     checkpoint.acquire(deadline)
     reader = open_reader(settings)
     try:
+        # As in `acquire`: metadata first, or the coordinator is looked for too late.
+        insist(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
         return _rebuild(settings, partition, reader, make_model, deadline)
     finally:
         reader.close()

@@ -99,7 +99,7 @@ class WorkerSettings:
     guarantee: str = EXACTLY_ONCE
     commit_interval: float = 0.1
     snapshot_interval: float = 5.0
-    snapshot_rows: int = 100_000
+    snapshot_rows: int = 50_000
     start: str = EARLIEST
     if_unrestorable: str = REFUSE
     if_offset_lost: str = REFUSE

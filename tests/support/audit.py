@@ -58,7 +58,7 @@ class Auditor(threading.Thread):
         self.points: list[dict[str, Any]] = []
         self.complaints: list[str] = []
         self.arrivals: dict[tuple[int, int], float] = {}
-        self._last: dict[int, int] = {}
+        self.last: dict[int, int] = {}
         self._ended = threading.Event()
 
     def __enter__(self) -> Auditor:
@@ -113,10 +113,10 @@ class Auditor(threading.Thread):
         place = found["partition"], found["offset"]
         if place in self.scores or place in self.rejected:
             self.complaints.append(f"{place} is accounted for twice")
-        last = self._last.get(place[0], -1)
+        last = self.last.get(place[0], -1)
         if place[1] <= last:
             self.complaints.append(f"{place} comes after offset {last}")
-        self._last[place[0]] = place[1]
+        self.last[place[0]] = place[1]
         self.scores[place] = found["score"]
         self.arrivals[place] = time.monotonic()
 

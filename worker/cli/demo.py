@@ -101,7 +101,7 @@ def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> Plan:
     learners = given["learner"] or (LEARNERS if task == CLASSIFICATION else ("rls",))
     make_model_settings(tuple(learners), make_target(task, classes, None))
     known = [n for n in (stream.rows, limit) if n is not None]
-    total = min(known) if stream.rows is not None else None
+    total = min(known, default=None)  # a file may be shorter than its limit: the replay will tell
     rate = given["rate"] or (UNKNOWN_RATE if not known else min(max(min(known) / SHOWN_SECONDS, RATES[0]), RATES[1]))
     replay: tuple[Any, ...] = (
         spec,
@@ -118,7 +118,7 @@ def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> Plan:
     worker: tuple[Any, ...] = ("--task", task, *(word for learner in learners for word in ("--learner", learner)))
     worker += ("--classes", classes) if classes is not None else ()
     return Plan(
-        stream.name,
+        os.path.basename(stream.name),
         total,
         tuple(drift for drift in stream.drift_points if limit is None or drift < limit),
         given["partitions"],
@@ -177,8 +177,8 @@ def _run(plan: Plan, broker: Any) -> Result:
             return demonstration.run()
         finally:
             if borrowed:
-                with contextlib.suppress(Failure):
-                    demonstration.drop_topics()
+                with contextlib.suppress(Failure, TimeoutError):
+                    demonstration.clear_up()
 
 
 def _conclude(plan: Plan, result: Result, out: str | None) -> None:
@@ -195,7 +195,7 @@ def _conclude(plan: Plan, result: Result, out: str | None) -> None:
         console.print(part, soft_wrap=isinstance(part, str))
     if out is not None and result.curves.learners:
         draw(result.curves, Picture(plan.name, None, plan.drifts, float(plan.partitions)), out)
-        console.print(f"Rolling accuracy with drift marks: {out}", soft_wrap=True)
+        console.print(f"Rolling window over rows, drifts marked: {out}", soft_wrap=True)
 
 
 class _Ended(BaseException):

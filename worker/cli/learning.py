@@ -90,7 +90,10 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
         if names or classes is not None:
             raise UsageFailure("--classes and --labels belong to classification")
         return Target(REGRESSION, 0)
-    return Target(CLASSIFICATION, len(names) or classes or 2, names)
+    target = Target(CLASSIFICATION, len(names) or classes or 2, names)
+    if len(set(target.words())) <= len(names):
+        raise UsageFailure(f"--labels {labels}: two of them are the same number")
+    return target
 
 
 def make_model_settings(specs: tuple[str, ...], target: Target, **rest: Any) -> ModelSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,7 +47,7 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
     name, drifts = given["input"], ()
     if given["stream"]:
         stream = obj["open_stream"](given["stream"], rows=given["rows"], label=given["label"])
-        name, drifts = stream.name, stream.drift_points
+        name, drifts = os.path.basename(stream.name), stream.drift_points
     curves, partitions = _read(given["bootstrap"], passthrough, given["input"])
     rows = float(partitions) if given["stream"] else 0.0  # replay deals row i to partition i mod N
     draw(curves, Picture(name, given["metric"], drifts, rows), given["out"])

@@ -48,7 +48,7 @@ from worker.settings import (
 @click.option(
     "--snapshot-rows",
     type=click.IntRange(1),
-    default=100_000,
+    default=50_000,
     show_default=True,
     help="Rows after which a snapshot is due even earlier; bounds what a restore relearns.",
 )

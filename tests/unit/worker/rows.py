@@ -1,0 +1,108 @@
+"""Records and models that the worker's unit tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners import Spec
+from worker.codec import Decoder, encode_events
+from worker.events import Records, Reject, Target, finite
+from worker.model import Outputs
+from worker.scanner import NO_TIME
+from worker.settings import ModelSettings
+
+Array = NDArray[np.float64]
+STAMP = 1_700_000_000_000
+DRIFT_AT = 150
+
+
+def records(values: Sequence[bytes | None], first: int = 0, partition: int = 3) -> Records:
+    """Records at offsets first, first + 1, ... whose keys and timestamps tell them apart."""
+    n = len(values)
+    offsets = np.arange(first, first + n, dtype=np.int64)
+    return Records(
+        partition, offsets, list(values), [b"k%d" % o for o in offsets], [STAMP + o for o in offsets.tolist()]
+    )
+
+
+def pieces(whole: Records, cuts: Sequence[int]) -> list[Records]:
+    """`whole` cut at the given places; never an empty piece."""
+    places = sorted({c % len(whole) for c in cuts} | {0})
+    ends = [*places[1:], len(whole)]
+    return [whole.before(end).after(start) for start, end in zip(places, ends, strict=True)]
+
+
+def tabled(decoder: Decoder, parts: Sequence[Records]) -> dict[int, Any]:
+    """Offset -> what became of the record there: (x bytes, y, id text, t, key), or the reason of its rejection."""
+    found: dict[int, Any] = {}
+    for part in parts:
+        batch = decoder.decode(part)
+        assert batch.next_offset == part.offsets[-1] + 1
+        assert list(batch.offsets) == sorted(batch.offsets)
+        text, (starts, ends) = batch.ids
+        for i, offset in enumerate(batch.offsets.tolist()):
+            name = text[starts[i] : ends[i]].tobytes()
+            y = None if np.isnan(batch.y[i]) else batch.y[i].item()
+            found[offset] = batch.X[i].tobytes(), y, name, int(batch.t[i]), batch.keys[i]
+        for bad in batch.rejected:
+            i = bad.offset - int(part.offsets[0])
+            assert (bad.value, bad.key, bad.timestamp) == (part.values[i], part.keys[i], part.timestamps[i])
+            assert bad.offset not in found
+            found[bad.offset] = bad.reason
+        assert [bad.offset for bad in batch.rejected] == sorted(bad.offset for bad in batch.rejected)
+    return found
+
+
+def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:
+    """The same from the slow path alone: orjson, event by event; `decoder` must have its schema."""
+    schema = decoder.schema
+    assert schema is not None
+    found: dict[int, Any] = {}
+    for i, offset in enumerate(whole.offsets.tolist()):
+        try:
+            x, y, name, t = decoder._event(whole.values[i])
+            names = schema.names or range(schema.n_features)
+            row = np.array([finite(f, f"x[{n}]") for n, f in zip(names, schema.check(x), strict=True)])
+        except Reject as reject:
+            found[offset] = str(reject)
+        else:
+            time = whole.timestamps[i] if t is None or t == NO_TIME else t
+            found[offset] = row.tobytes(), None if np.isnan(y) else y, name, time, whole.keys[i]
+    return found
+
+
+def drifting(n: int = 300, d: int = 4, seed: int = 5, regression: bool = False) -> tuple[Array, Array]:
+    """Rows with a sudden drift at DRIFT_AT; every 17th label is unknown."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    target = X[:, 0] * np.where(np.arange(n) < DRIFT_AT, 1.0, -1.0) + X[:, 1] + rng.normal(0, 0.3, n)
+    y = target if regression else (target > 0).astype(float)
+    y[::17] = np.nan
+    return X, y
+
+
+def events(n: int = 300, d: int = 4, seed: int = 5, regression: bool = False) -> list[bytes]:
+    """`drifting` rows on the wire."""
+    return list(encode_events(*drifting(n, d, seed, regression), first_id=0))
+
+
+def model_settings(*learners: str, **rest: Any) -> ModelSettings:
+    """Settings of a model; by default one DFOP with accuracy points every 40 rows."""
+    task = rest.pop("task", None)
+    target = rest.pop("target", Target("regression", 0) if task == "regression" else Target())
+    specs = tuple(Spec.parse(text) for text in learners or ("dfop:mu=0.01",))
+    return ModelSettings(specs, target, **{"accuracy_every": 40, "window": 50, **rest})
+
+
+def wire(outputs: Sequence[Outputs | None]) -> tuple[list[Any], ...]:
+    """Everything that several batches add to the output topics: predictions with keys, points, rejections."""
+    some = [out for out in outputs if out is not None]
+    return (
+        [pair for out in some for pair in zip(out.predictions, out.keys, strict=True)],
+        [point for out in some for point in out.points],
+        [(bad.offset, bad.reason) for out in some for bad in out.rejected],
+    )

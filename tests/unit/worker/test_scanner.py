@@ -1,0 +1,181 @@
+"""Events through the batch path, in one kernel call, and through orjson, one by one: always the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.worker.rows import one_by_one, pieces, records, tabled
+from worker.codec import Decoder
+from worker.events import Schema, Target
+from worker.scanner import NO_TIME, scan
+from worker.writer import as_text
+
+D = 3
+FAST = settings(max_examples=300, deadline=None)
+TARGETS = [
+    Target(),
+    Target("classification", 4),
+    Target("classification", 2, ("DOWN", "UP")),
+    Target("classification", 2, ("-1", "1")),
+    Target("classification", 3, ("0.5", "many", "9007199254740992")),
+    Target("regression", 0),
+]
+
+INTEGERS = st.one_of(
+    st.integers(-3, 3), st.integers(-(2**64), 2**64), st.sampled_from([2**53 + 1, 2**63 - 1, 2**63, -(2**63), 10**30])
+)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+NUMBER_TEXT = st.one_of(
+    INTEGERS.map(str),
+    FLOATS.map(repr),
+    st.sampled_from(
+        ["-0", "-0.0", "0e5", "1E2", "1e-5", "0.00012345678901234567", "1e400", "01", "1.", ".5", "+1", "NaN"]
+    ),
+)
+STRINGS = st.one_of(
+    st.sampled_from(
+        ["", "a", "DOWN", "UP", "many", "x", "\u00e9", "\U0001f600", 'q"uote', "back\\slash", "\n", "/", "\x7f"]
+    ),
+    st.text(max_size=6),
+)
+STRING_TEXT = st.one_of(
+    STRINGS.map(json.dumps),
+    STRINGS.map(lambda s: json.dumps(s, ensure_ascii=False)),
+    st.sampled_from([r'"\u0061"', r'"\ud83d\ude00"', r'"\ud800"', r'"\x"', '"tab\there"', '"open']),
+)
+WORDS = st.sampled_from(["null", "true", "false", "nul", "nulll", "True"])
+SCALARS = st.one_of(NUMBER_TEXT, STRING_TEXT, WORDS)
+NESTED = st.sampled_from(["[]", "{}", "[1,[2]]", '{"x":[1,2,3]}', "[1,]", '{"a":1,"a":2}'])
+ANY = st.one_of(SCALARS, NESTED)
+SPACE = st.sampled_from(["", "", "", " ", "\n", "\t\r\n ", "\x0b", "\u00a0"])
+FIELDS = st.sampled_from(['"x"', '"y"', '"id"', '"t"', '"z"', '"xx"', '""', r'"\u0078"', '"\u00e9"', '"X"', "x", "'x'"])
+
+GOOD_X = st.lists(st.one_of(FLOATS.map(repr), st.integers(-9, 9).map(str)), min_size=D, max_size=D).map(
+    lambda values: "[" + ",".join(values) + "]"
+)
+ODD_X = st.lists(SCALARS, max_size=D + 1).flatmap(
+    lambda values: st.tuples(SPACE, SPACE).map(lambda s: f"[{s[0]}" + f",{s[1]}".join(values) + f"{s[0]}]")
+)
+
+
+def joined(pairs: list[tuple[str, str]], space: str) -> str:
+    inner = f"{space},{space}".join(f"{name}{space}:{space}{value}" for name, value in pairs)
+    return f"{space}{{{space}{inner}{space}}}{space}"
+
+
+@st.composite
+def plain_events(draw: Any) -> bytes:
+    """Events as producers write them: fields in any order, ids and times of any kind."""
+    pairs = [('"x"', draw(GOOD_X))]
+    for name, values in (
+        ('"y"', st.one_of(st.sampled_from(["0", "1", "null", "-1", "1.0", '"UP"', "0.5", "2"]), NUMBER_TEXT)),
+        ('"id"', SCALARS),
+        ('"t"', st.one_of(st.integers(-(10**19), 10**19).map(str), SCALARS)),
+        ('"z"', SCALARS),
+    ):
+        if draw(st.booleans()):
+            pairs.append((name, draw(values)))
+    return joined(draw(st.permutations(pairs)), draw(SPACE)).encode()
+
+
+@st.composite
+def odd_events(draw: Any) -> bytes:
+    """Anything that looks like an event: repeated, unknown and escaped fields, values of every kind."""
+    pairs = draw(st.lists(st.tuples(FIELDS, st.one_of(ANY, ODD_X)), max_size=5))
+    if draw(st.booleans()):
+        pairs.insert(draw(st.integers(0, len(pairs))), ('"x"', draw(st.one_of(GOOD_X, ODD_X))))
+    return joined(pairs, draw(SPACE)).encode("utf-8", "surrogatepass")
+
+
+@st.composite
+def broken_events(draw: Any) -> bytes:
+    """An event with bytes cut out, put in or changed anywhere."""
+    data = bytearray(draw(plain_events()))
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(data)))
+        kind = draw(st.sampled_from("cut insert change".split()))
+        if kind == "cut":
+            del data[at : at + draw(st.integers(1, 4))]
+        elif kind == "insert":
+            data[at:at] = draw(
+                st.one_of(st.binary(min_size=1, max_size=2), st.sampled_from([b",", b'"', b"]", b"}", b"0"]))
+            )
+        elif at < len(data):
+            data[at] = draw(st.integers(0, 255))
+    return bytes(data)
+
+
+EVENTS = st.one_of(plain_events(), plain_events(), odd_events(), broken_events(), st.none(), st.binary(max_size=5))
+
+
+@FAST
+@given(st.lists(EVENTS, min_size=1, max_size=8), st.sampled_from(TARGETS))
+def test_batch_path_gives_what_orjson_gives(values: list[bytes | None], target: Target) -> None:
+    whole = records(values)
+    assert tabled(Decoder(target, Schema(D)), [whole]) == one_by_one(Decoder(target, Schema(D)), whole)
+
+
+@FAST
+@given(st.lists(EVENTS, min_size=1, max_size=8), st.lists(st.integers(0, 99), max_size=4), st.sampled_from(TARGETS))
+def test_where_records_are_cut_into_calls_changes_nothing(
+    values: list[bytes | None], cuts: list[int], target: Target
+) -> None:
+    """Also while no event has fixed the schema yet."""
+    whole = records(values)
+    cut, uncut, single = Decoder(target), Decoder(target), Decoder(target)
+    expected = tabled(uncut, [whole])
+    assert tabled(cut, pieces(whole, cuts)) == expected
+    assert tabled(single, pieces(whole, list(range(len(whole))))) == expected
+    assert cut.schema == uncut.schema == single.schema
+    if uncut.schema is not None:
+        assert sorted(expected) == list(range(len(whole)))
+        fixed = Decoder(target, uncut.schema)
+        assert {o: r for o, r in one_by_one(fixed, whole).items() if not isinstance(r, str)} == {
+            o: r for o, r in expected.items() if not isinstance(r, str)
+        }
+
+
+def test_ordinary_events_take_the_fast_path() -> None:
+    """Otherwise the two paths would be compared with each other without the kernel ever being asked."""
+    values = [
+        b'{"x":[1,-2.5,3e-5],"y":1,"id":17,"t":1700000000000}',
+        b'{"id":"order-17","y":null,"x":[0,0.0,123456789.25]}',
+        b' { "t" : -5 , "x" : [ 1 , 2 , 3 ] , "note" : "ok" , "flag" : true , "n" : 1e3 }\n',
+    ]
+    text = b"\n".join(values)
+    ends = np.cumsum([len(v) + 1 for v in values]) - 1
+    starts = ends - [len(v) for v in values]
+    X, y, spans, t, plain = scan(as_text(text), starts, ends, D)
+    assert plain.tolist() == [True, True, True]
+    assert X.tolist() == [[1, -2.5, 3e-5], [0, 0, 123456789.25], [1, 2, 3]]
+    assert y[0] == 1
+    assert np.isnan(y[1:]).all()
+    assert [text[a:b] for a, b in spans.T] == [b"17", b'"order-17"', b""]
+    assert t.tolist() == [1700000000000, NO_TIME, -5]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"x":[1,2,3],"x":[4,5,6]}',
+        b'{"y":0,"x":[1,2,3],"y":1}',
+        b'{"id":1,"x":[1,2,3],"id":2}',
+        b'{"t":1,"x":[1,2,3],"t":2}',
+        b'{"x":[1,2,3],"\\u0079":1,"y":0}',
+        b'{"x":[1,2,3],"z":[4],"z":{"y":1}}',
+    ],
+)
+def test_of_repeated_fields_the_last_counts_as_in_json(value: bytes) -> None:
+    whole = records([value])
+    found = tabled(Decoder(Target(), Schema(D)), [whole])[0]
+    event = json.loads(value)
+    assert np.frombuffer(found[0]).tolist() == event["x"]
+    assert found[1] == event.get("y")
+    assert found[2] == str(event.get("id", "null")).encode()
+    assert found[3] == event.get("t", whole.timestamps[0])

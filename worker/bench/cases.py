@@ -1,0 +1,115 @@
+"""What is measured: a case (every option that changes the work) and the effort spent on it. Leaf module."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from worker.errors import UsageFailure
+
+PASSTHROUGH, WORKER = "passthrough", "worker"
+SIDES = (PASSTHROUGH, WORKER)
+FULL_DIGITS = 17
+"""Decimals from which on features are left unrounded: text of 16 or 17 digits each."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of everything that decides how much work a message is.
+
+    Parameters
+    ----------
+    learner : str
+        The worker's learner, as on its command line.
+    features, partitions, workers : int
+        d, of the input, and processes of either side.
+    form : str
+        Format of the events, ``json`` or ``packed``.
+    commit_interval : float
+        Seconds between commits, of either side.
+    guarantee : str
+        Of either side.
+    messages : int
+        Length of the input.
+    digits : int
+        Decimals of the features; FULL_DIGITS and more: all of them.
+    """
+
+    learner: str = "dfop"
+    features: int = 8
+    partitions: int = 2
+    workers: int = 1
+    form: str = "json"
+    commit_interval: float = 0.1
+    guarantee: str = "exactly-once"
+    messages: int = 1_000_000
+    digits: int = 6
+
+    @property
+    def rows_key(self) -> tuple[object, ...]:
+        """What decides the bytes of the input topic: cases that agree on it share one."""
+        return self.messages, self.features, self.partitions, self.form, self.digits
+
+    def named(self) -> str:
+        """The case in one line, for people."""
+        d = f"{self.digits} decimals" if self.digits < FULL_DIGITS else "full doubles"
+        return (
+            f"{self.learner}, d={self.features}, {self.form} ({d}), {self.messages:,} messages, "
+            f"{_count(self.partitions, 'partition')}, {_count(self.workers, 'worker')}, {self.guarantee}, "
+            f"commit every {1000 * self.commit_interval:g} ms"
+        )
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure, and through which client properties.
+
+    Parameters
+    ----------
+    repetitions : int
+        Pairs of throughput runs.
+    latency_repetitions : int
+        Pairs of latency runs; 0: none.
+    latency_seconds : float
+        Length of each, beside its warm-up.
+    rate : float
+        Messages a second of the paced load.
+    passthrough : dict
+        Client properties of both sides.
+    """
+
+    repetitions: int = 5
+    latency_repetitions: int = 3
+    latency_seconds: float = 20.0
+    rate: float = 5000.0
+    passthrough: dict[str, Any] = field(default_factory=dict)
+
+
+def expand(given: Mapping[str, Sequence[Any]]) -> Iterator[Case]:
+    """Every combination of the values given for each field of a case, the last field changing fastest.
+
+    Raises
+    ------
+    UsageFailure
+        More workers than partitions: some would measure nothing.
+    """
+    names = [name.name for name in dataclasses.fields(Case)]
+    for values in itertools.product(*(given[name] for name in names)):
+        case = Case(**dict(zip(names, values, strict=True)))
+        if case.workers > case.partitions:
+            raise UsageFailure(f"{case.workers} workers cannot share {case.partitions} partitions")
+        if case.messages < case.partitions:
+            raise UsageFailure(f"{case.messages} messages do not fill {case.partitions} partitions")
+        yield case
+
+
+def order(pair: int) -> tuple[str, str]:
+    """Who goes first in a pair: A B, B A, A B, ..., so that a drift of the machine favours neither."""
+    return (PASSTHROUGH, WORKER) if pair % 2 == 0 else (WORKER, PASSTHROUGH)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" + "s" * (n != 1)
