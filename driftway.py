@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("worker.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
     "plot": ("worker.cli.plot:plot", "Rolling accuracy as a picture: PNG or SVG."),
     "evaluate": ("worker.cli.evaluate:evaluate", "The same kernels on streams, without Kafka."),
+    "bench": ("worker.cli.bench:bench", "Throughput and latency beside the bare client, in one run."),
     "learners": ("worker.cli.learners:learners", "List and describe the learners."),
     "streams": ("producers.cli.streams:streams", "List and describe the streams."),
 }

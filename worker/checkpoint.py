@@ -26,6 +26,7 @@ from worker.deadline import Deadline
 from worker.model import Outputs
 from worker.settings import WorkerSettings
 from worker.snapshot import Pointer, chunk_key, cut
+from worker.topics import LARGEST_RECORD
 from worker.verdicts import Verdict, judge
 
 QUEUE_MESSAGES = 200_000
@@ -33,6 +34,7 @@ QUEUE_MESSAGES = 200_000
 QUEUE_KBYTES = 1_048_576
 """Never the limit that is met first: a record refused in the middle of a batch would leave a hole."""
 TRANSACTION_TIMEOUT_MS = 60_000
+"""How long the broker lets a transaction stay open; twice the commit interval where that is longer."""
 LINGER_MS = 5
 
 
@@ -126,6 +128,7 @@ class Outlet:
             "compression.type": "none",
             "queue.buffering.max.messages": QUEUE_MESSAGES,
             "queue.buffering.max.kbytes": QUEUE_KBYTES,
+            "message.max.bytes": LARGEST_RECORD,
             **base_properties(self.settings.bootstrap, self.settings.passthrough),
             **self._own,
         }
@@ -237,7 +240,7 @@ class TransactionalCheckpoint(Outlet):
     def __init__(self, settings: WorkerSettings, partition: int, probe: Probe | None = None) -> None:
         own = {
             "transactional.id": f"{settings.group}-{settings.input}-{partition}",
-            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            "transaction.timeout.ms": max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval)),
         }
         super().__init__(settings, partition, own, probe)
 

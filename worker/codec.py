@@ -44,6 +44,7 @@ PACKED_HEAD = struct.Struct("<BBd")
 """Version byte, bytes per feature (4 or 8), label (NaN = none); little-endian features follow."""
 NOT_PACKED = "packed: not readable"
 LARGEST_TIME = 2**63
+LARGEST_SHORT = 2.0**53
 
 
 class Decoder:
@@ -277,13 +278,13 @@ def encode_events(X: Floats, y: Floats, first_id: int, names: Sequence[str] | No
     X : f8[n, d]
         Features; NaN (missing) becomes null.
     y : f8[n]
-        Labels; NaN becomes null, a whole number is written as an integer.
+        Labels; NaN becomes null, a whole number below 2^53 is written as an integer.
     first_id : int
         `id` of the first row; the others count on.
     names : sequence of str or None
         Write `x` as an object with these feature names.
     """
-    labels = [None if math.isnan(v) else int(v) if v.is_integer() else v for v in y.tolist()]
+    labels = [None if math.isnan(v) else int(v) if _short(v) else v for v in y.tolist()]
     rows: list[Any] = X.tolist()
     if names is not None:
         rows = [dict(zip(names, row, strict=True)) for row in rows]
@@ -291,6 +292,11 @@ def encode_events(X: Floats, y: Floats, first_id: int, names: Sequence[str] | No
         orjson.dumps({"id": i, "x": row, "y": label})
         for i, (row, label) in enumerate(zip(rows, labels, strict=True), first_id)
     ]
+
+
+def _short(label: float) -> bool:
+    """Whether an integer says the same: not -0.0, and not what other readers would round."""
+    return label.is_integer() and abs(label) < LARGEST_SHORT and (label != 0.0 or math.copysign(1.0, label) > 0.0)
 
 
 def encode_packed(X: Floats, y: Floats) -> list[bytes]:

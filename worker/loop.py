@@ -79,7 +79,7 @@ class Worker:
         self._fenced: dict[int, float] = {}
         self._times_fenced: Counter[int] = Counter()
         self._pool = ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="driftway")
-        self._stop_requests = 0
+        self.stopping = False
 
     @property
     def intake(self) -> Intake:
@@ -90,7 +90,7 @@ class Worker:
 
     def stop(self) -> None:
         """Finish the turn, commit, leave. Safe in a signal handler."""
-        self._stop_requests += 1
+        self.stopping = True
 
     def run(self) -> None:
         """Work until `stop`, or (with `stop_at_end`) until everything has been read.
@@ -107,7 +107,7 @@ class Worker:
         self.journal.event("subscribed", topic=self.settings.input, group=self.settings.group)
         clean = False
         try:
-            while not self._stop_requests and not self._finished():
+            while not self.stopping and not self._finished():
                 self.step()
             clean = True
         finally:
@@ -341,7 +341,7 @@ class Worker:
 
     def _leave(self, clean: bool) -> None:
         """Commit what is open (if nothing went wrong), leave the group, end the pool."""
-        if clean and self._stop_requests < 2:
+        if clean:
             live = [task for task in self.tasks.values() if task.checkpoint.open]
             self._commit(live, REVOKE_SECONDS, closing=True)
         for task in self.tasks.values():

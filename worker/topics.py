@@ -10,6 +10,9 @@ from worker.client import base_properties, quiet, require_broker
 from worker.errors import Failure, UsageFailure
 
 CREATE_SECONDS = 30.0
+LARGEST_RECORD = 10_485_760
+"""Bytes an output record may have. An output can be longer than its event (a rejected event travels whole, with
+headers; a prediction echoes its id), and an event whose output is refused would stop the partition for good."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +99,5 @@ def output_plan(topics: Topics, partitions: int) -> dict[str, tuple[int, dict[st
     lets the cleaner reach them, `min.cleanable.dirty.ratio` makes it start early.
     """
     compacted = {"cleanup.policy": "compact", "segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1"}
-    plan: dict[str, tuple[int, dict[str, str]]] = {name: (partitions, {}) for name in topics.outputs()}
-    plan[topics.snapshots] = (partitions, compacted)
-    return plan
+    size = {"max.message.bytes": str(LARGEST_RECORD)}
+    return {name: (partitions, size | compacted if name == topics.snapshots else size) for name in topics.outputs()}

@@ -136,9 +136,7 @@ class Side:
             guarded.close()
 
 
-def _worker(
-    case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
-) -> list[str]:
+def _worker(case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool) -> list[str]:
     options = {
         "--bootstrap": bootstrap,
         "--input": topics.input,

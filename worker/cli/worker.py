@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +22,9 @@ from worker.settings import (
     UNRESTORABLE,
     WorkerSettings,
 )
+
+if TYPE_CHECKING:
+    from worker.loop import Worker
 
 
 @click.command()
@@ -104,7 +108,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """
     from worker.endpoint import Endpoint
     from worker.journal import Journal
-    from worker.loop import Worker
+    from worker.loop import Worker as Loop
     from worker.telemetry import Telemetry
 
     model = make_model_settings(
@@ -125,16 +129,23 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
     )
     journal = Journal(given["log_format"])
-    running = Worker(settings, journal, Telemetry(), obj.get("probe"))
+    running = Loop(settings, journal, Telemetry(), obj.get("probe"))
     endpoint = None
     if given["http_port"] is not None:
         endpoint = Endpoint(running, given["http_host"], given["http_port"])
         endpoint.start()
         journal.event("listening", host=given["http_host"], port=endpoint.port)
     for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: running.stop())
+        signal.signal(name, lambda number, _: _stop(running, number))
     try:
         running.run()
     finally:
         if endpoint is not None:
             endpoint.stop()
+
+
+def _stop(running: Worker, number: int) -> None:
+    """First signal: finish, commit, leave. Second: leave at once; the open transaction is the next owner's to abort."""
+    if running.stopping:
+        os._exit(128 + number)
+    running.stop()

@@ -1,0 +1,335 @@
+"""The wire format: what decodes to what, what is rejected with which words, what is written."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.worker.rows import STAMP, pieces, records, tabled
+from worker.codec import (
+    PACKED,
+    PACKED_HEAD,
+    Decoder,
+    encode_events,
+    encode_packed,
+    encode_point,
+    encode_predictions,
+    read_json,
+    write_json,
+)
+from worker.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target
+
+BINARY = Target()
+DIRECTIONS = Target("classification", 2, ("DOWN", "UP"))
+SIGNS = Target("classification", 2, ("-1", "1"))
+NUMBER = Target("regression", 0)
+
+
+def reason(
+    value: bytes | None, target: Target = BINARY, schema: Schema | None = None, form: str = "json"
+) -> str | None:
+    """Why an event is rejected, whether a schema is known or the event would fix it; None if it is not."""
+    first = Decoder(target, schema, form).decode(records([value])).rejected
+    known = Decoder(target, schema or Schema(2), form).decode(records([value])).rejected
+    if schema is None and first and known:
+        assert first[0].reason == known[0].reason
+    return known[0].reason if known else None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "null value"),
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b'{"x":[1,2]', "not JSON"),
+        (b'{"x":[1,2]}}', "not JSON"),
+        (b'{"x":[1,NaN]}', "not JSON"),
+        (b'{"x":[1,1e999]}', "not JSON"),
+        (b'{"x":[01,2]}', "not JSON"),
+        (b"{'x':[1,2]}", "not JSON"),
+        (b'{"x":[1,2],}', "not JSON"),
+        (b'{"x":[1,2],"id":"\xff"}', "not JSON"),
+        (b'{"x":[1,2],"id":"\\ud800"}', "not JSON"),
+        (b'\xef\xbb\xbf{"x":[1,2]}', "not JSON"),
+        (b"[1,2]", "not a JSON object"),
+        (b"17", "not a JSON object"),
+        (b"null", "not a JSON object"),
+        (b'"x"', "not a JSON object"),
+        (b"{}", "no x"),
+        (b'{"X":[1,2],"y":1}', "no x"),
+        (b'{"id":7}', "no x"),
+        (b'{"id":7,"y":1}', "late label: not supported yet"),
+        (b'{"x":null}', "x is neither a list nor an object"),
+        (b'{"x":"1,2"}', "x is neither a list nor an object"),
+        (b'{"x":3}', "x is neither a list nor an object"),
+        (b'{"x":[1,"2"]}', "x[1] is not a number"),
+        (b'{"x":[null,2]}', "x[0] is not a number"),
+        (b'{"x":[true,2]}', "x[0] is not a number"),
+        (b'{"x":[1,[2]]}', "x[1] is not a number"),
+        (b'{"x":[1,2],"y":2}', "label 2 is not one of 0, 1"),
+        (b'{"x":[1,2],"y":-1}', "label -1 is not one of 0, 1"),
+        (b'{"x":[1,2],"y":0.5}', "label 0.5 is not one of 0, 1"),
+        (b'{"x":[1,2],"y":true}', "label true is not one of 0, 1"),
+        (b'{"x":[1,2],"y":"1"}', 'label "1" is not one of 0, 1'),
+        (b'{"x":[1,2],"y":[1]}', "label given is not one of 0, 1"),
+        (b'{"x":[1,2],"id":' + b"[" * 300 + b"]" * 300 + b"}", "id is nested too deeply"),
+        (b'{"x":' + b"[" * 3000 + b"]" * 3000 + b"}", "not JSON"),
+    ],
+)  # fmt: skip
+def test_malformed_event_is_rejected_with_its_reason(value: bytes | None, words: str) -> None:
+    assert reason(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "words"),
+    [
+        (b'{"x":[1]}', Schema(2), "x has 1 features, expected 2"),
+        (b'{"x":[]}', Schema(2), "x has 0 features, expected 2"),
+        (b'{"x":[1,2,3]}', Schema(2), "x has 3 features, expected 2"),
+        (b'{"x":{"a":1}}', Schema(2), "x is an object, expected a list of 2 features"),
+        (b'{"x":[1,2]}', Schema(2, ("a", "b")), "x is a list, expected an object of 2 named features"),
+        (b'{"x":{"a":1}}', Schema(2, ("a", "b")), "x lacks b"),
+        (b'{"x":{"a":1,"b":2,"c":3}}', Schema(2, ("a", "b")), "x has unknown c"),
+        (b'{"x":{"B":1,"a":2}}', Schema(2, ("a", "b")), "x lacks b and has unknown B"),
+        (b'{"x":{}}', Schema(5, tuple("abcde")), "x lacks a, b, c and 2 more"),
+        (b'{"x":{"a":1,"b":"2"}}', Schema(2, ("a", "b")), "x[b] is not a number"),
+        (b'{"x":{"a":1,"b":2},"y":3}', Schema(2, ("a", "b")), "label 3 is not one of 0, 1"),
+    ],
+)
+def test_event_of_another_shape_is_rejected_with_the_difference(value: bytes, schema: Schema, words: str) -> None:
+    assert reason(value, schema=schema) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (b'{"x":[]}', "x is empty"),
+        (b'{"x":{}}', "x is empty"),
+        (b'{"x":[' + b"0," * MAX_FEATURES + b"0]}", f"x has {MAX_FEATURES + 1} features, more than {MAX_FEATURES}"),
+    ],
+)
+def test_first_event_that_fixes_no_schema_is_rejected(value: bytes, words: str) -> None:
+    decoder = Decoder(BINARY)
+    assert decoder.decode(records([value])).rejected[0].reason == words
+    assert decoder.schema is None
+
+
+def test_reason_stays_short_however_long_the_names_are() -> None:
+    """It travels as a header, beside the event itself: together they must fit into a record."""
+    long = "n" * 900_000
+    for value in (json.dumps({"x": {long: 1}}), json.dumps({"x": {"a": 1, long: 1}})):
+        words = reason(value.encode(), schema=Schema(1, ("a",)))
+        assert words is not None
+        assert len(words) < 3 * SHOWN_CHARACTERS
+    words = Decoder(BINARY).decode(records([json.dumps({"x": {long: "1"}}).encode()])).rejected[0].reason
+    assert len(words) < 2 * SHOWN_CHARACTERS
+    assert len(reason(json.dumps({"x": [1, 2], "y": long}).encode()) or long) < 3 * SHOWN_CHARACTERS
+
+
+def test_first_good_event_fixes_the_schema_and_bad_ones_before_it_do_not() -> None:
+    decoder = Decoder(BINARY)
+    batch = decoder.decode(records([b"?", b'{"x":[1,2],"y":7}', b'{"x":[1,2,"3"]}', b'{"x":[4,5]}', b'{"x":[1,2,3]}']))
+    assert decoder.schema == Schema(2)
+    assert batch.X.tolist() == [[4, 5]]
+    assert [bad.offset for bad in batch.rejected] == [0, 1, 2, 4]
+    assert batch.next_offset == 5
+
+
+def test_named_features_are_mapped_by_sorted_name() -> None:
+    decoder = Decoder(BINARY)
+    values = [b'{"x":{"b":2,"a":1,"\\u00e9":3}}', b'{"x":{"\xc3\xa9":6,"b":5,"a":4}}']
+    assert decoder.decode(records(values)).X.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert decoder.schema == Schema(3, ("a", "b", "\u00e9"))
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "index", "words"),
+    [
+        (BINARY, ["0", "1", "1.0", "1e0", "-0", "null"], [0, 1, 1, 1, 0, None], ["0", "1"]),
+        (Target("classification", 3), ["2", "0"], [2, 0], ["0", "1", "2"]),
+        (DIRECTIONS, ['"DOWN"', '"UP"', r'"U\u0050"', "null"], [0, 1, 1, None], ['"DOWN"', '"UP"']),
+        (SIGNS, ["-1", "1", "-1.0", "1e0"], [0, 1, 0, 1], ["-1", "1"]),
+        (Target("classification", 2, ("2.5", "b")), ["2.5", '"b"', "25e-1"], [0, 1, 0], ["2.5", '"b"']),
+        (Target("classification", 2, ("inf", "nan")), ['"inf"', '"nan"'], [0, 1], ['"inf"', '"nan"']),
+        (Target("classification", 2, ("1_0", "\u0663")), ['"1_0"', '"\u0663"'], [0, 1], ['"1_0"', '"\\u0663"']),
+        (NUMBER, ["1.5", "-3", "null", "1e300"], [1.5, -3, None, 1e300], []),
+    ],
+)
+def test_labels_are_read_and_written_in_the_users_words(
+    target: Target, given: list[str], index: list[Any], words: list[str]
+) -> None:
+    whole = records([f'{{"x":[1],"y":{label}}}'.encode() for label in given])
+    assert [row[1] for row in tabled(Decoder(target), [whole]).values()] == index
+    assert target.words()[:-1] == [word.encode() for word in words]
+    assert target.words()[-1] == b"null"
+
+
+@pytest.mark.parametrize(
+    ("target", "label", "words"),
+    [
+        (DIRECTIONS, "1", 'label 1 is not one of "DOWN", "UP"'),
+        (DIRECTIONS, '"up"', 'label "up" is not one of "DOWN", "UP"'),
+        (SIGNS, "0", "label 0 is not one of -1, 1"),
+        (SIGNS, '"1"', 'label "1" is not one of -1, 1'),
+        (NUMBER, '"1"', "label is not a number"),
+        (NUMBER, "true", "label is not a number"),
+    ],
+)
+def test_label_of_another_target_is_rejected(target: Target, label: str, words: str) -> None:
+    assert reason(f'{{"x":[1,2],"y":{label}}}'.encode(), target) == words
+
+
+def packed(y: float, *x: float, size: int = 8, version: int = 1, head: int | None = None) -> bytes:
+    return PACKED_HEAD.pack(version, size if head is None else head, y) + struct.pack(f"<{len(x)}{'fd'[size == 8]}", *x)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "null value"),
+        (b"", "packed: 0 bytes are less than its head"),
+        (b"\x01\x08" + bytes(7), "packed: 9 bytes are less than its head"),
+        (packed(1, 1, 2, version=2), "packed: version 2 is not 1"),
+        (b'{"x":[1,2],"y":1}', "packed: version 123 is not 1"),
+        (packed(1, 1, 2, head=2), "packed: 2 bytes per feature, expected 4 or 8"),
+        (packed(1, 1, 2) + b"\x00", "packed: 27 bytes are not a whole number of features"),
+        (packed(1), "packed: 10 bytes are not a whole number of features"),
+        (packed(1, 1, math.nan), "x[1] is not finite"),
+        (packed(1, -math.inf, 2), "x[0] is not finite"),
+        (packed(math.nan, math.inf, 2, size=4), "x[0] is not finite"),
+        (packed(2, 1, 2), "label 2 is not one of 0, 1"),
+        (packed(0.5, 1, 2), "label 0.5 is not one of 0, 1"),
+        (packed(math.inf, 1, 2), "label Infinity is not one of 0, 1"),
+        (packed(1e300, 1, 2), "label 1000000000000000052504760255204420248704 is not one of 0, 1"),
+    ],
+)
+def test_malformed_packed_event_is_rejected_with_its_reason(value: bytes | None, words: str) -> None:
+    assert reason(value, form=PACKED) == words
+
+
+def test_packed_event_of_another_length_is_rejected() -> None:
+    assert reason(packed(1, 1, 2, 3), schema=Schema(2), form=PACKED) == "x has 3 features, expected 2"
+    assert reason(packed(1, 1, 2, size=4), schema=Schema(1), form=PACKED) == "x has 2 features, expected 1"
+    assert reason(packed(math.inf, 1, 2), NUMBER, Schema(2), PACKED) == "label is not finite"
+
+
+@pytest.mark.parametrize("target", [BINARY, NUMBER])
+def test_first_packed_event_may_have_no_label(target: Target) -> None:
+    """A stream with late or missing labels begins with them."""
+    found = tabled(Decoder(target, form=PACKED), [records([packed(math.nan, 1, 2), packed(1, 3, 4)])])
+    assert [row[1] for row in found.values()] == [None, 1.0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
+    number = st.floats(width=32)
+    row = st.builds(packed, st.sampled_from([0.0, 1.0, 2.0, math.nan]), number, number, size=st.sampled_from([4, 8]))
+    values = data.draw(st.lists(st.one_of(row, row, st.none(), st.binary(max_size=12)), min_size=1, max_size=8))
+    whole = records(values)
+    expected = tabled(Decoder(BINARY, form=PACKED), [whole])
+    for cuts in (data.draw(st.lists(st.integers(0, 99), max_size=3)), range(len(values))):
+        assert tabled(Decoder(BINARY, form=PACKED), pieces(whole, list(cuts))) == expected
+    for offset, found in expected.items():
+        if not isinstance(found, str):
+            value = values[offset] or b""
+            x = struct.unpack(f"<2{'fd'[value[1] == 8]}", value[10:])
+            assert found[0] == struct.pack("<2d", *x)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_encoded_events_decode_back_bit_for_bit(data: st.DataObject) -> None:
+    n, d = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+    number = st.floats(allow_nan=False, allow_infinity=False)
+    X = np.array(data.draw(st.lists(number, min_size=n * d, max_size=n * d))).reshape(n, d)
+    y = np.array(data.draw(st.lists(st.one_of(number, st.just(math.nan)), min_size=n, max_size=n)))
+    names = [f"f{j}" for j in range(d)]
+    first = data.draw(st.integers(0, 10**12))
+    for values, form, ids in (
+        (encode_events(X, y, first), "json", True),
+        (encode_events(X, y, first, names), "json", True),
+        (encode_packed(X, y), PACKED, False),
+    ):
+        batch = Decoder(NUMBER, form=form).decode(records(values))
+        assert not batch.rejected
+        assert batch.X.tobytes() == X.tobytes()
+        assert batch.y.tobytes() == y.tobytes()
+        text, (starts, ends) = batch.ids
+        found = [text[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        assert found == ([b"%d" % i for i in range(first, first + n)] if ids else [b"null"] * n)
+
+
+def batch_of(values: list[bytes], target: Target) -> Batch:
+    batch = Decoder(target).decode(records(values, first=40))
+    assert not batch.rejected
+    return batch
+
+
+IDS = [
+    b"17",
+    b'"order 17"',
+    b"null",
+    b"1.5",
+    b"true",
+    b'{"a":[1,null]}',
+    b'"\xc3\xa9\\n"',
+    b"-0.0",
+    b"18446744073709551615",
+]
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+@pytest.mark.parametrize(
+    ("target", "k"), [(BINARY, 1), (SIGNS, 1), (DIRECTIONS, 1), (Target("classification", 3), 3), (NUMBER, 1)]
+)
+def test_predictions_parse_with_exact_scores_and_ids_as_they_came(target: Target, k: int, data: st.DataObject) -> None:
+    words = [json.loads(word) for word in target.words()]
+    labels = [f"{w}" for w in (1.5, -2, "null")] if target.task == "regression" else [json.dumps(w) for w in words]
+    rows = data.draw(st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(labels)), min_size=1, max_size=6))
+    batch = batch_of([b'{"id":%b,"x":[1],"y":%b,"t":5}' % (name, y.encode()) for name, y in rows], target)
+    n = len(rows)
+    score = np.array(data.draw(st.lists(FLOATS, min_size=n * k, max_size=n * k))).reshape(n, k)
+    chosen = data.draw(st.lists(st.integers(0, max(1, target.n_classes) - 1), min_size=n, max_size=n))
+    predicted = score[:, 0] if target.task == "regression" else np.array(chosen)
+    written = encode_predictions(batch, score, predicted, target, 'a "learner":p=1')
+    for i, value in enumerate(written):
+        found = json.loads(value)
+        assert list(found) == ["id", "partition", "offset", "prediction", "score", "y", "learner", "t"]
+        assert (found["partition"], found["offset"], found["t"]) == (3, 40 + i, 5)
+        assert np.array(found["score"], np.float64).tobytes() == score[i].tobytes()
+        assert isinstance(found["score"], list) is (k > 1)
+        assert found["id"] == json.loads(rows[i][0])
+        assert found["y"] == json.loads(rows[i][1])
+        assert found["prediction"] == (score[i, 0] if target.task == "regression" else words[chosen[i]])
+        assert found["learner"] == 'a "learner":p=1'
+
+
+def test_time_of_an_event_without_t_is_the_records() -> None:
+    values = [b'{"x":[1]}', b'{"x":[1],"t":null}', b'{"x":[1],"t":"5"}', b'{"x":[1],"t":true}', b'{"x":[1],"t":1.5}']
+    values += [b'{"x":[1],"t":9223372036854775808}', b'{"x":[1],"t":-9223372036854775808}', b'{"x":[1],"t":-7}']
+    times = [row[3] for row in tabled(Decoder(BINARY), [records(values)]).values()]
+    assert times == [STAMP, STAMP + 1, STAMP + 2, STAMP + 3, STAMP + 4, STAMP + 5, STAMP + 6, -7]
+
+
+def test_empty_batch_writes_nothing() -> None:
+    batch = Decoder(BINARY, Schema(1)).decode(records([b"?"]))
+    assert encode_predictions(batch, np.empty((0, 1)), np.empty(0), BINARY, "dfop") == []
+
+
+def test_points_and_json_have_exact_numbers() -> None:
+    point = json.loads(encode_point({"accuracy": 0.1 + 0.2, "kappa": None}, 3, 41, "dfop", 99))
+    place = {"partition": 3, "offset": 41, "learner": "dfop", "t": 99}
+    assert point == {**place, "accuracy": 0.1 + 0.2, "kappa": None, "drift": None}
+    assert read_json(write_json({"b": np.array([0.1, 1e300]), "a": 1})) == {"a": 1, "b": [0.1, 1e300]}
+    assert write_json({"b": 1, "a": 2}) == b'{"a":2,"b":1}'
