@@ -53,7 +53,7 @@ class Pointer:
     @classmethod
     def parse(cls, text: str | None) -> Pointer | None:
         """Read metadata text; None if it is not a pointer (someone else committed the offset)."""
-        found = re.fullmatch(r"driftway1:(\d+):(\d+):(\d+)", text or "")
+        found = re.fullmatch(r"driftway1:([0-9]+):([0-9]+):([0-9]+)", text or "")
         return cls(*map(int, found.groups())) if found else None
 
 

@@ -12,7 +12,8 @@ RATE_SECONDS = 5.0
 """Rows a second are counted over this long: several commits, and short enough to show a stall."""
 SHORTEST_SECONDS = 0.5
 """A rate over less than that would be that of a single commit."""
-HISTORY_POINTS = 240
+HISTORY_POINTS = 480
+"""Points kept per row; of more the older half goes at once, so that a sparkline seldom shifts."""
 WINDOWED = {True: "window_accuracy", False: "window_mse"}
 """The metric that shows drift, in classification and in regression."""
 
@@ -75,7 +76,7 @@ class Board:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._points: dict[tuple[int, str], dict[str, Any]] = {}
-        self._history: dict[tuple[int, str], deque[float]] = {}
+        self._history: dict[tuple[int, str], list[float]] = {}
         self._learners: dict[str, int] = {}
         self._accounted: dict[int, int] = {}
         self._seen: dict[int, deque[tuple[float, int]]] = {}
@@ -92,7 +93,10 @@ class Board:
         self._points[place] = point
         value = point.get(WINDOWED["window_accuracy" in point])
         if value is not None:
-            self._history.setdefault(place, deque(maxlen=HISTORY_POINTS)).append(value)
+            history = self._history.setdefault(place, [])
+            history.append(value)
+            if len(history) > HISTORY_POINTS:
+                del history[: HISTORY_POINTS // 2]
 
     def account(self, partition: int, offset: int, at: float | None = None) -> None:
         """Note that the input is predicted or rejected up to and including `offset`."""
@@ -144,8 +148,8 @@ def sparkline(values: tuple[float, ...], width: int) -> str:
     if not values or width < 1:
         return ""
     per = max(1, -(-len(values) // width))
-    # Groups are counted from the end, so that the newest value always closes a group.
-    groups = [values[max(0, end - per) : end] for end in range(len(values), 0, -per)][::-1]
+    # Groups are counted from the start: counted from the end, each new value would redraw the whole line.
+    groups = [values[start : start + per] for start in range(0, len(values), per)]
     means = [sum(group) / len(group) for group in groups]
     low, high = min(means), max(means)
     span = max(high - low, LEAST_SPAN * max(abs(high), abs(low)), 1e-12)

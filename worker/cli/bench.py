@@ -21,7 +21,7 @@ REBALANCE_DELAY = {"group.initial.rebalance.delay.ms": "3000"}
 TABLE_WIDTH = 130
 
 
-def _several(kind: click.ParamType) -> Callable[[click.Context, click.Parameter, str], tuple[Any, ...]]:
+def _several(kind: click.ParamType[Any]) -> Callable[[click.Context, click.Parameter, str], tuple[Any, ...]]:
     """Read a comma list, each piece as `kind`."""
 
     def read(ctx: click.Context, param: click.Parameter, text: str) -> tuple[Any, ...]:

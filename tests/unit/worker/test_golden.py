@@ -1,0 +1,68 @@
+"""Wire and snapshot bytes as they were published. A difference here is a BREAKING change for the changelog.
+
+`DRIFTWAY_GOLDEN=write pytest tests/unit/worker/test_golden.py` writes the files anew.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.unit.worker.rows import events, model_settings, records, tabled
+from worker import snapshot
+from worker.codec import PACKED, Decoder, encode_events, encode_packed
+from worker.events import Target
+from worker.model import Model
+
+FOLDER = Path(__file__).parent / "golden"
+X = np.array([[0.1, -2.5, 3.0], [1e-7, 12345678.9, -0.0]])
+Y = np.array([1.0, math.nan])
+
+
+def learned(*learners: str, **more: object) -> tuple[Model, list[bytes], list[bytes]]:
+    """A model after 40 rows, its last prediction and its last accuracy points."""
+    model = Model(model_settings(*learners, **more), 3)
+    out = model.advance(records(events(40)))
+    return model, out.predictions, [value for _, value in out.points]
+
+
+def header() -> bytes:
+    model, _, _ = learned("pa1:C=0.5", "majority_class")
+    blob = snapshot.write(model, model.save(), 40)
+    return blob[: 8 + int.from_bytes(blob[4:8], "little")]
+
+
+WIRE = {
+    "event.json": lambda: encode_events(X, Y, 7)[0],
+    "event_named.json": lambda: encode_events(X, Y, 7, ("a", "b", "c"))[1],
+    "event.packed": lambda: encode_packed(X, Y)[1],
+    "prediction.json": lambda: learned("perceptron")[1][-1],
+    "prediction_regression.json": lambda: learned("rls", task="regression")[1][-1],
+    "accuracy.json": lambda: learned("perceptron")[2][-1],
+    "accuracy_regression.json": lambda: learned("rls", task="regression")[2][-1],
+    "snapshot.header": header,
+}
+
+
+@pytest.mark.parametrize("name", WIRE)
+def test_bytes_are_the_published_ones(name: str) -> None:
+    written = WIRE[name]()
+    if os.environ.get("DRIFTWAY_GOLDEN") == "write":
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / name).write_bytes(written)
+    assert written == (FOLDER / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "row"),
+    [("event.json", "json", 0), ("event_named.json", "json", 1), ("event.packed", PACKED, 1)],
+)
+def test_published_events_are_still_read(name: str, form: str, row: int) -> None:
+    found = tabled(Decoder(Target(), form=form), [records([(FOLDER / name).read_bytes()])])[0]
+    assert found[0] == X[row].tobytes()
+    assert found[1] == (1.0 if row == 0 else None)
+    assert found[2] == (b"null" if form == PACKED else str(7 + row).encode())

@@ -1,0 +1,201 @@
+"""A model written down and read back: bit for bit, or not at all and with one sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from typing import Any
+
+import pytest
+
+from tests.unit.worker.rows import events, model_settings, records, wire
+from worker import snapshot
+from worker.codec import read_json, write_json
+from worker.events import Target
+from worker.model import Model
+from worker.settings import ModelSettings
+from worker.snapshot import CHUNK_BYTES, DIGEST_BYTES, MAGIC, BadSnapshot, Pointer
+
+SETTINGS = model_settings("dfop:mu=0.01", "pa1")
+CUT = 170
+
+
+def learned(settings: ModelSettings = SETTINGS, partition: int = 3) -> Model:
+    model = Model(settings, partition)
+    model.advance(records(events(CUT, regression=settings.target.task == "regression")))
+    return model
+
+
+def blob_of(model: Model, offset: int = CUT) -> bytes:
+    return snapshot.write(model, model.save(), offset)
+
+
+BLOB = blob_of(learned())
+HEADER_END = 8 + int.from_bytes(BLOB[4:8], "little")
+
+
+def sealed(header: dict[str, Any], state: bytes = BLOB[HEADER_END:-DIGEST_BYTES]) -> bytes:
+    """A snapshot with another header and a checksum that fits."""
+    text = write_json(header)
+    body = MAGIC + len(text).to_bytes(4, "little") + text + state
+    return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+
+def refusal(blob: bytes, settings: ModelSettings = SETTINGS, partition: int = 3) -> str:
+    """The sentence with which a snapshot is refused."""
+    with pytest.raises(BadSnapshot) as caught:
+        snapshot.read(blob, Model(settings, partition))
+    words = str(caught.value)
+    assert " " in words
+    assert "\n" not in words
+    assert not words.endswith(".")
+    return words
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SETTINGS,
+        model_settings("dfop:mu=0.01", standardize=False, n_features=4),
+        model_settings("rls", task="regression"),
+        model_settings("no_change", "majority_class", target=Target("classification", 2)),
+    ],
+)
+def test_model_goes_on_from_its_snapshot_bit_for_bit(settings: ModelSettings) -> None:
+    rows = records(events(regression=settings.target.task == "regression"))
+    first, heir = learned(settings), Model(settings, 3)
+    saved, offset = snapshot.read(blob_of(first, 1234), heir)
+    assert (offset, heir.rows, heir.schema) == (1234, first.rows, first.schema)
+    assert [a.tobytes() for a in saved.parts] == [b.tobytes() for b in first.save().parts]
+    assert wire([heir.advance(rows.after(CUT))]) == wire([first.advance(rows.after(CUT))])
+    assert blob_of(heir) == blob_of(first)
+
+
+def test_names_of_features_survive() -> None:
+    X_y = [b'{"x":{"b":2,"a":1},"y":1}', b'{"x":{"a":3,"b":4},"y":0}']
+    first, heir = Model(SETTINGS, 3), Model(SETTINGS, 3)
+    first.advance(records(X_y))
+    snapshot.read(blob_of(first, 2), heir)
+    assert heir.schema == first.schema
+    out = heir.advance(records([b'{"x":{"a":1,"c":1}}'], first=2))
+    assert out.rejected[0].reason == "x lacks b and has unknown c"
+
+
+def test_a_model_that_has_seen_no_good_event_has_a_snapshot_too() -> None:
+    model, heir = Model(SETTINGS, 3), Model(SETTINGS, 3)
+    model.advance(records([b"?", None]))
+    _, offset = snapshot.read(blob_of(model, 2), heir)
+    assert offset == 2
+    assert heir.schema is None
+    assert wire([heir.advance(records(events()))]) == wire([Model(SETTINGS, 3).advance(records(events()))])
+
+
+def test_every_flipped_bit_of_the_header_is_noticed() -> None:
+    for at in range(HEADER_END):
+        for bit in range(8) if at < 8 else (at % 8,):
+            spoilt = bytearray(BLOB)
+            spoilt[at] ^= 1 << bit
+            assert "damaged" in refusal(bytes(spoilt)) or at == 3
+
+
+def test_flipped_bits_of_the_body_are_noticed() -> None:
+    chance = random.Random(20)
+    for _ in range(200):
+        spoilt = bytearray(BLOB)
+        spoilt[chance.randrange(HEADER_END, len(BLOB))] ^= 1 << chance.randrange(8)
+        assert refusal(bytes(spoilt)) == "the snapshot is damaged: its checksum does not fit"
+
+
+def test_every_truncation_is_noticed() -> None:
+    for length in [*range(64), *range(64, len(BLOB), 37), len(BLOB) - 1]:
+        assert "damaged" in refusal(BLOB[:length]) or length == 3
+    refusal(BLOB + b"\x00")
+    refusal(BLOB[:100] + BLOB[101:])
+    refusal(BLOB[:CHUNK_BYTES] * 2)
+
+
+def test_damage_leaves_the_sentence_not_a_half_loaded_model() -> None:
+    model = Model(SETTINGS, 3)
+    with pytest.raises(BadSnapshot):
+        snapshot.read(BLOB[:-1] + b"?", model)
+    assert wire([model.advance(records(events()))]) == wire([Model(SETTINGS, 3).advance(records(events()))])
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (model_settings("dfop:mu=0.01"), "learners ['dfop:mu=0.01', 'pa1'], this worker has ['dfop:mu=0.01']"),
+        (model_settings("pa1", "dfop:mu=0.01"), "made with learners"),
+        (model_settings("dfop:mu=0.02", "pa1"), "made with learners"),
+        (model_settings("dfop:mu=0.01", "pa1", window=51), "made with window 50, this worker has 51"),
+        (model_settings("dfop:mu=0.01", "pa1", accuracy_every=41), "made with accuracy_every 40, this worker has 41"),
+        (model_settings("dfop:mu=0.01", "pa1", standardize=False), "made with standardize True, this worker has False"),
+        (model_settings("dfop:mu=0.01", "pa1", target=Target("classification", 2, ("a", "b"))), "made with labels []"),
+        (model_settings("dfop:mu=0.01", "pa1", n_features=5), "other"),
+    ],
+)
+def test_snapshot_of_another_model_is_refused_with_the_difference(other: ModelSettings, words: str) -> None:
+    assert words in refusal(BLOB, other)
+
+
+def test_other_number_of_features_is_noticed_even_if_the_states_have_the_same_size() -> None:
+    blob = blob_of(learned(model_settings("no_change")))
+    assert "other parameters or another state layout" in refusal(blob, model_settings("no_change", n_features=5))
+
+
+def test_changed_default_of_a_parameter_is_noticed() -> None:
+    """The spec's text stays the same when a default changes in a new version; the parameters do not."""
+    header = read_json(BLOB[8:HEADER_END])
+    inner = header["model"]["states"][0]
+    inner["learner" if "learner" in inner else next(iter(inner))] = "changed"
+    assert "other parameters or another state layout" in refusal(sealed(header))
+
+
+def test_other_partition_is_refused() -> None:
+    assert refusal(BLOB, partition=4) == "the snapshot is of partition 3, not 4"
+
+
+def test_newer_format_is_refused_by_number() -> None:
+    header = read_json(BLOB[8:HEADER_END])
+    assert refusal(sealed({**header, "format": 2})) == "the snapshot is of format 2, this version reads up to 1"
+    assert refusal(b"DWT2" + BLOB[4:]) == "the snapshot is of format b'DWT2', this version reads b'DWT1'"
+
+
+def test_sealed_header_is_otherwise_accepted() -> None:
+    """So that the two tests above fail for the reason they name."""
+    assert sealed(read_json(BLOB[8:HEADER_END])) == BLOB
+
+
+def test_chunks_join_to_the_blob_and_fit_into_records() -> None:
+    for size in (1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 5):
+        blob = bytes(size)
+        chunks = snapshot.cut(blob)
+        assert b"".join(chunks) == blob
+        assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks)
+    keys = [snapshot.chunk_key(p, c) for p in (1, 11, 2) for c in (0, 1, 11)]
+    assert keys[:3] == [b"1.0", b"1.1", b"1.11"]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("pointer", [Pointer(0, 1, 0), Pointer(17, 3, 2**62)])
+def test_pointer_survives_its_text(pointer: Pointer) -> None:
+    assert Pointer.parse(pointer.text()) == pointer
+
+
+def test_pointer_text_is_as_published() -> None:
+    assert Pointer(17, 3, 4000).text() == "driftway1:17:3:4000"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "consumer-1", "driftway1", "driftway1:1:2", "driftway1:1:2:3:4", "driftway2:1:2:3", "driftway1:-1:2:3",
+     "driftway1:1:2:x", " driftway1:1:2:3", "driftway1:1:2:3\n", "driftway1:1.0:2:3", "driftway1:\u0661:2:3",
+     '{"driftway1":[1,2,3]}'],
+)  # fmt: skip
+def test_foreign_metadata_is_no_pointer(text: str | None) -> None:
+    assert Pointer.parse(text) is None
+
+
+def test_encoded_rows_of_this_file_are_learned_from() -> None:
+    """The state that the tests above compare is not the starting state."""
+    assert blob_of(learned()) != blob_of(Model(SETTINGS, 3))
