@@ -31,6 +31,7 @@ class Journal:
             line = json.dumps({"time": round(time.time(), 3), "event": what, **facts}, default=str)
         else:
             clock = time.strftime("%H:%M:%S", time.localtime())
-            line = f"{clock} {what}" + "".join(f" {key}={value}" for key, value in facts.items())
+            line = " ".join([clock, what, *(f"{key}={value}" for key, value in facts.items())])
+            line = " ".join(line.splitlines())  # errors of the broker may have line breaks
         self._out.write(line + "\n")
         self._out.flush()

@@ -9,7 +9,7 @@ from typing import Any
 from worker.bench.cases import PASSTHROUGH, SIDES, WORKER
 from worker.bench.report import SHOWN, Result
 from worker.errors import Failure
-from worker.plotting import COLOURS, DOTS_PER_INCH, check_output
+from worker.watch.plotting import COLOURS, DOTS_PER_INCH, check_output
 
 PANELS = ("messages_per_second", "cpu_seconds", "peak_rss", "p50", "p99")
 NAMES = {PASSTHROUGH: "bare client", WORKER: "worker"}

@@ -111,7 +111,7 @@ def measure(pair: int, side: str, case: Case, place: Place, topics: Topics, tiny
 
 def _span(place: Place, topic: str, partitions: int, n: int) -> float:
     """Seconds between the first and the last record of a topic, at least a millisecond: the stamps' unit."""
-    from worker.tail import Ends
+    from worker.watch.tail import Ends
 
     ends = Ends(place.bootstrap, place.properties).of({topic: partitions})
     for p in range(partitions):
@@ -125,7 +125,7 @@ def _span(place: Place, topic: str, partitions: int, n: int) -> float:
 
 def _stamps(place: Place, topic: str, partitions: int, starts: dict[tuple[str, int], int], last: bool) -> list[int]:
     """Timestamp of each partition's first, or last, record from `starts` on."""
-    from worker.tail import Tail
+    from worker.watch.tail import Tail
 
     tail = Tail(place.bootstrap, place.properties, {topic: partitions}, starts)
     found: dict[int, int] = {}

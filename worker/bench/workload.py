@@ -156,7 +156,7 @@ def drop(bootstrap: str, properties: Mapping[str, Any], names: Sequence[str]) ->
         They are not, in time.
     """
     from worker.client import require_broker
-    from worker.tail import api
+    from worker.watch.tail import api
 
     present = require_broker(bootstrap, properties).topics
     doomed = [name for name in names if name in present]

@@ -99,7 +99,7 @@ def bench(**given: Any) -> None:
     from worker.bench.cases import Effort, expand
     from worker.bench.contest import Contest
     from worker.broker import provide
-    from worker.plotting import check_output
+    from worker.watch.plotting import check_output
 
     effort = Effort(
         given["repetitions"],

@@ -15,7 +15,7 @@ from worker.errors import Failure, UsageFailure
 from worker.events import CLASSIFICATION, REGRESSION
 
 if TYPE_CHECKING:
-    from worker.demonstration import Plan, Result
+    from worker.demo.run import Plan, Result
 
 LEARNERS = ("dfop:mu=0.001", "arow")
 SHOWN_SECONDS = 20
@@ -87,7 +87,7 @@ def demo(ctx: click.Context, /, **given: Any) -> None:
 
 def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> Plan:
     """Check what was asked for before anything is started."""
-    from worker.demonstration import Plan
+    from worker.demo.run import Plan
 
     names = tuple(given["labels"].split(",")) if given["labels"] else None
     asked = {"seed": given["seed"], "label": given["label"], "labels": names}
@@ -144,7 +144,7 @@ def _check_picture(ctx: click.Context, path: str) -> bool:
     """Whether a picture can be drawn; without matplotlib only one that was asked for is worth an error."""
     from click.core import ParameterSource
 
-    from worker.plotting import check_output
+    from worker.watch.plotting import check_output
 
     try:
         check_output(path)
@@ -160,8 +160,8 @@ def _check_picture(ctx: click.Context, path: str) -> bool:
 
 def _run(plan: Plan, broker: Any) -> Result:
     from worker.broker import provide
-    from worker.demo_view import live_view
-    from worker.demonstration import Demonstration
+    from worker.demo.run import Demonstration
+    from worker.demo.view import live_view
 
     def say(text: str) -> None:
         click.echo(text, err=True)
@@ -185,8 +185,8 @@ def _conclude(plan: Plan, result: Result, out: str | None) -> None:
     """Print the summary, draw the picture."""
     from rich.console import Console
 
-    from worker.demo_view import SUMMARY_WIDTH, summary
-    from worker.plotting import Picture, draw
+    from worker.demo.view import SUMMARY_WIDTH, summary
+    from worker.watch.plotting import Picture, draw
 
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -12,7 +12,7 @@ from worker.client import parse_properties
 from worker.errors import Failure
 
 if TYPE_CHECKING:
-    from worker.curves import Curves
+    from worker.watch.curves import Curves
 
 READ_SECONDS = 120.0
 
@@ -40,7 +40,7 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
       driftway plot --input EVENTS --out accuracy.svg --metric kappa_temporal
       driftway plot --input EVENTS --out accuracy.png --stream sea
     """
-    from worker.plotting import Picture, check_output, draw
+    from worker.watch.plotting import Picture, check_output, draw
 
     check_output(given["out"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
@@ -58,10 +58,10 @@ def _read(bootstrap: str, passthrough: dict[str, Any], input_topic: str) -> tupl
     """All accuracy points up to the present end, and the input's number of partitions."""
     import time
 
-    from worker.curves import Curves
-    from worker.observation import require_topics
-    from worker.tail import Tail, points
     from worker.topics import Topics
+    from worker.watch.curves import Curves
+    from worker.watch.observation import require_topics
+    from worker.watch.tail import Tail, points
 
     counts = require_topics(bootstrap, passthrough, input_topic)
     accuracy = Topics(input_topic, "").accuracy

@@ -14,7 +14,7 @@ from worker.cli.options import client_options
 from worker.client import parse_properties
 
 if TYPE_CHECKING:
-    from worker.observation import Observation
+    from worker.watch.observation import Observation
 
 START, NOW = "start", "now"
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
@@ -47,8 +47,8 @@ def watch(**given: Any) -> None:
       driftway watch --input EVENTS --once --json
       driftway watch --input EVENTS --from start
     """
-    from worker.observation import Observation
-    from worker.watching import Board
+    from worker.watch.board import Board
+    from worker.watch.observation import Observation
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
     with _until_stopped():
@@ -68,7 +68,7 @@ def _show(observation: Observation, given: dict[str, Any]) -> None:
     if live:
         _show_table(observation, given, seconds)
         return
-    from worker.watch_view import lines
+    from worker.watch.view import lines
 
     while True:
         if given["json"]:
@@ -84,7 +84,7 @@ def _show_table(observation: Observation, given: dict[str, Any], seconds: float)
     from rich.console import Console
     from rich.live import Live
 
-    from worker.watch_view import table
+    from worker.watch.view import table
 
     console = Console()
     if given["once"]:

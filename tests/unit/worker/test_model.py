@@ -142,7 +142,7 @@ def test_points_stand_after_every_so_many_rows_whatever_was_rejected_between() -
 
 
 def test_a_label_is_not_looked_at_before_its_prediction() -> None:
-    X, y = drifting()
+    _, y = drifting()
     with_label = Model(SETTINGS["binary"], 3).advance(records(events()))
     values = events()
     values[200] = values[200].replace(b'"y":%d' % y[200], b'"y":%d' % (1 - y[200]))

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -214,8 +215,12 @@ def test_every_snapshot_stands_at_its_commit_and_continues_from_there() -> None:
         assert wire([heir.advance(WHOLE.after(offset))]) == expected(offset)
 
 
-def snapshots_at(made: Task, drawer: Drawer, ends: Sequence[int]) -> list[int]:
+def snapshots_at(
+    made: Task, drawer: Drawer, ends: Sequence[int], between: Callable[[], None] = lambda: None
+) -> list[int]:
+    """Where snapshots are written if a commit follows each of `ends`."""
     for start, end in pairwise((0, *ends)):
+        between()
         made.advance(WHOLE.before(end).after(start))
         commit(made)
     return [offset for offset, blob in drawer.commits if blob is not None]
@@ -228,24 +233,15 @@ def test_first_commit_writes_a_snapshot_and_the_next_only_when_due(monkeypatch: 
 
 
 def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(task, "SNAPSHOT_SHARE", 1e9)
     made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
-    start = time.monotonic()
-    clock = iter(start + 2.0 * i for i in range(1000))
-    now = [start]
-    monkeypatch.setattr(task.time, "monotonic", lambda: now[0])
-    due = []
-    for end in range(10, 121, 10):
-        now[0] = next(clock)
-        due += snapshots_at(made, drawer, [end])[len(due) :] if end == 10 else _step(made, drawer, end)
-    assert due == [10, 40, 70, 100]
 
+    def two_seconds_pass() -> None:
+        clock.now += 2.0
 
-def _step(made: Task, drawer: Drawer, end: int) -> list[int]:
-    made.advance(WHOLE.before(end).after(made.position))
-    commit(made)
-    offset, blob = drawer.commits[-1]
-    return [] if blob is None else [offset]
+    assert snapshots_at(made, drawer, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
 
 
 def test_large_state_is_written_rarer_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

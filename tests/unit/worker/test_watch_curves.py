@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from worker.curves import Curves, Line, dips, scaled
 from worker.errors import Failure, UsageFailure
-from worker.plotting import Picture, check_output, draw
+from worker.watch.curves import Curves, Line, dips, scaled
+from worker.watch.plotting import Picture, check_output, draw
 
 
 def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -> dict[str, Any]:

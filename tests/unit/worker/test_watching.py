@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from worker.ledger import Ledger
-from worker.watch_view import lines
-from worker.watching import BLOCKS, Board, sparkline
+from worker.watch.board import BLOCKS, Board, sparkline
+from worker.watch.ledger import Ledger
+from worker.watch.view import lines
 
 
 class Clock:

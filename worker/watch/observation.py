@@ -8,9 +8,9 @@ from typing import Any
 
 from worker.client import require_broker
 from worker.errors import Failure, UsageFailure
-from worker.tail import Ends, Tail, near, outcome_place, points
 from worker.topics import Topics, partition_counts
-from worker.watching import Board, Row
+from worker.watch.board import Board, Row
+from worker.watch.tail import Ends, Tail, near, outcome_place, points
 
 POINTS_BACK = 400
 """Records read again at the end of each accuracy partition: the newest of some 100 learners, markers included."""

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from worker.watch_view import HEADINGS, cell, name, table
+from worker.watch.view import HEADINGS, cell, name, table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from worker.curves import Dip
-    from worker.demonstration import Plan, Progress, Result
+    from worker.demo.run import Plan, Progress, Result
+    from worker.watch.curves import Dip
 
 PLAIN_SECONDS = 3.0
 """Without a terminal: often enough to see that it lives, seldom enough for a CI log."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from worker.curves import Curves, Line, scaled
 from worker.errors import Failure, UsageFailure
+from worker.watch.curves import Curves, Line, scaled
 
 SUFFIXES = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

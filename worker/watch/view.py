@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from worker.watching import Row, sparkline
+from worker.watch.board import Row, sparkline
 
 SPARKLINE_WIDTH = 24
 WIDE_COLUMNS = 115

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from worker.children import Command, end_all
-from worker.curves import Curves, Dip, dips, scaled
+from worker.demo.children import Command, end_all
 from worker.errors import Failure
-from worker.ledger import Account, Ledger
-from worker.tail import Ends, Tail, outcome_place, points
 from worker.topics import Topics, create_topics, output_plan
-from worker.watching import Board, Row
+from worker.watch.board import Board, Row
+from worker.watch.curves import Curves, Dip, dips, scaled
+from worker.watch.ledger import Account, Ledger
+from worker.watch.tail import Ends, Tail, outcome_place, points
 
 WINDOW = 500
 ACCURACY_EVERY = 100
@@ -144,7 +144,7 @@ class Demonstration:
     def clear_up(self) -> None:
         """Remove topics and group again, on a cluster that was there before and stays."""
         from worker.client import base_properties, quiet
-        from worker.tail import api
+        from worker.watch.tail import api
 
         for child in self._children:
             child.close()  # a worker would complain about missing topics, and keep the group

@@ -1,0 +1,55 @@
+"""What each client error means for a task: the whole table."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError
+
+from worker.verdicts import Verdict, judge
+
+TABLE = {
+    Verdict.FENCED: (
+        "_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION",
+        "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH",
+    ),
+    Verdict.FATAL: (
+        "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED", "_AUTHENTICATION", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC",
+        "MSG_SIZE_TOO_LARGE", "_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION",
+    ),
+    Verdict.UNKNOWN: (
+        "_TIMED_OUT", "REQUEST_TIMED_OUT", "_STATE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_MSG_TIMED_OUT",
+        "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN", "_PURGE_QUEUE",
+    ),
+}  # fmt: skip
+ROWS = [(name, verdict) for verdict, names in TABLE.items() for name in names]
+
+
+@pytest.mark.parametrize(("name", "verdict"), ROWS, ids=[name for name, _ in ROWS])
+def test_code_without_flags(name: str, verdict: Verdict) -> None:
+    assert judge(KafkaError(getattr(KafkaError, name))) is verdict
+
+
+@pytest.mark.parametrize("name", [name for name, verdict in ROWS if verdict is Verdict.UNKNOWN])
+def test_a_transaction_that_must_abort_is_aborted_even_after_a_timeout(name: str) -> None:
+    error = KafkaError(getattr(KafkaError, name), "x", txn_requires_abort=True)
+    assert judge(error) is Verdict.ABORT
+
+
+@pytest.mark.parametrize("name", [name for name, verdict in ROWS if verdict is not Verdict.UNKNOWN])
+def test_a_fence_or_a_refusal_is_not_hidden_by_a_flag(name: str) -> None:
+    plain = judge(KafkaError(getattr(KafkaError, name)))
+    for flags in ({"txn_requires_abort": True}, {"retriable": True}):
+        assert judge(KafkaError(getattr(KafkaError, name), "x", **flags)) is plain
+
+
+def test_retriable_is_retried_but_a_timeout_never_is() -> None:
+    """After a timeout nobody knows whether the commit happened; calling again could commit twice."""
+    assert judge(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE, "x", retriable=True)) is Verdict.RETRY
+    assert judge(KafkaError(KafkaError._TRANSPORT, "x", retriable=True)) is Verdict.RETRY
+    for code in (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._STATE):
+        assert judge(KafkaError(code, "x", retriable=True)) is Verdict.UNKNOWN
+
+
+def test_a_fatal_client_error_is_never_retried() -> None:
+    assert judge(KafkaError(KafkaError._FATAL, "x", fatal=True)) is not Verdict.RETRY
