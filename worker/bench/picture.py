@@ -29,6 +29,7 @@ def draw_bench(results: Sequence[Result], path: str) -> None:
     check_output(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     panels = [panel for panel in PANELS if any(panel in result.measured() for result in results)]
     width = max(2.4 * len(panels), 0.55 * len(panels) * len(results) + 2)
@@ -39,7 +40,7 @@ def draw_bench(results: Sequence[Result], path: str) -> None:
         _draw_panel(axes, results, panel, labels)
     title = results[0].case.named() if len(results) == 1 else "the worker beside the bare client"
     figure.suptitle(title, fontsize=11, fontweight="bold")
-    handles = [axes_handle(figure, number) for number in range(len(SIDES))]
+    handles = [Patch(color=COLOURS[number]) for number in range(len(SIDES))]
     figure.legend(handles, [NAMES[side] for side in SIDES], loc="outside lower center", ncols=2, frameon=False)
     try:
         figure.savefig(path, dpi=DOTS_PER_INCH)
@@ -54,11 +55,6 @@ def varying(results: Sequence[Result]) -> list[str]:
     if len(fields) == 1:
         return [str(found[fields[0]]) for found in objects]
     return ["\n".join(f"{name}={found[name]}" for name in fields) for found in objects]
-
-
-def axes_handle(figure: Any, number: int) -> Any:
-    """The bars of a side in the first panel, for the legend."""
-    return figure.axes[0].containers[number]
 
 
 def _draw_panel(axes: Any, results: Sequence[Result], panel: str, labels: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import click
@@ -82,7 +83,6 @@ def _evaluate_one(
         label=given["label"],
         labels=target.labels or None,
         data_dir=given["data_dir"],
-        rows=given["limit"],
     )
     if stream.labels and given["task"] == "classification" and given["classes"] is None:
         target = make_target(given["task"], len(stream.labels), None)
@@ -95,8 +95,18 @@ def _evaluate_one(
     ]
     tag = {"stream": stream.name} if tagged else None
     with _bar(stream.name, stream.rows, given["limit"]) as advance:
-        evaluate(runs, ((block.X, block.y) for block in stream.blocks()), out, tag, advance)
+        evaluate(runs, _first(stream.blocks(), given["limit"]), out, tag, advance)
     return [result for run in runs for result in run.results(stream.name)]
+
+
+def _first(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Any, Any]]:
+    """The first `limit` rows; a generator asked for fewer rows would squeeze its concepts into them."""
+    left = sys.maxsize if limit is None else limit
+    for block in blocks:
+        yield block.X[:left], block.y[:left]
+        left -= len(block.y)
+        if left <= 0:
+            return
 
 
 @contextlib.contextmanager

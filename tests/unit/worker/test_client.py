@@ -51,7 +51,7 @@ def test_unreadable_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure, match="Is a directory"):
         parse_properties([], str(tmp_path))
     (tmp_path / "binary").write_bytes(b"a=\xff\xfe\n")
-    with pytest.raises(UsageFailure, match="are not UTF-8 text$"):
+    with pytest.raises(UsageFailure, match=r"are not UTF-8 text$"):
         parse_properties([], str(tmp_path / "binary"))
 
 

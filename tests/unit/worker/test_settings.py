@@ -42,7 +42,7 @@ def test_impossible_model_is_refused(given: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize("name", ["commit_interval", "snapshot_interval", "snapshot_rows"])
 @pytest.mark.parametrize("value", [0, -1, math.nan])
 def test_impossible_interval_is_refused(name: str, value: float) -> None:
-    with pytest.raises(UsageFailure, match="must be > 0$"):
+    with pytest.raises(UsageFailure, match=r"must be > 0$"):
         worker(**{name: value})
 
 

@@ -1,0 +1,130 @@
+"""What the command line says when something is wrong: one sentence, the documented exit code, never a traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.kafka import create_topic, unique
+from tests.support.process import Finished, driftway
+
+REACH_SECONDS = 10.0
+"""Promised: how long an unreachable broker may be looked for."""
+
+
+def sentence(done: Finished, code: int) -> str:
+    """The one sentence on stderr; before it there may only be lines of the log, which begin with the clock."""
+    story = f"exit code {done.code}\n{done.stderr}"
+    assert done.code == code, story
+    assert "Traceback" not in done.stderr, story
+    assert done.stdout == "", done.stdout
+    *before, last = done.stderr.splitlines()
+    if last.startswith("Error: "):  # click's own: usage, hint, error
+        assert before[0].startswith("Usage: "), story
+    else:
+        assert last.startswith("driftway: "), story
+        assert all(line[2] == line[5] == ":" for line in before), story
+    return last
+
+
+def worker(kafka: str, topic: str, *more: str, **env: str) -> Finished:
+    arguments = ("--input", topic, "--group", unique("group"), "--bootstrap", kafka, *more)
+    return driftway("worker", *arguments, seconds=40, env=env)
+
+
+@pytest.fixture(scope="module")
+def present(kafka: str) -> str:
+    """An input topic that exists."""
+    return create_topic(kafka, unique("test"), 2)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port on which nobody listens and nobody will: it is bound, never listening."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--learner", "dfob"), "no learner 'dfob'; did you mean 'dfop'?"),
+        (("--learner", "dfop:mu=1"), "learner dfop:mu=1: mu must be < 1, got 1"),
+        (("--learner", "dfop:nu=1"), "learner dfop:nu=1: no parameter 'nu'; there is: mu, delta, p_max, intercept"),
+        (("--learner", "arow", "--learner", "arow"), "the same --learner is given twice"),
+        (("-X", "isolation.level=read_uncommitted"), "client property isolation.level cannot be set: aborted records"),
+        (("-X", "transactional.id=mine"), "client property transactional.id cannot be set: it is made of group, topic"),
+        (("-X", "enable.auto.commit=true"), "client property enable.auto.commit cannot be set: offsets are committed"),
+        (("-X", "no.such.property=1"), 'client property refused: No such configuration property: "no.such.property"'),
+        (("-X", "session.timeout.ms=soon"), "client property refused: Invalid value for configuration property"),
+        (("-X", "group.protocol=consumer", "-X", "session.timeout.ms=6000"), "client property refused: "),
+        (("--client-properties", "absent"), "cannot read client properties absent: No such file or directory"),
+        (("--http-port", "0", "--http-host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid:0: "),
+    ],
+)
+def test_wrong_option_of_a_worker(kafka: str, present: str, options: tuple[str, ...], words: str) -> None:
+    assert sentence(worker(kafka, present, *options), 2).startswith(f"driftway: {words}")
+
+
+def test_missing_input_topic_names_the_command_that_makes_it(kafka: str, topic: str) -> None:
+    words = sentence(worker(kafka, topic), 2)
+    assert words == f"driftway: there is no topic {topic}; `driftway topics create` makes it"
+
+
+def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) -> None:
+    create_topic(kafka, topic, 2)
+    create_topic(kafka, f"{topic}.predictions", 3)
+    assert sentence(worker(kafka, topic), 2) == f"driftway: topic {topic}.predictions has 3 partitions, not 2"
+
+
+def test_unreachable_broker_is_noticed_in_time(closed_port: int) -> None:
+    address = f"127.0.0.1:{closed_port}"
+    started = time.monotonic()
+    done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", address)
+    assert sentence(done, 5) == f"driftway: no Kafka broker answered at {address} within 8 s"
+    assert time.monotonic() - started < REACH_SECONDS
+
+
+def test_taken_port_of_the_endpoint(kafka: str, present: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        words = sentence(worker(kafka, present, "--http-port", str(port)), 2)
+    assert words == f"driftway: cannot listen on 127.0.0.1:{port}: {os.strerror(errno.EADDRINUSE)}"
+
+
+def test_replay_of_a_missing_file(kafka: str, topic: str) -> None:
+    done = driftway("replay", "absent.csv", "--to", topic, "--bootstrap", kafka)
+    assert sentence(done, 2) == "driftway: there is no file absent.csv"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("worker", "--group", "g"), "Error: Missing option '--input'"),
+        (
+            ("worker", "--input", "E", "--group", "g", "--snapshot-rows", "0"),
+            "Error: Invalid value for '--snapshot-rows'",
+        ),
+        (("replay",), "Error: Missing argument"),
+    ],
+)
+def test_what_the_parser_refuses_has_usage_and_one_error(arguments: tuple[str, ...], words: str) -> None:
+    assert sentence(driftway(*arguments), 2).startswith(words)
+
+
+def test_secret_property_does_not_reach_the_terminal(kafka: str, present: str, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("sasl.password = hunter2\n")
+    for given in (("-X", "sasl.password=hunter2"), ("--client-properties", str(file))):
+        done = worker(kafka, present, *given, "-X", "security.protocol=sasl_plain", "--log-format", "json")
+        assert done.code == 2
+        assert "hunter2" not in done.stderr

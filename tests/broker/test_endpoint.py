@@ -1,0 +1,152 @@
+"""/metrics, /healthz and /readyz of a real worker: what they count is what was done."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.kafka import await_until, create_topic, produce, read_all
+from tests.support.process import Driftway
+from worker.codec import encode_events, read_json
+
+
+def get(port: int, path: str) -> tuple[int, str, str]:
+    """Status, content type, body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    finally:
+        connection.close()
+
+
+def metrics(port: int) -> Callable[..., float]:
+    """A function from a sample's name and labels to its value."""
+    status, kind, text = get(port, "/metrics")
+    assert status == 200
+    assert kind.startswith("text/plain")
+    samples = [s for family in text_string_to_metric_families(text) for s in family.samples]
+
+    def value(name: str, **labels: str) -> float:
+        (found,) = (s.value for s in samples if s.name == f"driftway_{name}" and labels.items() <= s.labels.items())
+        return found
+
+    return value
+
+
+def log_of(worker: Driftway) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in worker.stderr.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def event(worker: Driftway, name: str) -> dict[str, Any]:
+    """The first event of that name in the JSON log, awaited."""
+
+    def found() -> list[dict[str, Any]]:
+        return [line for line in log_of(worker) if line["event"] == name]
+
+    worker.await_condition(found, f"event {name!r}")
+    return found()[0]
+
+
+def arguments(kafka: str, topic: str, group: str, *more: str) -> tuple[str, ...]:
+    return (
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "rls",
+        "--learner", "no_change", "--http-port", "0", "--log-format", "json", *more,
+    )  # fmt: skip
+
+
+def rows(n: int, d: int = 3) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    X = np.random.default_rng(4).normal(size=(n, d))
+    return X, (X[:, 0] > 0).astype(float)
+
+
+def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 2)
+    events = encode_events(*rows(3000), 0)
+    produce(kafka, topic, events[:2000], 0)
+    produce(kafka, topic, [*events[2000:], b"?", None], 1)
+    with Driftway(*arguments(kafka, topic, group)) as worker:
+        port = event(worker, "listening")["port"]
+        assert get(port, "/healthz") == (200, "application/json", '{"alive":true}')
+
+        def all_done() -> bool:
+            value = metrics(port)
+            try:
+                taken = [value("records_total", partition=p) for p in "01"]
+                return taken == [2000, 1002] and value("lag", partition="0") == value("lag", partition="1") == 0
+            except ValueError:  # not counted yet
+                return False
+
+        worker.await_condition(all_done, "everything predicted and committed")
+        value = metrics(port)
+        assert [value("predictions_total", partition=p) for p in "01"] == [2000, 1000]
+        assert [value("records_total", partition=p) for p in "01"] == [2000, 1002]
+        assert value("rejections_total", partition="1") == 2
+        assert value("rebalances_total") >= 1
+        assert value("commit_seconds_count", partition="0") >= 1
+        assert value("snapshot_bytes", partition="0") > 0
+        assert value("batch_seconds_count") >= 1
+        for state in ("created", "restoring", "running", "closed"):
+            assert value("task_state", partition="0", state=state) == (state == "running")
+        assert value("rolling", partition="0", learner="rls", metric="labels") == 2000
+        assert 0.8 < value("rolling", partition="1", learner="rls", metric="accuracy") <= 1
+        points = [read_json(record.value or b"") for record in read_all(kafka, f"{topic}.accuracy")]
+        last = [p for p in points if (p["partition"], p["learner"]) == (0, "no_change")][-1]
+        assert last["labels"] == 2000
+        assert value("rolling", partition="0", learner="no_change", metric="accuracy") == last["accuracy"]
+        status, _, body = get(port, "/readyz")
+        assert (status, json.loads(body)) == (
+            200, {"ready": True, "standby": False, "tasks": {"0": "running", "1": "running"}},
+        )  # fmt: skip
+        assert get(port, "/nothing")[0] == 404
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+        happened = [line["event"] for line in log_of(worker)]
+        assert happened[0] == "listening"
+        assert happened[-1] == "left"
+        assert {"kernels are compiled", "subscribed", "assigned", "restored", "running"} <= set(happened)
+        assert all(isinstance(line["time"], float) for line in log_of(worker))
+
+
+def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str, topic: str, group: str) -> None:
+    """The victim leaves a first snapshot and many rows behind it, which the heir must learn once more."""
+    n, d = 30_000, 60
+    create_topic(kafka, topic)
+    for name in ("predictions", "accuracy", "rejected"):
+        create_topic(kafka, f"{topic}.{name}")
+    events = encode_events(*rows(n, d), 0)
+    rare = ("--snapshot-interval", "1000", "--snapshot-rows", "1000000", "-X", "group.instance.id=one")
+    produce(kafka, topic, events[:1000])
+    with Driftway(*arguments(kafka, topic, group, *rare)) as victim:
+        victim.await_condition(lambda: len(read_all(kafka, f"{topic}.predictions")) == 1000, "first rows predicted")
+        produce(kafka, topic, events[1000:])
+        victim.await_condition(lambda: len(read_all(kafka, f"{topic}.predictions")) == n, "all rows predicted")
+        victim.kill()
+    seen: list[tuple[int, str]] = []
+    with Driftway(*arguments(kafka, topic, group, *rare)) as heir:
+        port = event(heir, "listening")["port"]
+
+        def ready_again() -> bool:
+            status, _, body = get(port, "/readyz")
+            state = json.loads(body)["tasks"].get("0", "standby")
+            if (status, state) not in seen:
+                seen.append((status, state))
+            return state == "running"
+
+        await_until(ready_again, 90, "the heir is running", poll=0.002)
+        assert seen[-1] == (200, "running")
+        assert {status for status, state in seen if state in {"created", "restoring"}} == {503}, seen
+        assert (503, "restoring") in seen
+        restored = event(heir, "restored")
+        assert (restored["position"] <= 1000, restored["committed"]) == (True, n)
+        value = metrics(port)
+        assert value("replayed_total", partition="0") == n - restored["position"]
+        heir.terminate()
+        assert heir.wait() == 0, heir.story()
+    assert len(read_all(kafka, f"{topic}.predictions")) == n

@@ -1,0 +1,99 @@
+"""Both guarantees, under every way a group hands its partitions over."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from tests.support.crash import CrashingDriftway
+from tests.support.kafka import Record, await_until, read_all
+from tests.support.process import Driftway
+from tests.support.stage import SESSION_MS, Stage
+from worker.checkpoint import Step
+from worker.codec import read_json
+
+PROTOCOLS = {
+    "range": ("partition.assignment.strategy=range",),
+    "cooperative": ("partition.assignment.strategy=cooperative-sticky",),
+    "consumer": ("group.protocol=consumer",),
+}
+
+
+def member(stage: Stage, protocol: str, *more: str) -> Driftway:
+    """A worker of the stage's group; the new protocol leaves session and heartbeat to the broker."""
+    properties = [word for pair in PROTOCOLS[protocol] for word in ("-X", pair)]
+    arguments = list(stage.worker(*properties, *more))
+    if protocol == "consumer":
+        for name in ("session.timeout.ms", "heartbeat.interval.ms"):
+            at = next(i for i, word in enumerate(arguments) if word.startswith(name))
+            del arguments[at - 1 : at + 1]
+    return Driftway(*arguments)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_workers_that_join_and_leave_change_no_score_and_leave_no_gap(kafka: str, protocol: str) -> None:
+    stage = Stage(kafka, partitions=4, rows=3000)
+    with stage.auditor() as auditor, member(stage, protocol) as first:
+        first.await_text("running")
+        stage.fill(0, 1000)
+        await_until(lambda: auditor.seen >= 1000, 60, "the first worker predicts")
+        with member(stage, protocol) as second:
+            second.await_text("running")
+            stage.fill(1000, 2000)
+            await_until(lambda: auditor.seen >= 6000, 60, "both predict")
+            first.terminate()
+            assert first.wait() == 0, first.story()
+            stage.fill(2000)
+            with member(stage, protocol) as third:
+                third.await_text("running")
+                await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+                for worker in (second, third):
+                    worker.terminate()
+                    assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)
+
+
+def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
+    """(input partition, offset) -> every prediction of it, in the order in which they were written."""
+    found: dict[tuple[int, int], list[bytes]] = defaultdict(list)
+    for record in records:
+        prediction = read_json(record.value or b"")
+        found[prediction["partition"], prediction["offset"]].append(record.value or b"")
+    return found
+
+
+def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> None:
+    """Killed with outputs written and their offsets not: they come twice, with the same bytes; no row is missing."""
+    stage = Stage(kafka, partitions=2, rows=3000)
+    options = ("--guarantee", "at-least-once", "-X", "group.instance.id=one")
+    for turn, (step, nth) in enumerate([(Step.FLUSHED, 1), (Step.OFFSETS_SENT, 2), (Step.COMMITTED, 2)]):
+        with CrashingDriftway(step, nth, *stage.worker(*options)) as victim:
+            victim.await_text("running")
+            stage.fill(turn * 1000, (turn + 1) * 1000)
+            assert victim.wait() == -9, victim.story()
+    with Driftway(*stage.worker(*options, "--stop-at-end")) as last:
+        assert last.wait() == 0, last.story()
+    found = by_place(read_all(kafka, f"{stage.topic}.predictions", committed=False))
+    assert found.keys() == stage.expected.keys()
+    assert {place: read_json(values[-1])["score"] for place, values in found.items()} == stage.expected
+    assert max(len(values) for values in found.values()) > 1, "the kills came too late to show anything"
+    for place, values in found.items():
+        assert len(set(values)) == 1, f"{place} was predicted differently: {values}"
+
+
+def test_at_least_once_repeats_nothing_when_nobody_dies(kafka: str) -> None:
+    """Also across a rebalance: a revoked partition is committed first."""
+    stage = Stage(kafka, partitions=2, rows=2000)
+    options = ("--guarantee", "at-least-once")
+    with stage.auditor() as auditor, Driftway(*stage.worker(*options)) as first:
+        first.await_text("running")
+        stage.fill(0, 1000)
+        with Driftway(*stage.worker(*options)) as second:
+            second.await_text("running", SESSION_MS / 1000 + 30)
+            stage.fill(1000)
+            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            for worker in (first, second):
+                worker.terminate()
+                assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)

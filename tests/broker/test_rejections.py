@@ -1,0 +1,174 @@
+"""P6 at the border: a thousand unusable records among a hundred thousand good ones, on two partitions."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import struct
+from collections import Counter
+
+import numpy as np
+
+from tests.support.audit import Scores, expected_scores
+from tests.support.kafka import create_topic, produce, read_all
+from tests.support.process import driftway
+from worker.codec import encode_events, encode_packed, read_json
+
+LEARNER = "dfop:mu=0.01"
+PARTITIONS, GOOD, BAD = 2, 50_000, 500
+LARGE = 900_000
+
+Odd = tuple[bytes | None, str]
+"""A record and the reason of its rejection."""
+
+
+def malformed(chance: random.Random) -> Odd:
+    """One of many kinds of unusable record; d is 4."""
+    n = chance.randrange(10**6)
+    good = f"[{n},0.5,1e-3,-2]"
+    kinds: list[tuple[bytes | None, str]] = [
+        (None, "null value"),
+        (b"", "not JSON"),
+        (b"%d,1,2,3" % n, "not JSON"),
+        (f'{{"x":{good},"y":1'.encode(), "not JSON"),
+        (f'{{"x":[NaN,{n},2,3],"y":1}}'.encode(), "not JSON"),
+        (f'{{"x":{good},"id":"'.encode() + b"\xff\xfe" + b'"}', "not JSON"),
+        (b"[%d]" % n, "not a JSON object"),
+        (b"%d" % n, "not a JSON object"),
+        (b'{"id":%d}' % n, "no x"),
+        (b'{"id":%d,"y":1}' % n, "late label: not supported yet"),
+        (b'{"x":%d,"y":1}' % n, "x is neither a list nor an object"),
+        (b'{"x":[%d,2,3],"y":1}' % n, "x has 3 features, expected 4"),
+        (b'{"x":{"a":%d},"y":1}' % n, "x is an object, expected a list of 4 features"),
+        (b'{"x":[1,2,"%d",4],"y":1}' % n, "x[2] is not a number"),
+        (b'{"x":[1,null,%d,4],"y":1}' % n, "x[1] is not a number"),
+        (f'{{"x":{good},"y":7}}'.encode(), "label 7 is not one of 0, 1"),
+        (f'{{"x":{good},"y":"up"}}'.encode(), 'label "up" is not one of 0, 1'),
+        (f'{{"x":{good},"y":1,"id":'.encode() + b"[" * 300 + b"]" * 300 + b"}", "id is nested too deeply"),
+        (encode_packed(np.array([[n, 1.0, 2.0, 3.0]]), np.array([1.0]))[0], "not JSON"),
+    ]
+    return chance.choice(kinds)
+
+
+def packed_malformed(chance: random.Random) -> Odd:
+    n = chance.randrange(10**6)
+    row = struct.pack("<4d", n, 1, 2, 3)
+    kinds: list[tuple[bytes | None, str]] = [
+        (None, "null value"),
+        (b"\x01", "packed: 1 bytes are less than its head"),
+        (struct.pack("<BBd", 2, 8, 1.0) + row, "packed: version 2 is not 1"),
+        (struct.pack("<BBd", 1, 2, 1.0) + row, "packed: 2 bytes per feature, expected 4 or 8"),
+        (struct.pack("<BBd", 1, 8, 1.0) + row[:-1], "packed: 41 bytes are not a whole number of features"),
+        (struct.pack("<BBd", 1, 8, 1.0) + row[:-8], "x has 3 features, expected 4"),
+        (struct.pack("<BBd", 1, 8, 9.0) + row, "label 9 is not one of 0, 1"),
+        (struct.pack("<BBd", 1, 8, 1.0) + struct.pack("<4d", n, math.nan, 2, 3), "x[1] is not finite"),
+    ]
+    return chance.choice(kinds)
+
+
+class Mixed:
+    """One partition's records: a good row, which fixes d, then good rows with bad ones at random places."""
+
+    def __init__(self, chance: random.Random, seed: int, good: int, odd: list[Odd], packed: bool = False) -> None:
+        rng = np.random.default_rng(seed)
+        self.X = rng.normal(size=(good, 4))
+        self.y = (self.X[:, 0] + rng.normal(0, 0.5, good) > 0).astype(float)
+        self.y[::29] = math.nan
+        n = good + len(odd)
+        self.bad = dict(zip(sorted(chance.sample(range(1, n), len(odd))), odd, strict=True))
+        events = iter(encode_packed(self.X, self.y) if packed else encode_events(self.X, self.y, 0))
+        self.values = [self.bad[offset][0] if offset in self.bad else next(events) for offset in range(n)]
+        self.keys: list[bytes | None] = [None if o % 3 == 0 else b"key-%d" % o for o in range(n)]
+        self.good = [offset for offset in range(n) if offset not in self.bad]
+
+
+def stage(kafka: str, topic: str, mixed: list[Mixed]) -> Scores:
+    """Fill the topic; return the scores of the offline run over the good rows alone, at their offsets."""
+    create_topic(kafka, topic, len(mixed))
+    for partition, share in enumerate(mixed):
+        produce(kafka, topic, share.values, partition, share.keys)
+    bare = expected_scores(LEARNER, {p: (share.X, share.y) for p, share in enumerate(mixed)})
+    return {(p, mixed[p].good[row]): score for (p, row), score in bare.items()}
+
+
+def require(kafka: str, topic: str, mixed: list[Mixed], expected: Scores) -> None:
+    """Every bad record is set aside as it was, with its reason; every good one has its offline score."""
+    stamps = {record[:2]: record for record in read_all(kafka, topic)}
+    rejected = read_all(kafka, f"{topic}.rejected")
+    assert [record.partition for record in rejected] == [p for p, share in enumerate(mixed) for _ in share.bad]
+    wanted = [(p, offset, *bad) for p, share in enumerate(mixed) for offset, bad in share.bad.items()]
+    for record, (partition, offset, value, reason) in zip(rejected, wanted, strict=True):
+        headers = dict(record.headers)
+        assert (headers["reason"] or b"").decode() == reason
+        assert headers["topic"] == topic.encode()
+        assert (headers["partition"], headers["offset"]) == (b"%d" % partition, b"%d" % offset)
+        assert int(headers["timestamp"] or b"0") > 1_600_000_000_000
+        assert record.value == value
+        assert record.key == mixed[partition].keys[offset] == stamps[partition, offset].key
+    found: Scores = {}
+    for record in read_all(kafka, f"{topic}.predictions"):
+        prediction = read_json(record.value or b"")
+        place = prediction["partition"], prediction["offset"]
+        assert place not in found
+        assert record.partition == place[0]
+        assert record.key == mixed[place[0]].keys[place[1]]
+        found[place] = prediction["score"]
+    assert found.keys() == expected.keys()
+    assert found == expected
+
+
+def test_a_thousand_malformed_records_are_set_aside_and_change_no_score(kafka: str, topic: str, group: str) -> None:
+    chance = random.Random(31)
+    mixed = []
+    for partition in range(PARTITIONS):
+        odd = [malformed(chance) for _ in range(BAD)]
+        odd[7] = b'{"x":"' + b"z" * LARGE + b'"}', "x is neither a list nor an object"
+        odd[100] = json.dumps({"x": {"n" * LARGE: 1}}).encode(), "x is an object, expected a list of 4 features"
+        odd[200] = b"\xff" * LARGE, "not JSON"
+        mixed.append(Mixed(chance, partition, GOOD, odd))
+    kinds = Counter(reason for share in mixed for _, reason in share.bad.values())
+    assert len(kinds) >= 12
+    expected = stage(kafka, topic, mixed)
+    done = driftway(
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--stop-at-end"
+    )
+    assert done.code == 0, done.stderr
+    require(kafka, topic, mixed, expected)
+
+
+def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> None:
+    """The first ones have no label, as with late labels."""
+    chance = random.Random(32)
+    mixed = [Mixed(chance, 9, 5000, [packed_malformed(chance) for _ in range(300)], packed=True)]
+    expected = stage(kafka, topic, mixed)
+    done = driftway(
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--stop-at-end",
+        "--format", "packed",
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    require(kafka, topic, mixed, expected)
+
+
+def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, topic: str, group: str) -> None:
+    """Their names belong to the reason, which is a header beside the record: both must fit."""
+    create_topic(kafka, topic, 1)
+    long = "n" * LARGE
+    values = [b'{"x":{"a":1,"b":2},"y":1}', json.dumps({"x": {long: 1}}).encode(), b'{"x":{"b":4,"a":3},"y":0}']
+    produce(kafka, topic, values)
+    done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
+    assert done.code == 0, done.stderr
+    (record,) = read_all(kafka, f"{topic}.rejected")
+    assert record.value == values[1]
+    assert dict(record.headers)["reason"] == b"x lacks a, b and has unknown " + b"n" * 40 + b"..."
+    offsets = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.predictions")]
+    assert offsets == [0, 2]
+
+
+def test_a_topic_of_nothing_but_bad_records_is_read_to_its_end(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 1)
+    produce(kafka, topic, [None, b"?", b"{}"] * 50)
+    for _ in range(2):  # the second worker restores a state that has no schema yet
+        done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
+        assert done.code == 0, done.stderr
+        assert len(read_all(kafka, f"{topic}.rejected")) == 150

@@ -1,0 +1,82 @@
+"""What starting costs: the command line and the packages import nothing heavy before it is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+from tests.meta.sources import ROOT
+
+SECONDS = 0.5
+TRIES = 5
+HEAVY = ("numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "rich", "jgo", "prometheus_client")
+
+
+def cpu_seconds(*arguments: str) -> float:
+    """Processor time of `python ARGUMENTS`, the best of a few runs: others may be using the machine."""
+    best = float("inf")
+    for _ in range(TRIES):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, env=environment())
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        if best < SECONDS / 2:
+            break
+    return best
+
+
+@cache
+def bare_start() -> float:
+    return cpu_seconds("-c", "pass")
+
+
+def environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if not key.startswith(("DRIFTWAY_", "COV_", "PYTHON"))}
+
+
+def imported_by(code: str) -> set[str]:
+    """Top-level names of the modules that are loaded after `code`."""
+    report = f"{code}\nimport sys, json\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    done = subprocess.run(
+        [sys.executable, "-c", report], cwd=ROOT, check=True, capture_output=True, text=True, env=environment()
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "package", ["worker", "learners", "producers", "driftway", "learners.registry", "worker.codec"]
+)
+def test_import_loads_nothing_heavy(package: str) -> None:
+    assert not imported_by(f"import {package}") & set(HEAVY)
+
+
+def test_help_of_every_command_loads_nothing_heavy() -> None:
+    code = "\n".join(
+        [
+            "import driftway",
+            "from click.testing import CliRunner",
+            "for name in driftway.COMMANDS:",
+            "    assert CliRunner().invoke(driftway.main, [name, '--help']).exit_code == 0, name",
+        ]
+    )
+    assert not imported_by(code) & {"numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "jgo"}
+
+
+@pytest.mark.parametrize("package", ["worker", "learners"])
+def test_import_takes_less_than_half_a_second(package: str) -> None:
+    assert cpu_seconds("-c", f"import {package}") - bare_start() < SECONDS
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("worker", "--help")], ids=" ".join)
+def test_help_takes_less_than_half_a_second(arguments: tuple[str, ...]) -> None:
+    assert cpu_seconds("-m", "driftway", *arguments) < SECONDS
+
+
+def test_the_check_sees_a_heavy_import() -> None:
+    assert "numba" in imported_by("import learners.jit")
