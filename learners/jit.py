@@ -58,3 +58,11 @@ KEEP_CODE = _keep_code()
 def kernel(function: F) -> F:
     """Compile `function` on first call, keep the machine code for later processes, release the GIL."""
     return cast(F, numba.njit(cache=KEEP_CODE, nogil=True, fastmath=False, error_model="numpy")(function))
+
+
+def fragment(function: F) -> F:
+    """A piece of kernels, pasted into each of them: for scanners that call it per byte or per number.
+
+    A call passes arrays with their reference counts, which cost more than reading a number does.
+    """
+    return cast(F, numba.njit(nogil=True, fastmath=False, error_model="numpy", inline="always")(function))

@@ -125,8 +125,9 @@ class Decoder:
         from worker.writer import as_text
 
         n = len(records)
-        text = b"\n".join([value or b"" for value in records.values])
-        lengths = np.fromiter((len(value or b"") for value in records.values), np.int64, n)
+        values = [value or b"" for value in records.values] if None in records.values else records.values
+        text = b"\n".join([*values, b""])  # ends with a line break too: the scanner wants a byte after each event
+        lengths = np.fromiter(map(len, values), np.int64, n)
         ends = np.cumsum(lengths + 1) - 1
         X, y, spans, t, plain = scan(as_text(text), ends - lengths, ends, schema.n_features)
         if schema.names is not None:

@@ -8,10 +8,12 @@ Source: Lemire, Number Parsing at a Gigabyte per Second, Software: Practice and 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import fragment, kernel
 
 SMALLEST_POWER, LARGEST_POWER = -300, 300
 
@@ -37,14 +39,14 @@ def _powers_of_five() -> Words:
 POWERS_OF_FIVE = _powers_of_five()
 POWERS_OF_TEN = np.array([float(10**q) for q in range(23)])
 
-ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+ZERO, ONE, THREE = np.uint64(0), np.uint64(1), np.uint64(3)
 HALF, LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 GUARD_BITS = np.uint64(0xFFFFFFFFFFFFFFFF >> 55)
-EXACT_INTEGERS = np.uint64(1 << 53)
-HIDDEN_BIT, CARRY_BIT = np.uint64(1 << 52), np.uint64(1 << 53)
 TOP_BIT = np.uint64(1 << 63)
-TEN = np.uint64(10)
+EXACT_INTEGERS = 1 << 53
+MOST_DIGITS = 18
+ZERO_DIGIT, NINE_DIGIT, PLUS, MINUS, POINT, UPPER_E, LOWER_E = 48, 57, 43, 45, 46, 69, 101
 
 
 @kernel
@@ -59,99 +61,77 @@ def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @kernel
-def nearest_bits(w: np.uint64, q: int, powers: Words) -> tuple[bool, np.uint64]:
-    """Bits of the float64 nearest to w * 10^q, w > 0; (False, 0) where this cannot be decided here."""
+def nearest(w: int, q: int) -> float:
+    """The float64 nearest to w * 10^q for 0 < w < 10^18; NaN where this cannot be decided here."""
+    if q < SMALLEST_POWER or q > LARGEST_POWER:
+        return math.nan
+    significand = np.uint64(w)
     zeros = 0
-    while w & TOP_BIT == np.uint64(0):
-        w <<= ONE
+    while significand & TOP_BIT == ZERO:
+        significand <<= ONE
         zeros += 1
     row = q - SMALLEST_POWER
-    high, low = multiply(w, powers[row, 0])
+    high, low = multiply(significand, POWERS_OF_FIVE[row, 0])
     if high & GUARD_BITS == GUARD_BITS:
-        more, _ = multiply(w, powers[row, 1])
+        more, _ = multiply(significand, POWERS_OF_FIVE[row, 1])
         low = low + more
         if more > low:
             high = high + ONE
     if low == ALL_ONES and (q < -27 or q > 55):
-        return False, np.uint64(0)
+        return math.nan
     upper = high >> np.uint64(63)
     shift = upper + np.uint64(9)
     mantissa = high >> shift
-    exponent = ((217706 * q) >> 16) + 63 + np.int64(upper) - zeros + 1023
-    if exponent <= 0 or exponent >= 2046:
-        return False, np.uint64(0)
+    exponent = ((217706 * q) >> 16) + 63 + np.int64(upper) - zeros
+    if exponent <= -1023 or exponent >= 1023:
+        return math.nan
     # Exactly half way between two doubles: round to even.
     if low <= ONE and -4 <= q <= 23 and mantissa & THREE == ONE and mantissa << shift == high:
         mantissa = mantissa ^ ONE
     mantissa = (mantissa + (mantissa & ONE)) >> ONE
-    if mantissa >= CARRY_BIT:
-        mantissa = HIDDEN_BIT
-        exponent += 1
-    return True, (mantissa ^ HIDDEN_BIT) | (np.uint64(exponent) << np.uint64(52))
+    return math.ldexp(np.float64(np.int64(mantissa)), exponent - 52)
 
 
-@kernel
-def read_number(
-    text: Text, p: int, end: int, powers: Words, tens: NDArray[np.float64], cell: Words
-) -> tuple[int, float]:
-    """Read a JSON number at text[p:end]: (position after it, value); position -1 if left to orjson.
-
-    `cell` u8[1] is scratch: a float64 is made from its bits through a view of it.
-    """
-    negative = text[p] == 45
+@fragment
+def read_number(text: Text, p: int, end: int) -> tuple[int, float]:
+    """Read a JSON number at text[p:end], p < end: (position after it, value); position -1 if left to orjson."""
+    negative = text[p] == MINUS
     if negative:
         p += 1
-    w = np.uint64(0)
-    start = first = p
-    while p < end and 48 <= text[p] <= 57:
-        w = w * TEN + np.uint64(text[p] - 48)
+    w, q, significant = 0, 0, 0
+    first = p
+    while p < end and ZERO_DIGIT <= text[p] <= NINE_DIGIT:
+        w = w * 10 + (text[p] - ZERO_DIGIT)
+        significant += w != 0  # also once w has overflowed
         p += 1
-    digits = p - first
-    if digits == 0 or (digits > 1 and text[first] == 48):
-        return -1, 0.0
-    q = 0
-    if p < end and text[p] == 46:
+    sound = p > first and (text[first] != ZERO_DIGIT or p == first + 1)
+    if sound and p < end and text[p] == POINT:
         p += 1
         first = p
-        while p < end and 48 <= text[p] <= 57:
-            w = w * TEN + np.uint64(text[p] - 48)
+        while p < end and ZERO_DIGIT <= text[p] <= NINE_DIGIT:
+            w = w * 10 + (text[p] - ZERO_DIGIT)
+            significant += w != 0  # also once w has overflowed
             p += 1
         q = first - p
-        if q == 0:
-            return -1, 0.0
-        digits -= q
-    if digits > 19:
-        # Zeros in front are no digits of w: 0.0012345678901234567 is an ordinary feature.
-        while start < p and (text[start] == 48 or text[start] == 46):
-            digits -= text[start] == 48
-            start += 1
-        if digits > 19:
-            return -1, 0.0
-    if p < end and (text[p] == 101 or text[p] == 69):
+        sound = q < 0
+    if sound and p < end and (text[p] == LOWER_E or text[p] == UPPER_E):
         p += 1
-        minus = p < end and text[p] == 45
-        if p < end and (text[p] == 45 or text[p] == 43):
+        minus = p < end and text[p] == MINUS
+        if p < end and (text[p] == MINUS or text[p] == PLUS):
             p += 1
-        first = p
-        e = 0
-        while p < end and 48 <= text[p] <= 57 and p - first < 4:
-            e = e * 10 + (text[p] - 48)
+        first, e = p, 0
+        while p < end and ZERO_DIGIT <= text[p] <= NINE_DIGIT and p - first < 4:
+            e = e * 10 + (text[p] - ZERO_DIGIT)
             p += 1
-        if p == first or p - first == 4:
-            return -1, 0.0
+        sound = first < p < first + 4
         q += -e if minus else e
-    if w == np.uint64(0):
-        # orjson reads -0 as the integer 0 and -0.0 as a float: leave both to it.
-        return (-1, 0.0) if negative else (p, 0.0)
-    if w <= EXACT_INTEGERS and -22 <= q <= 22:
-        value = np.float64(w)
-        value = value * tens[q] if q >= 0 else value / tens[-q]
-    else:
-        if q < SMALLEST_POWER or q > LARGEST_POWER:
-            return -1, 0.0
-        decided, bits = nearest_bits(w, q, powers)
-        if not decided:
-            return -1, 0.0
-        cell[0] = bits
-        value = cell.view(np.float64)[0]
-    return p, (-value if negative else value)
+    # orjson reads -0 as the integer 0 and -0.0 as a float; beyond 18 digits w may have overflowed: both are left.
+    sound = sound and significant <= MOST_DIGITS and not (negative and w == 0)
+    value = 0.0
+    if sound and w > 0:
+        if w <= EXACT_INTEGERS and -22 <= q <= 22:
+            value = w * POWERS_OF_TEN[q] if q >= 0 else w / POWERS_OF_TEN[-q]
+        else:
+            value = nearest(w, q)
+            sound = not math.isnan(value)
+    return (p if sound else -1), (-value if negative else value)

@@ -10,17 +10,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from worker.decimals import POWERS_OF_FIVE, POWERS_OF_TEN, Text, Words, read_number
+from learners.jit import fragment, kernel
+from worker.decimals import EXACT_INTEGERS, MINUS, MOST_DIGITS, NINE_DIGIT, POINT, POWERS_OF_TEN, ZERO_DIGIT, Text, read_number
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-QUOTE, BACKSLASH, COLON, COMMA, MINUS = 34, 92, 58, 44, 45
+QUOTE, BACKSLASH, COLON, COMMA = 34, 92, 58, 44
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
 LOWER_X, LOWER_Y, LOWER_T, LOWER_I, LOWER_D, LOWER_N = 120, 121, 116, 105, 100, 110
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
 MAX_INTEGER_DIGITS = 18
+MOST_PLACES = 22
+SPACE = 32
 NO_TIME = np.iinfo(np.int64).min
 
 
@@ -32,7 +34,7 @@ def scan(
     Parameters
     ----------
     text : u1[bytes]
-        The events' text; event i is text[starts[i]:ends[i]].
+        The events' text; event i is text[starts[i]:ends[i]], and a byte follows it that is no part of a number.
     starts, ends : i8[n]
         Bounds of the events.
     n_features : int
@@ -56,8 +58,7 @@ def scan(
     spans = np.zeros((2, n), np.int64)
     t = np.empty(n, np.int64)
     plain = np.empty(n, np.bool_)
-    cell = np.zeros(1, np.uint64)
-    _scan(text, starts, ends, POWERS_OF_FIVE, POWERS_OF_TEN, cell, X, y, spans, t, plain)
+    _scan(text, starts, ends, X, y, spans, t, plain)
     return X, y, spans, t, plain
 
 
@@ -66,9 +67,6 @@ def _scan(
     text: Text,
     starts: Integers,
     ends: Integers,
-    powers: Words,
-    tens: Floats,
-    cell: Words,
     X: Floats,
     y: Floats,
     spans: Integers,
@@ -79,22 +77,12 @@ def _scan(
     for i in range(len(starts)):
         y[i] = np.nan
         t[i] = NO_TIME
-        plain[i] = _event(text, starts[i], ends[i], powers, tens, cell, X, y, spans, t, i)
+        plain[i] = _event(text, starts[i], ends[i], X, y, spans, t, i)
 
 
-@kernel
+@fragment
 def _event(
-    text: Text,
-    p: int,
-    end: int,
-    powers: Words,
-    tens: Floats,
-    cell: Words,
-    X: Floats,
-    y: Floats,
-    spans: Integers,
-    t: Integers,
-    i: int,
+    text: Text, p: int, end: int, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
 ) -> bool:
     """Read one event into row i; False if it is not plain."""
     p = _skip(text, p, end)
@@ -131,24 +119,21 @@ def _event(
         seen |= field
         value = p
         if field == SEEN_X:
-            p = _features(text, p, end, powers, tens, cell, X, i)
-        elif field == SEEN_Y:
-            if text[p] == LOWER_N:
-                p = _word(text, p, end)
-            else:
-                p, y[i] = read_number(text, p, end, powers, tens, cell)
-        elif field == SEEN_T:
-            p = _integer(text, p, end)
-            if p >= 0:
-                t[i] = _integer_value(text, value, p)
-        elif text[p] == QUOTE:
+            p = _features(text, p, end, X, i)
+        elif text[p] == QUOTE and (field == 0 or field == SEEN_ID):
             p = _string(text, p, end)
-        elif field == SEEN_ID:
+        elif field == SEEN_T or field == SEEN_ID:
             p = _integer(text, p, end)
-        elif text[p] == MINUS or 48 <= text[p] <= 57:
-            p, _ = read_number(text, p, end, powers, tens, cell)
-        else:
+            if p >= 0 and field == SEEN_T:
+                t[i] = _integer_value(text, value, p)
+        elif text[p] == MINUS or ZERO_DIGIT <= text[p] <= NINE_DIGIT:
+            p, number = read_number(text, p, end)
+            if field == SEEN_Y:
+                y[i] = number
+        elif field == 0 or text[p] == LOWER_N:
             p = _word(text, p, end)
+        else:
+            p = -1
         if p < 0:
             return False
         if field == SEEN_ID:
@@ -162,31 +147,68 @@ def _event(
             continue
         if text[p] != CLOSE:
             return False
-        return bool(seen & SEEN_X) and _skip(text, p + 1, end) == end
+        return (seen & SEEN_X) != 0 and _skip(text, p + 1, end) == end
 
 
-@kernel
-def _features(text: Text, p: int, end: int, powers: Words, tens: Floats, cell: Words, X: Floats, i: int) -> int:
-    """Read a list of exactly d numbers into row i; the position after it, or -1."""
+@fragment
+def _features(text: Text, p: int, end: int, X: Floats, i: int) -> int:
+    """Read a list of exactly d numbers into row i; the position after it, or -1.
+
+    The common number, digits with at most one point, is read right here; any other by `read_number`.
+    """
     if text[p] != OPEN_LIST:
         return -1
     d = X.shape[1]
     p += 1
     for j in range(d):
-        p = _skip(text, p, end)
-        if p >= end:
-            return -1
-        p, X[i, j] = read_number(text, p, end, powers, tens, cell)
-        if p < 0:
-            return -1
-        p = _skip(text, p, end)
-        if p >= end or text[p] != (COMMA if j < d - 1 else CLOSE_LIST):
-            return -1
+        c = text[p]
+        if c == SPACE:
+            p = _skip(text, p, end)
+            c = text[p]
+        start = p
+        if c == MINUS:
+            p += 1
+            c = text[p]
+        first, w = p, 0
+        while ZERO_DIGIT <= c <= NINE_DIGIT:
+            w = w * 10 + (c - ZERO_DIGIT)
+            p += 1
+            c = text[p]
+        digits, places = p - first, 0
+        if c == POINT:
+            point = p
+            p += 1
+            c = text[p]
+            while ZERO_DIGIT <= c <= NINE_DIGIT:
+                w = w * 10 + (c - ZERO_DIGIT)
+                p += 1
+                c = text[p]
+            places = p - point - 1
+            digits = digits + places if digits > 0 and places > 0 else 0
+        closing = COMMA if j < d - 1 else CLOSE_LIST
+        if (
+            c == closing
+            and 0 < digits <= MOST_DIGITS
+            and places <= MOST_PLACES
+            and 0 < w <= EXACT_INTEGERS
+            and (text[first] != ZERO_DIGIT or text[first + 1] == POINT)
+        ):
+            value = w / POWERS_OF_TEN[places]
+            X[i, j] = -value if first > start else value
+        else:
+            if start >= end:
+                return -1
+            p, X[i, j] = read_number(text, start, end)
+            if p < 0:
+                return -1
+            p = _skip(text, p, end)
+            if p >= end or text[p] != closing:
+                return -1
         p += 1
-    return p
+    return p if p <= end else -1
 
 
-@kernel
+@fragment
 def _skip(text: Text, p: int, end: int) -> int:
     """The position of the next byte that is not white space."""
     while p < end and (text[p] == 32 or text[p] == 10 or text[p] == 13 or text[p] == 9):
@@ -194,7 +216,7 @@ def _skip(text: Text, p: int, end: int) -> int:
     return p
 
 
-@kernel
+@fragment
 def _string(text: Text, p: int, end: int) -> int:
     """The position after a string of printable ASCII without escapes, or -1."""
     p += 1
@@ -205,7 +227,7 @@ def _string(text: Text, p: int, end: int) -> int:
     return p + 1 if p < end else -1
 
 
-@kernel
+@fragment
 def _integer(text: Text, p: int, end: int) -> int:
     """The position after a canonical integer that fits 64 bits, or -1 (also for -0)."""
     if text[p] == MINUS:
@@ -223,7 +245,7 @@ def _integer(text: Text, p: int, end: int) -> int:
     return p
 
 
-@kernel
+@fragment
 def _integer_value(text: Text, p: int, end: int) -> int:
     """The value of a canonical integer."""
     negative = text[p] == MINUS
@@ -233,7 +255,7 @@ def _integer_value(text: Text, p: int, end: int) -> int:
     return -value if negative else value
 
 
-@kernel
+@fragment
 def _word(text: Text, p: int, end: int) -> int:
     """The position after true, false or null, or -1."""
     for word in ("null", "true", "false"):

@@ -88,11 +88,16 @@ def _interleave(
     q = 0
     for i in range(bounds.shape[2]):
         for c in range(columns + 1):
-            for p in range(cuts[c], cuts[c + 1]):
-                out[q] = constants[p]
-                q += 1
+            # Shifted ranges, not two running positions: the compiler turns these loops into block copies.
+            start, end = cuts[c], cuts[c + 1]
+            shift = q - start
+            for p in range(start, end):
+                out[p + shift] = constants[p]
+            q += end - start
             if c < columns:
-                for p in range(bounds[c, 0, i], bounds[c, 1, i]):
-                    out[q] = text[p]
-                    q += 1
+                start, end = bounds[c, 0, i], bounds[c, 1, i]
+                shift = q - start
+                for p in range(start, end):
+                    out[p + shift] = text[p]
+                q += end - start
         ends[i] = q

@@ -18,6 +18,8 @@ from driftway import COMMANDS, leaves, load, main, options_of, read_config
 from learners.prequential import prequential
 from producers.streams import open_stream
 from worker.errors import UsageFailure
+from worker.evaluation import Evaluation
+from worker.events import Target
 
 ROWS = "sea:rows=1500"
 
@@ -260,6 +262,16 @@ def test_partitions_equal_separate_runs(tmp_path: Path) -> None:
         mine = results[p]
         assert mine["partition"] == p
         assert all(mine[key] == alone[key] for key in alone if key not in {"stream", "seconds"})
+
+
+def test_partitions_count_on_from_block_to_block() -> None:
+    """Blocks need not be a multiple of the partitions: row i stays with partition i mod N."""
+    target, spec = Target(), learners.Spec.parse("arow")
+    (block,) = open_stream(ROWS, seed=1).blocks(10_000)
+    cut, whole = (Evaluation(spec, target, 3, partitions=4) for _ in range(2))
+    expected, _ = whole.advance(block.X, block.y)
+    found = [cut.advance(part.X, part.y)[0] for part in open_stream(ROWS, seed=1).blocks(331)]
+    assert np.concatenate(found).tobytes() == expected.tobytes()
 
 
 def test_limit_takes_the_first_rows_as_in_replay(tmp_path: Path) -> None:

@@ -141,6 +141,30 @@ def test_where_records_are_cut_into_calls_changes_nothing(
         }
 
 
+HOSTILE = [
+    "0", "-0", "00", "01", "-01", "-", "+1", "1.", ".5", "1.0", "-0.0", "1e5", "1E+2", "1e", "1e+", "0e9", "0x1", "1_0",
+    "NaN", "Infinity", "-Infinity", "1e400", "1e-400", "4.9e-324", "9007199254740992", "9007199254740993",
+    "999999999999999999", "1000000000000000000", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+    "18446744073709551615", "18446744073709551616", "123456789012345678901234567890", "0.1234567890123456789012",
+    "0.0012345678901234567", "null", "nul", "nulll", "true", "false", "True", '""', '"a"', '"a', '"tab\there"',
+    '"line\nbreak"', '"nul\x00"', '"\x7f"', '"\u00e9"', r'"\u0061"', r'"\ud800"', r'"\x"', '"\\"', '"back\\\\"',
+    "[]", "[1]", "[1,]", "{}", '{"x":1}', "", " ", "1 2", "1,", ",1", "1}", "]", "'a'", "/*1*/1", "\u0661",
+]  # fmt: skip
+
+
+PLACES = [
+    '"y":{},"x":[1,2,3]', '"id":{},"x":[1,2,3]', '"t":{},"x":[1,2,3]', '"z":{},"x":[1,2,3]',
+    '"x":[1,{},3]', '"x":{}', '"x":[1,2,3],"y":{}', '"x":[1,2,3]{}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.task[:5] + "-".join(target.labels))
+@pytest.mark.parametrize("place", PLACES)
+def test_every_hostile_value_in_every_place_is_read_as_orjson_reads_it(place: str, target: Target) -> None:
+    whole = records([f"{{{place.replace('{}', value)}}}".encode() for value in HOSTILE])
+    assert tabled(Decoder(target, Schema(D)), [whole]) == one_by_one(Decoder(target, Schema(D)), whole)
+
+
 def test_ordinary_events_take_the_fast_path() -> None:
     """Otherwise the two paths would be compared with each other without the kernel ever being asked."""
     values = [
