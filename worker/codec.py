@@ -125,7 +125,7 @@ class Decoder:
         from worker.writer import as_text
 
         n = len(records)
-        values = [value or b"" for value in records.values] if None in records.values else records.values
+        values = [value or b"" for value in records.values]
         text = b"\n".join([*values, b""])  # ends with a line break too: the scanner wants a byte after each event
         lengths = np.fromiter(map(len, values), np.int64, n)
         ends = np.cumsum(lengths + 1) - 1
@@ -151,12 +151,11 @@ class Decoder:
             tail.append(name)
             spans[:, i] = end, end + len(name)
             end += len(name)
-        if (t == NO_TIME).any():
-            t = np.where(t == NO_TIME, np.array(records.timestamps, np.int64), t)
         ids = as_text(text + b"".join(tail)), spans
         return self._batch(records, X, y, ids, t, reasons), reasons
 
     def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
+        from worker.scanner import NO_TIME
         from worker.writer import as_text
 
         n, d = len(records), schema.n_features
@@ -182,7 +181,7 @@ class Decoder:
             reasons[i] = self._packed_reason(records.values[i], schema) or NOT_PACKED
         y = y_index
         ids = as_text(b"null"), np.repeat([[0], [4]], n, axis=1)
-        return self._batch(records, X, y, ids, np.array(records.timestamps, np.int64), reasons), reasons
+        return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons), reasons
 
     def _packed_reason(self, value: bytes | None, schema: Schema) -> str | None:
         """Why a packed event cannot be used; None if it can."""
@@ -251,14 +250,33 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
         b',"learner":' + orjson.dumps(learner) + b',"t":',
         b"}",
     ]
-    offsets, times = split(_numbers(batch.offsets), n), split(_numbers(batch.t), n)
+    offsets, times = split(_numbers(batch.offsets), n), _times(batch.t)
     return interleave(pieces, [batch.ids, offsets, prediction, scores, y, times], n)
+
+
+def _times(t: Integers) -> Column:
+    """JSON text of each event's time; null where it has none."""
+    from worker.scanner import NO_TIME
+    from worker.writer import as_text, split
+
+    absent = t == NO_TIME
+    if absent.all():
+        return as_text(b"null"), np.repeat([[0], [4]], len(t), axis=1)
+    listed = _numbers(t)
+    text, bounds = split(listed, len(t))
+    if absent.any():
+        bounds[:, absent] = [[len(listed)], [len(listed) + 4]]
+        text = as_text(listed + b"null")
+    return text, bounds
 
 
 def encode_point(point: dict[str, Any], partition: int, offset: int, learner: str, t: int) -> bytes:
     """One accuracy point; `offset` and `t` are those of the last row it covers. `drift`: no detector yet."""
+    from worker.scanner import NO_TIME
+
     place = {"partition": partition, "offset": offset}
-    return orjson.dumps({**place, **point, "drift": None, "learner": learner, "t": t})
+    rest = {"drift": None, "learner": learner, "t": None if t == NO_TIME else t}
+    return orjson.dumps({**place, **point, **rest})
 
 
 def read_json(value: bytes) -> Any:

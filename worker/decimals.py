@@ -89,7 +89,7 @@ def nearest(w: int, q: int) -> float:
     if low <= ONE and -4 <= q <= 23 and mantissa & THREE == ONE and mantissa << shift == high:
         mantissa = mantissa ^ ONE
     mantissa = (mantissa + (mantissa & ONE)) >> ONE
-    return math.ldexp(np.float64(np.int64(mantissa)), exponent - 52)
+    return math.ldexp(np.float64(np.int64(mantissa)), int(exponent) - 52)
 
 
 @fragment

@@ -148,7 +148,8 @@ class Records:
     offsets: Integers
     values: list[bytes | None]
     keys: list[bytes | None]
-    timestamps: list[int]
+    timestamps: Sequence[int]
+    """Of the records, in ms; looked at for rejections only."""
 
     def __len__(self) -> int:
         return len(self.values)

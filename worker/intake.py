@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -27,6 +27,25 @@ CONSUMER_TUNING = {
 
 Callback = Callable[[list[int]], None]
 """Called inside `take` with the partitions that a rebalance hands over or takes away."""
+
+
+class Timestamps(Sequence[int]):
+    """The records' timestamps in ms, asked from the client when somebody looks: hardly anybody does."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> Timestamps: ...
+    def __getitem__(self, place: int | slice) -> int | Timestamps:
+        if isinstance(place, slice):
+            return Timestamps(self._messages[place])
+        return int(self._messages[place].timestamp()[1])
 
 
 class Intake:
@@ -129,7 +148,7 @@ class Intake:
                 np.fromiter([message.offset() for message in share], np.int64, len(share)),
                 [message.value() for message in share],
                 [message.key() for message in share],
-                [message.timestamp()[1] for message in share],
+                Timestamps(share),
             )
             for partition, share in shares.items()
         ]

@@ -13,6 +13,7 @@ close), lost (close). Nothing else may block a turn: restores run beside the loo
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -47,6 +48,7 @@ SIDE_BY_SIDE = 8
 """Restores, and commits, that run at the same time: both wait for the broker, not for the processor."""
 FENCED_SECONDS = 3.0
 """A fenced task's partition should be revoked or lost by then; otherwise it is ours after all, and is restored."""
+TIDY_SECONDS = 30.0
 MOST_FENCED = 5
 """Times in succession that a partition may be fenced without moving, before somebody else must be at work."""
 
@@ -80,6 +82,7 @@ class Worker:
         self._times_fenced: Counter[int] = Counter()
         self._pool = ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="driftway")
         self.stopping = False
+        self._tidy_at = 0.0
 
     @property
     def intake(self) -> Intake:
@@ -106,6 +109,7 @@ class Worker:
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
         self.journal.event("subscribed", topic=self.settings.input, group=self.settings.group)
         clean = False
+        self._tidy(first=True)
         try:
             while not self.stopping and not self._finished():
                 self.step()
@@ -125,6 +129,22 @@ class Worker:
         now = time.monotonic()
         self._commit([task for task in self.tasks.values() if task.due(now)], COMMIT_SECONDS)
         self._watch_fenced(now)
+        if now > self._tidy_at:
+            self._tidy()
+
+    def _tidy(self, first: bool = False) -> None:
+        """Collect garbage now and then instead of every few hundred records.
+
+        Each batch makes thousands of objects that live until its end and form no cycles; looking through them took
+        more than a third of the loop's time.
+        """
+        if first:
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+        else:
+            gc.collect()
+        self._tidy_at = time.monotonic() + TIDY_SECONDS
 
     def _patience(self) -> float:
         """Seconds to wait for a first message: until the next commit is due, a restore may be done, or a signal."""

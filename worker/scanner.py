@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import fragment, kernel
-from worker.decimals import EXACT_INTEGERS, MINUS, MOST_DIGITS, NINE_DIGIT, POINT, POWERS_OF_TEN, ZERO_DIGIT, Text, read_number
+from worker.decimals import (
+    EXACT_INTEGERS,
+    MINUS,
+    MOST_DIGITS,
+    NINE_DIGIT,
+    POINT,
+    POWERS_OF_TEN,
+    ZERO_DIGIT,
+    Text,
+    read_number,
+)
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -81,9 +91,7 @@ def _scan(
 
 
 @fragment
-def _event(
-    text: Text, p: int, end: int, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
-) -> bool:
+def _event(text: Text, p: int, end: int, X: Floats, y: Floats, spans: Integers, t: Integers, i: int) -> bool:
     """Read one event into row i; False if it is not plain."""
     p = _skip(text, p, end)
     if p >= end or text[p] != OPEN:
@@ -120,9 +128,9 @@ def _event(
         value = p
         if field == SEEN_X:
             p = _features(text, p, end, X, i)
-        elif text[p] == QUOTE and (field == 0 or field == SEEN_ID):
+        elif text[p] == QUOTE and field in (0, SEEN_ID):
             p = _string(text, p, end)
-        elif field == SEEN_T or field == SEEN_ID:
+        elif field in (SEEN_T, SEEN_ID):
             p = _integer(text, p, end)
             if p >= 0 and field == SEEN_T:
                 t[i] = _integer_value(text, value, p)

@@ -70,7 +70,7 @@ def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:
         except Reject as reject:
             found[offset] = str(reject)
         else:
-            time = whole.timestamps[i] if t is None or t == NO_TIME else t
+            time = NO_TIME if t is None else t
             found[offset] = row.tobytes(), None if np.isnan(y) else y, name, time, whole.keys[i]
     return found
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.worker.rows import STAMP, pieces, records, tabled
+from tests.unit.worker.rows import pieces, records, tabled
 from worker.codec import (
     PACKED,
     PACKED_HEAD,
@@ -25,6 +25,7 @@ from worker.codec import (
     write_json,
 )
 from worker.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target
+from worker.scanner import NO_TIME
 
 BINARY = Target()
 DIRECTIONS = Target("classification", 2, ("DOWN", "UP"))
@@ -315,11 +316,13 @@ def test_predictions_parse_with_exact_scores_and_ids_as_they_came(target: Target
         assert found["learner"] == 'a "learner":p=1'
 
 
-def test_time_of_an_event_without_t_is_the_records() -> None:
+def test_an_event_without_a_whole_t_has_no_time() -> None:
     values = [b'{"x":[1]}', b'{"x":[1],"t":null}', b'{"x":[1],"t":"5"}', b'{"x":[1],"t":true}', b'{"x":[1],"t":1.5}']
     values += [b'{"x":[1],"t":9223372036854775808}', b'{"x":[1],"t":-9223372036854775808}', b'{"x":[1],"t":-7}']
-    times = [row[3] for row in tabled(Decoder(BINARY), [records(values)]).values()]
-    assert times == [STAMP, STAMP + 1, STAMP + 2, STAMP + 3, STAMP + 4, STAMP + 5, STAMP + 6, -7]
+    batch = Decoder(BINARY).decode(records(values))
+    assert batch.t.tolist() == [NO_TIME] * 7 + [-7]
+    written = encode_predictions(batch, np.zeros((8, 1)), np.zeros(8), BINARY, "dfop")
+    assert [json.loads(value)["t"] for value in written] == [None] * 7 + [-7]
 
 
 def test_empty_batch_writes_nothing() -> None:

@@ -204,4 +204,4 @@ def test_of_repeated_fields_the_last_counts_as_in_json(value: bytes) -> None:
     assert np.frombuffer(found[0]).tolist() == event["x"]
     assert found[1] == event.get("y")
     assert found[2] == str(event.get("id", "null")).encode()
-    assert found[3] == event.get("t", whole.timestamps[0])
+    assert found[3] == event.get("t", NO_TIME)
