@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from worker.client import Properties, base_properties, quiet
 from worker.deadline import Deadline
+from worker.errors import UsageFailure
 from worker.model import Outputs
 from worker.settings import WorkerSettings
 from worker.snapshot import Pointer, chunk_key, cut
@@ -121,7 +122,13 @@ class Outlet:
         return self._producer
 
     def renew(self) -> None:
-        """Throw the producer away and make a new one."""
+        """Throw the producer away and make a new one.
+
+        Raises
+        ------
+        UsageFailure
+            A client property is not valid, or does not go with a transaction.
+        """
         self.discard()
         properties = {
             "linger.ms": LINGER_MS,
@@ -134,7 +141,10 @@ class Outlet:
         }
         for consumer_only in ("group.protocol", "group.instance.id", "partition.assignment.strategy"):
             properties.pop(consumer_only, None)
-        self._producer = Producer(quiet(properties))
+        try:
+            self._producer = Producer(quiet(properties))
+        except KafkaException as error:
+            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
     def discard(self) -> None:
         """Let go of the producer; what it had not delivered is dropped."""

@@ -103,9 +103,10 @@ class Worker:
         Failure
             With the sentence and exit code for the user.
         """
-        warm(self.settings.model)
-        self.journal.event("kernels are compiled")
+        self._check_properties()
         self._prepare_topics()
+        warm(self.settings.model)  # before subscribing: a member that compiles does not poll
+        self.journal.event("kernels are compiled")
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
         self.journal.event("subscribed", topic=self.settings.input, group=self.settings.group)
         clean = False
@@ -332,6 +333,12 @@ class Worker:
                 self.telemetry.state(task)
 
     # Starting and leaving.
+
+    def _check_properties(self) -> None:
+        """Make a producer and let go of it: a wrong client property is found before anything is created."""
+        checkpoint = TransactionalCheckpoint(self.settings, partition=0)
+        checkpoint.renew()
+        checkpoint.discard()
 
     def _prepare_topics(self) -> None:
         """Require the input; create what is missing of the outputs."""

@@ -142,6 +142,11 @@ class Task:
         """Bytes of state at the last commit."""
         return self._saved.nbytes
 
+    @property
+    def snapshot_age(self) -> float:
+        """Seconds since the last snapshot, or since the restore."""
+        return time.monotonic() - self._snapshot_at
+
     def commit(self, membership: Any, deadline: Deadline, closing: bool = False) -> None:
         """Make the rows since the last commit visible; afterwards they can no longer be rewound.
 

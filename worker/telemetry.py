@@ -43,6 +43,12 @@ class Telemetry:
             registry=registry,
         )
         self.snapshot_bytes = Gauge("driftway_snapshot_bytes", "Bytes of a task's state", one, registry=registry)
+        self.snapshot_age = Gauge(
+            "driftway_snapshot_age_seconds", "Seconds since a task's last snapshot", one, registry=registry
+        )
+        self.restore_left = Gauge(
+            "driftway_restore_left", "Records that a restore still has to relearn", one, registry=registry
+        )
         self.rebalances = Counter("driftway_rebalances", "Assignments received", registry=registry)
         self.task_state = Gauge(
             "driftway_task_state",
@@ -90,8 +96,10 @@ class Telemetry:
             self.task_state.labels(str(task.partition), state).set(task.state.value == state)
 
     def points(self, tasks: list[Task]) -> None:
-        """Refresh the rolling metrics; called when someone looks."""
+        """Refresh what moves by itself, and the rolling metrics; called when someone looks."""
         for task in tasks:
+            self.snapshot_age.labels(str(task.partition)).set(task.snapshot_age)
+            self.restore_left.labels(str(task.partition)).set(max(0, task.committed - task.position))
             for learner, point in task.model.latest_points().items():
                 for metric, value in point.items():
                     if isinstance(value, int | float):
