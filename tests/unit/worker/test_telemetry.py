@@ -19,6 +19,7 @@ from worker.verdicts import Verdict
 NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_replayed", "driftway_lag",
     "driftway_batch_seconds", "driftway_commit_seconds", "driftway_commit_failures", "driftway_snapshot_bytes",
+    "driftway_snapshot_age_seconds", "driftway_restore_left",
     "driftway_rebalances", "driftway_task_state", "driftway_rolling",
 }  # fmt: skip
 
@@ -27,8 +28,9 @@ def a_task(partition: int = 3, state: State = State.RUNNING, position: int = 40)
     settings = SimpleNamespace(input="EVENTS")
     model = Model(model_settings("arow", "no_change"), partition)
     return SimpleNamespace(
-        partition=partition, state=state, settings=settings, position=position, state_bytes=123, model=model
-    )
+        partition=partition, state=state, settings=settings, position=position, committed=50, state_bytes=123,
+        snapshot_age=1.5, model=model,
+    )  # fmt: skip
 
 
 def shown(telemetry: Telemetry) -> dict[str, Any]:
@@ -46,6 +48,13 @@ def test_names_are_the_published_ones() -> None:
     text = generate_latest(telemetry.registry).decode()
     names = {family.name for family in text_string_to_metric_families(text)}
     assert {name for name in names if not name.endswith("_created")} == NAMES
+
+
+def test_age_of_the_snapshot_and_what_a_restore_has_left_are_shown_when_somebody_looks() -> None:
+    telemetry = Telemetry()
+    telemetry.points([a_task(position=40)])
+    assert shown(telemetry)["driftway_snapshot_age_seconds"] == {("3",): 1.5}
+    assert shown(telemetry)["driftway_restore_left"] == {("3",): 10.0}
 
 
 def test_two_workers_in_one_process_do_not_share_counts() -> None:
