@@ -15,6 +15,7 @@ partition initialises the same transactional id, which fences the dead one and a
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -151,8 +152,9 @@ class Outlet:
         producer, self._producer = self._producer, None
         self.open = False
         if producer is not None:
-            producer.purge()
-            producer.flush(0)
+            with contextlib.suppress(KafkaException):  # a fenced producer complains even about being let go
+                producer.purge()
+                producer.flush(0)
 
     def reached(self, step: Step) -> None:
         """Tell the probe."""
