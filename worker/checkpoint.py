@@ -164,10 +164,12 @@ class Outlet:
     def send(self, outputs: Outputs) -> None:
         """Hand predictions, accuracy points and rejections to the client."""
         topics = self.topics
-        records: list[dict[str, Any]] = [
-            {"value": value} if key is None else {"value": value, "key": key}
-            for value, key in zip(outputs.predictions, outputs.keys, strict=True)
-        ]
+        records: list[dict[str, Any]]
+        if outputs.keys.count(None) == len(outputs.keys):
+            records = [{"value": value} for value in outputs.predictions]
+        else:
+            pairs = zip(outputs.predictions, outputs.keys, strict=True)
+            records = [{"value": value} if key is None else {"value": value, "key": key} for value, key in pairs]
         self._send(topics.predictions, records)
         self._send(topics.accuracy, [{"key": key, "value": value} for key, value in outputs.points])
         for bad in outputs.rejected:

@@ -5,7 +5,7 @@ One turn of the loop (`Worker.step`):
 1. take what the client has, grouped by partition;
 2. each task advances: decode, predict, learn, produce into its open transaction;
 3. restores that have finished are taken over: seek, resume;
-4. tasks whose commit interval has passed commit, side by side.
+4. when a commit interval has passed, every task with an open transaction commits, side by side.
 
 Rebalances arrive inside 1, as callbacks: assigned (start a restore), revoked (commit under one deadline,
 close), lost (close). Nothing else may block a turn: restores run beside the loop on a small pool.
@@ -128,7 +128,9 @@ class Worker:
             self.telemetry.batch_seconds.observe(time.monotonic() - started)
         self._collect_restores()
         now = time.monotonic()
-        self._commit([task for task in self.tasks.values() if task.due(now)], COMMIT_SECONDS)
+        if any(task.due(now) for task in self.tasks.values()):
+            # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
+            self._commit([task for task in self.tasks.values() if task.checkpoint.open], COMMIT_SECONDS)
         self._watch_fenced(now)
         if now > self._tidy_at:
             self._tidy()

@@ -43,25 +43,23 @@ def interleave(pieces: Sequence[bytes], columns: Sequence[Column], n: int) -> li
     pieces : sequence of bytes
         Constant text, one more than columns.
     columns : sequence of Column
-        One piece of text per row.
+        One piece of text per row. The first one's text is not copied: it is the whole input of a batch.
     n : int
         Number of rows.
     """
-    text = np.concatenate([column[0] for column in columns])
-    shifts = np.cumsum([0] + [len(column[0]) for column in columns[:-1]])
-    bounds = np.stack([column[1] + shift for column, shift in zip(columns, shifts, strict=True)])
+    source, first = columns[0]
+    texts = [column[0] for column in columns[1:]]
+    text = np.concatenate([as_text(b""), *texts])
+    shifts = np.cumsum([0] + [len(piece) for piece in texts])[:-1]
+    rest = [column[1] + shift for column, shift in zip(columns[1:], shifts, strict=True)]
+    bounds = np.stack([first, *rest])
     constants = as_text(b"".join(pieces))
     cuts = np.cumsum([0] + [len(piece) for piece in pieces])
     out = np.empty(n * len(constants) + int((bounds[:, 1] - bounds[:, 0]).sum()), np.uint8)
     ends = np.empty(n, np.int64)
-    _interleave(text, bounds, constants.copy(), cuts, out, ends)
-    written = out.tobytes()
-    start = 0
-    records = []
-    for end in ends.tolist():
-        records.append(written[start:end])
-        start = end
-    return records
+    _interleave(source, text, bounds, constants, cuts, out, ends)
+    written, stops = out.tobytes(), ends.tolist()
+    return [written[start:end] for start, end in zip([0, *stops], stops, strict=False)]
 
 
 @kernel
@@ -81,9 +79,15 @@ def _split(text: Text, per_row: int, bounds: Integers) -> None:
 
 @kernel
 def _interleave(
-    text: Text, bounds: Integers, constants: Text, cuts: Integers, out: Text, ends: NDArray[np.int64]
+    source: Text,
+    text: Text,
+    bounds: Integers,
+    constants: Text,
+    cuts: Integers,
+    out: Text,
+    ends: NDArray[np.int64],
 ) -> None:
-    """Copy pieces and columns; bounds i8[columns, 2, n], cuts i8[columns + 2], ends i8[n] is written."""
+    """Copy pieces and columns; bounds i8[columns, 2, n] (0: of `source`), cuts i8[columns + 2], ends i8[n] written."""
     columns = bounds.shape[0]
     q = 0
     for i in range(bounds.shape[2]):
@@ -97,7 +101,11 @@ def _interleave(
             if c < columns:
                 start, end = bounds[c, 0, i], bounds[c, 1, i]
                 shift = q - start
-                for p in range(start, end):
-                    out[p + shift] = text[p]
+                if c == 0:
+                    for p in range(start, end):
+                        out[p + shift] = source[p]
+                else:
+                    for p in range(start, end):
+                        out[p + shift] = text[p]
                 q += end - start
         ends[i] = q
