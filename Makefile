@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.driftway-installed
-PIP_QUIET := $(if $(CI),--quiet,)
+INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml
 	  echo "making $(VENV) with $$($$chosen --version)"; \
 	  $$chosen -m venv $(VENV) || { rm -rf $(VENV); echo "$$chosen cannot make a virtual environment; install its venv module" >&2; exit 1; }; \
 	fi
-	$(BIN)/python -m pip install $(PIP_QUIET) --editable '.[dev]'
+	$(BIN)/python -m pip install $(INSTALL_QUIETLY) --editable '.[dev]'
 	@touch $@
 
 demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
