@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-unit test-broker test-fault bench broker clean
+.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels takeover broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,12 @@ test-fault: setup  ## Every commit step x every fault, slow ones included
 
 bench: setup  ## Throughput and latency beside the bare client
 	$(BIN)/driftway bench
+
+bench-kernels: setup  ## Rows a second of each kernel beside a plain numba loop
+	DRIFTWAY_BENCH=1 $(PYTEST) tests/bench -m slow -s
+
+takeover: setup  ## Seconds that a killed worker's partitions stand still
+	$(BIN)/python -m tests.bench.takeover
 
 broker: setup  ## A local Kafka until Ctrl-C
 	$(BIN)/driftway broker
