@@ -10,11 +10,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from worker.checkpoint import Outlet, Probe, Step, insist
+from worker.checkpoint import Outlet, Probe, insist
 from worker.deadline import Deadline
-from worker.model import Outputs
 from worker.settings import WorkerSettings
-from worker.snapshot import Pointer
 
 
 class PlainCheckpoint(Outlet):
@@ -38,41 +36,14 @@ class PlainCheckpoint(Outlet):
         """Make a producer; there is nobody to fence."""
         self.renew()
 
-    def produce(self, outputs: Outputs) -> None:
-        """Hand the outputs over."""
-        if not self.open:
-            self.open = True
-            self.reached(Step.BEGUN)
-        self.send(outputs)
+    def _begin(self) -> None:
+        """Nothing to open: outputs are visible as soon as the broker has them."""
 
-    def commit(
-        self,
-        offset: int,
-        snapshot: bytes | None,
-        pointer: Pointer | None,
-        membership: Any,
-        deadline: Deadline,
-    ) -> Pointer | None:
-        """Flush outputs and snapshot, then commit offset and pointer in one record.
+    def _send_offsets(self, place: TopicPartition, membership: Any, deadline: Deadline) -> None:
+        """Nothing to join: the offset is committed on its own, as the last step."""
 
-        Raises
-        ------
-        KafkaException, Unfinished
-            To be judged by `worker.verdicts`.
-        """
-        self.reached(Step.OUTPUTS_PRODUCED)
-        chunks = 0 if snapshot is None else self.send_snapshot(snapshot)
-        self.reached(Step.SNAPSHOT_PRODUCED)
-        self.flush(deadline)
-        if chunks:
-            pointer = self.pointer(chunks, offset)
-        self.reached(Step.FLUSHED)
-        place = TopicPartition(self.topics.input, self.partition, offset, pointer.text() if pointer else None)
-        self.reached(Step.OFFSETS_SENT)
+    def _conclude(self, place: TopicPartition, deadline: Deadline) -> None:
         insist(lambda: self._consumer.commit(offsets=[place], asynchronous=False), deadline)
-        self.open = False
-        self.reached(Step.COMMITTED)
-        return pointer
 
     def abort(self, deadline: Deadline) -> None:
         """Nothing can be taken back: what was produced stays, and will be seen twice."""

@@ -161,6 +161,69 @@ class Outlet:
         if self._probe is not None:
             self._probe(step, self.partition)
 
+    def produce(self, outputs: Outputs) -> None:
+        """Begin if nothing is open, then hand the outputs over."""
+        if not self.open:
+            self._begin()
+            self.open = True
+            self.reached(Step.BEGUN)
+        self.send(outputs)
+
+    def commit(
+        self,
+        offset: int,
+        snapshot: bytes | None,
+        pointer: Pointer | None,
+        membership: Any,
+        deadline: Deadline,
+    ) -> Pointer | None:
+        """Take what was produced since the last commit through the remaining steps.
+
+        Parameters
+        ----------
+        offset : int
+            The next input offset to read.
+        snapshot : bytes or None
+            A snapshot standing at `offset`, if one is due.
+        pointer : Pointer or None
+            The newest committed snapshot; kept if `snapshot` is None.
+        membership : object
+            The consumer's group metadata: a second, independent fence.
+        deadline : Deadline
+            For all calls together.
+
+        Raises
+        ------
+        KafkaException, Unfinished
+            To be judged by `worker.verdicts`.
+        """
+        self.reached(Step.OUTPUTS_PRODUCED)
+        chunks = 0 if snapshot is None else self.send_snapshot(snapshot)
+        self.reached(Step.SNAPSHOT_PRODUCED)
+        self.flush(deadline)
+        if chunks:
+            pointer = self.pointer(chunks, offset)
+        self.reached(Step.FLUSHED)
+        place = TopicPartition(self.topics.input, self.partition, offset, pointer.text() if pointer else None)
+        self._send_offsets(place, membership, deadline)
+        self.reached(Step.OFFSETS_SENT)
+        self._conclude(place, deadline)
+        self.open = False
+        self.reached(Step.COMMITTED)
+        return pointer
+
+    def _begin(self) -> None:
+        """Open what the outputs go into."""
+        raise NotImplementedError
+
+    def _send_offsets(self, place: TopicPartition, membership: Any, deadline: Deadline) -> None:
+        """Let the input offset join the outputs."""
+        raise NotImplementedError
+
+    def _conclude(self, place: TopicPartition, deadline: Deadline) -> None:
+        """Make outputs and offset visible."""
+        raise NotImplementedError
+
     def send(self, outputs: Outputs) -> None:
         """Hand predictions, accuracy points and rejections to the client."""
         topics = self.topics
@@ -265,59 +328,14 @@ class TransactionalCheckpoint(Outlet):
         insist(lambda: self.producer.list_topics(self.topics.input, deadline.remaining()), deadline)
         insist(lambda: self.producer.init_transactions(deadline.remaining()), deadline)
 
-    def produce(self, outputs: Outputs) -> None:
-        """Open a transaction if none is open, then hand the outputs over."""
-        if not self.open:
-            self.producer.begin_transaction()
-            self.open = True
-            self.reached(Step.BEGUN)
-        self.send(outputs)
+    def _begin(self) -> None:
+        self.producer.begin_transaction()
 
-    def commit(
-        self,
-        offset: int,
-        snapshot: bytes | None,
-        pointer: Pointer | None,
-        membership: Any,
-        deadline: Deadline,
-    ) -> Pointer | None:
-        """Take the open transaction through the remaining steps.
+    def _send_offsets(self, place: TopicPartition, membership: Any, deadline: Deadline) -> None:
+        insist(lambda: self.producer.send_offsets_to_transaction([place], membership, deadline.remaining()), deadline)
 
-        Parameters
-        ----------
-        offset : int
-            The next input offset to read.
-        snapshot : bytes or None
-            A snapshot standing at `offset`, if one is due.
-        pointer : Pointer or None
-            The newest committed snapshot; kept if `snapshot` is None.
-        membership : object
-            The consumer's group metadata: a second, independent fence.
-        deadline : Deadline
-            For all calls together.
-
-        Raises
-        ------
-        KafkaException, Unfinished
-            To be judged by `worker.verdicts`.
-        """
-        self.reached(Step.OUTPUTS_PRODUCED)
-        chunks = 0 if snapshot is None else self.send_snapshot(snapshot)
-        self.reached(Step.SNAPSHOT_PRODUCED)
-        self.flush(deadline)
-        if chunks:
-            pointer = self.pointer(chunks, offset)
-        self.reached(Step.FLUSHED)
-        place = TopicPartition(self.topics.input, self.partition, offset, pointer.text() if pointer else None)
-        insist(
-            lambda: self.producer.send_offsets_to_transaction([place], membership, deadline.remaining()),
-            deadline,
-        )
-        self.reached(Step.OFFSETS_SENT)
+    def _conclude(self, place: TopicPartition, deadline: Deadline) -> None:
         insist(lambda: self.producer.commit_transaction(deadline.remaining()), deadline)
-        self.open = False
-        self.reached(Step.COMMITTED)
-        return pointer
 
     def abort(self, deadline: Deadline) -> None:
         """Abort the open transaction.
