@@ -10,18 +10,18 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from worker.checkpoint import Outlet, Probe, insist
+from worker.checkpoint import Checkpoint, Probe, insist
 from worker.deadline import Deadline
 from worker.settings import WorkerSettings
 
 
-class PlainCheckpoint(Outlet):
+class PlainCheckpoint(Checkpoint):
     """Produce, flush, then commit the offset through the consumer; same steps, no transaction.
 
     Parameters
     ----------
     settings, partition, probe
-        As `worker.checkpoint.Outlet`.
+        As `worker.checkpoint.Checkpoint`.
     consumer : Consumer
         The group member that commits the offsets.
     """

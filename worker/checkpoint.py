@@ -18,11 +18,11 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from worker.client import Properties, base_properties, quiet
+from worker.client import Properties, base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.errors import UsageFailure
 from worker.model import Outputs
@@ -59,38 +59,11 @@ class Unfinished(Exception):
     """A call did not finish inside its deadline: whether it took effect is not known."""
 
 
-class Checkpoint(Protocol):
-    """One partition's way out; see `TransactionalCheckpoint` and `worker.at_least_once`."""
+class Checkpoint:
+    """One partition's way out: a producer, and the steps that make what it wrote visible.
 
-    open: bool
-    """Whether outputs have been produced since the last commit."""
-    bytes_since_snapshot: int
-
-    def acquire(self, deadline: Deadline) -> None:
-        """Take the partition over from whoever owned it; may block."""
-
-    def produce(self, outputs: Outputs) -> None:
-        """Hand outputs to the client, opening a transaction first if none is open."""
-
-    def commit(
-        self,
-        offset: int,
-        snapshot: bytes | None,
-        pointer: Pointer | None,
-        membership: Any,
-        deadline: Deadline,
-    ) -> Pointer | None:
-        """Make everything produced since the last commit visible, with the input offset; return the pointer."""
-
-    def abort(self, deadline: Deadline) -> None:
-        """Make everything produced since the last commit vanish."""
-
-    def discard(self) -> None:
-        """Let go of the producer without commit."""
-
-
-class Outlet:
-    """A producer that writes one partition's outputs: what both guarantees have in common.
+    What differs between the guarantees (`TransactionalCheckpoint`, `worker.at_least_once`) is how a partition is
+    acquired, and what beginning, sending offsets, concluding and aborting mean.
 
     Parameters
     ----------
@@ -109,6 +82,7 @@ class Outlet:
         self.partition = partition
         self.topics = settings.topics
         self.open = False
+        """Whether outputs have been produced since the last commit."""
         self.bytes_since_snapshot = 0
         self._probe = probe
         self._own = own
@@ -131,17 +105,15 @@ class Outlet:
             A client property is not valid, or does not go with a transaction.
         """
         self.discard()
-        properties = {
+        ours = {
             "linger.ms": LINGER_MS,
             "compression.type": "none",
             "queue.buffering.max.messages": QUEUE_MESSAGES,
             "queue.buffering.max.kbytes": QUEUE_KBYTES,
             "message.max.bytes": LARGEST_RECORD,
-            **base_properties(self.settings.bootstrap, self.settings.passthrough),
-            **self._own,
         }
-        for consumer_only in ("group.protocol", "group.instance.id", "partition.assignment.strategy"):
-            properties.pop(consumer_only, None)
+        theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
+        properties = {**ours, **theirs, **self._own}
         try:
             self._producer = Producer(quiet(properties))
         except KafkaException as error:
@@ -211,6 +183,14 @@ class Outlet:
         self.open = False
         self.reached(Step.COMMITTED)
         return pointer
+
+    def acquire(self, deadline: Deadline) -> None:
+        """Take the partition over from whoever owned it; may block."""
+        raise NotImplementedError
+
+    def abort(self, deadline: Deadline) -> None:
+        """Make everything produced since the last commit vanish, as far as the guarantee can."""
+        raise NotImplementedError
 
     def _begin(self) -> None:
         """Open what the outputs go into."""
@@ -311,7 +291,7 @@ class Outlet:
         return Pointer(self._first_chunk, chunks, offset)
 
 
-class TransactionalCheckpoint(Outlet):
+class TransactionalCheckpoint(Checkpoint):
     """Exactly once: one transactional producer per partition, so that taking a partition over is one call."""
 
     def __init__(self, settings: WorkerSettings, partition: int, probe: Probe | None = None) -> None:
@@ -361,18 +341,3 @@ def insist(call: Callable[[], Any], deadline: Deadline) -> None:
                 raise
         else:
             return
-
-
-def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:
-    """First offset still in the log and the one after its last.
-
-    Raises
-    ------
-    Unfinished
-        The broker did not answer in time.
-    """
-    found = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
-    if found is None:
-        raise Unfinished(f"no watermarks of {topic}/{partition} in time")
-    low, high = found
-    return int(low), int(high)

@@ -28,6 +28,8 @@ OWNED: Mapping[str, str] = {
 }
 """Properties that a user may not set -> why."""
 
+MEMBER_ONLY = ("group.protocol", "group.instance.id", "partition.assignment.strategy")
+
 SECRET = re.compile(r"password|secret|\.key|token|jaas|credential|pem$", re.IGNORECASE)
 
 
@@ -73,6 +75,11 @@ def redacted(properties: Mapping[str, Any]) -> Properties:
 def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Properties:
     """What every client of Driftway starts from; `passthrough` comes last and may override."""
     return {"bootstrap.servers": bootstrap, "client.id": f"driftway-{socket.gethostname()}", **passthrough}
+
+
+def without_membership(properties: Mapping[str, Any]) -> Properties:
+    """`properties` for a client that is no member of the group: what only a member may have is left out."""
+    return {key: value for key, value in properties.items() if key not in MEMBER_ONLY}
 
 
 def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: float = REACH_SECONDS) -> Any:

@@ -43,6 +43,7 @@ PACKED_VERSION = 1
 PACKED_HEAD = struct.Struct("<BBd")
 """Version byte, bytes per feature (4 or 8), label (NaN = none); little-endian features follow."""
 NOT_PACKED = "packed: not readable"
+NULL = b"null"
 LARGEST_TIME = 2**63
 LARGEST_SHORT = 2.0**53
 
@@ -126,7 +127,8 @@ class Decoder:
 
         n = len(records)
         values = [value or b"" for value in records.values]
-        text = b"\n".join([*values, b""])  # ends with a line break too: the scanner wants a byte after each event
+        # The scanner wants a byte after each event; the word after the last one serves events without an id.
+        text = b"\n".join([*values, NULL])
         lengths = np.fromiter(map(len, values), np.int64, n)
         ends = np.cumsum(lengths + 1) - 1
         X, y, spans, t, plain = scan(as_text(text), ends - lengths, ends, schema.n_features)
@@ -136,9 +138,9 @@ class Decoder:
         plain &= known
         nothing = spans[0] == spans[1]
         reasons: dict[int, str] = {}
-        tail: list[bytes] = [b"null"]
-        spans[:, nothing] = [[len(text)], [len(text) + 4]]
-        end = len(text) + 4
+        tail: list[bytes] = []
+        end = len(text)
+        spans[:, nothing] = [[end - len(NULL)], [end]]
         for i in np.flatnonzero(~plain).tolist():
             try:
                 x, y[i], name, time = self._event(records.values[i])
@@ -151,7 +153,7 @@ class Decoder:
             tail.append(name)
             spans[:, i] = end, end + len(name)
             end += len(name)
-        ids = as_text(text + b"".join(tail)), spans
+        ids = as_text(text + b"".join(tail) if tail else text), spans
         return self._batch(records, X, y, ids, t, reasons), reasons
 
     def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
@@ -173,13 +175,11 @@ class Decoder:
             X[here], y[here] = rows["x"], rows["y"]
             reasons.update(dict.fromkeys(here, ""))
         odd = [i for i in range(n) if i not in reasons]
-        y_index, known = self.target.indices(y)
-        finite = np.isfinite(X).all(axis=1)
-        bad = np.flatnonzero(~(known & finite)).tolist()
+        y, known = self.target.indices(y)
+        bad = np.flatnonzero(~(known & np.isfinite(X).all(axis=1))).tolist()
         reasons = {}
         for i in {*odd, *bad}:
             reasons[i] = self._packed_reason(records.values[i], schema) or NOT_PACKED
-        y = y_index
         ids = as_text(b"null"), np.repeat([[0], [4]], n, axis=1)
         return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons), reasons
 

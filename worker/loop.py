@@ -48,9 +48,10 @@ SIDE_BY_SIDE = 8
 """Restores, and commits, that run at the same time: both wait for the broker, not for the processor."""
 FENCED_SECONDS = 3.0
 """A fenced task's partition should be revoked or lost by then; otherwise it is ours after all, and is restored."""
-TIDY_SECONDS = 30.0
 MOST_FENCED = 5
 """Times in succession that a partition may be fenced without moving, before somebody else must be at work."""
+TIDY_SECONDS = 30.0
+"""Between two collections of garbage; see `_tidy`."""
 
 
 class Worker:
@@ -110,7 +111,9 @@ class Worker:
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
         self.journal.event("subscribed", topic=self.settings.input, group=self.settings.group)
         clean = False
-        self._tidy(first=True)
+        self._tidy()
+        gc.freeze()
+        gc.disable()
         try:
             while not self.stopping and not self._finished():
                 self.step()
@@ -135,18 +138,13 @@ class Worker:
         if now > self._tidy_at:
             self._tidy()
 
-    def _tidy(self, first: bool = False) -> None:
+    def _tidy(self) -> None:
         """Collect garbage now and then instead of every few hundred records.
 
         Each batch makes thousands of objects that live until its end and form no cycles; looking through them took
         more than a third of the loop's time.
         """
-        if first:
-            gc.collect()
-            gc.freeze()
-            gc.disable()
-        else:
-            gc.collect()
+        gc.collect()
         self._tidy_at = time.monotonic() + TIDY_SECONDS
 
     def _patience(self) -> float:

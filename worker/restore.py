@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
 
 from worker import snapshot
-from worker.checkpoint import Checkpoint, Unfinished, insist, watermarks
-from worker.client import base_properties, quiet
+from worker.checkpoint import Checkpoint, Unfinished, insist
+from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.errors import CannotRestore
 from worker.model import Model
@@ -87,10 +87,8 @@ def open_reader(settings: WorkerSettings) -> Consumer:
         "isolation.level": "read_committed",
         "fetch.wait.max.ms": 10,
     }
-    properties = {**base_properties(settings.bootstrap, settings.passthrough), **own}
-    for member_only in ("group.protocol", "group.instance.id", "partition.assignment.strategy"):
-        properties.pop(member_only, None)
-    return Consumer(quiet(properties))
+    theirs = without_membership(base_properties(settings.bootstrap, settings.passthrough))
+    return Consumer(quiet({**theirs, **own}))
 
 
 def _rebuild(
@@ -146,6 +144,21 @@ def committed_offset(
     insist(ask, deadline)
     place = answer[0]
     return (None, None) if place.offset == OFFSET_INVALID else (place.offset, place.metadata)
+
+
+def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:
+    """First offset still in the log and the one after its last.
+
+    Raises
+    ------
+    Unfinished
+        The broker did not answer in time.
+    """
+    found = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
+    if found is None:
+        raise Unfinished(f"no watermarks of {topic}/{partition} in time")
+    low, high = found
+    return int(low), int(high)
 
 
 def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, deadline: Deadline) -> list[bytes]:

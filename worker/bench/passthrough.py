@@ -198,7 +198,7 @@ def _all_rows(share: list[Message]) -> bool:
 
 
 def _producer_tuning() -> Properties:
-    """What the worker's producers are told (`worker.checkpoint.Outlet.renew`)."""
+    """What the worker's producers are told (`worker.checkpoint.Checkpoint.renew`)."""
     return {
         "linger.ms": LINGER_MS,
         "compression.type": "none",
