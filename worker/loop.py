@@ -5,10 +5,11 @@ One turn of the loop (`Worker.step`):
 1. take what the client has, grouped by partition;
 2. each task advances: decode, predict, learn, produce into its open transaction;
 3. restores that have finished are taken over: seek, resume;
-4. when a commit interval has passed, every task with an open transaction commits, side by side.
+4. commits that have finished are concluded; when a commit interval has passed, every task with an open transaction
+   begins its next one.
 
 Rebalances arrive inside 1, as callbacks: assigned (start a restore), revoked (commit under one deadline,
-close), lost (close). Nothing else may block a turn: restores run beside the loop on a small pool.
+close), lost (close). Nothing else may block a turn: restores and commits run beside the loop on small pools.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from confluent_kafka import KafkaException
@@ -24,10 +25,11 @@ from confluent_kafka import KafkaException
 from worker.at_least_once import PlainCheckpoint
 from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
 from worker.client import require_broker
+from worker.commits import Commits
 from worker.deadline import Deadline
 from worker.errors import Failure, Fenced, Unreachable, UsageFailure
 from worker.events import Records
-from worker.intake import Intake
+from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
 from worker.model import Model, warm
 from worker.restore import Restored, restore
@@ -44,8 +46,10 @@ COMMIT_SECONDS = 30.0
 REVOKE_SECONDS = 20.0
 """Budget for everything inside a revoke callback; far below the default `max.poll.interval.ms` of 5 minutes."""
 RESTORE_SECONDS = 60.0
-SIDE_BY_SIDE = 8
-"""Restores, and commits, that run at the same time: both wait for the broker, not for the processor."""
+RESTORES_AT_ONCE = 8
+"""They mostly wait for the broker, but also read and relearn."""
+MOST_HELD = 2 * BATCH_MESSAGES
+"""Rows that a partition may learn while its commit is on its way; then the loop waits for the commit."""
 FENCED_SECONDS = 3.0
 """A fenced task's partition should be revoked or lost by then; otherwise it is ours after all, and is restored."""
 MOST_FENCED = 5
@@ -81,7 +85,8 @@ class Worker:
         self._restores: dict[int, Future[Restored]] = {}
         self._fenced: dict[int, float] = {}
         self._times_fenced: Counter[int] = Counter()
-        self._pool = ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="driftway")
+        self._commits = Commits()
+        self._pool = ThreadPoolExecutor(RESTORES_AT_ONCE, thread_name_prefix="restore")
         self.stopping = False
         self._tidy_at = 0.0
 
@@ -130,10 +135,13 @@ class Worker:
                 self._advance(records)
             self.telemetry.batch_seconds.observe(time.monotonic() - started)
         self._collect_restores()
+        self._collect_commits()
+        if any(task.held_rows > MOST_HELD for task in self.tasks.values()):
+            self._await_commits()
         now = time.monotonic()
-        if any(task.due(now) for task in self.tasks.values()):
+        if any(now >= task.due_at for task in self.tasks.values()):
             # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
-            self._commit([task for task in self.tasks.values() if task.checkpoint.open], COMMIT_SECONDS)
+            self._begin_commits(self._open_tasks(), COMMIT_SECONDS)
         self._watch_fenced(now)
         if now > self._tidy_at:
             self._tidy()
@@ -148,9 +156,10 @@ class Worker:
         self._tidy_at = time.monotonic() + TIDY_SECONDS
 
     def _patience(self) -> float:
-        """Seconds to wait for a first message: until the next commit is due, a restore may be done, or a signal."""
+        """Seconds to wait for a first message: until a commit is due, a restore or commit may be done, or a signal."""
         due = min((task.due_at for task in self.tasks.values()), default=float("inf"))
-        return min(IDLE_SECONDS / 10 if self._restores else IDLE_SECONDS, max(0.0, due - time.monotonic()))
+        idle = IDLE_SECONDS / 10 if self._restores or self._commits else IDLE_SECONDS
+        return min(idle, max(0.0, due - time.monotonic()))
 
     # 2. Advancing.
 
@@ -217,38 +226,36 @@ class Worker:
 
     # 4. Committing.
 
-    def _commit(self, tasks: list[Task], seconds: float, closing: bool = False) -> None:
-        """Commit tasks side by side under one deadline; then sort what went wrong."""
+    def _open_tasks(self, partitions: Collection[int] | None = None) -> list[Task]:
+        """Tasks with outputs to commit, of `partitions` or of all, that are not committing already."""
+        chosen = self.tasks.values() if partitions is None else [self.tasks[p] for p in partitions if p in self.tasks]
+        return [task for task in chosen if task.checkpoint.open and not task.committing]
+
+    def _begin_commits(self, tasks: Sequence[Task], seconds: float, closing: bool = False) -> None:
+        """Start tasks' commits, side by side under one deadline."""
         if not tasks:
             return
-        deadline = Deadline(seconds)
-        membership = self.intake.membership()
-        started = time.monotonic()
-        outcomes = self._side_by_side(tasks, lambda task: task.commit(membership, deadline, closing))
-        for task, error in zip(tasks, outcomes, strict=True):
-            if error is None:
-                self.telemetry.committed(task, time.monotonic() - started, self.intake.consumer)
-            elif closing:
-                # The partition is leaving: its next owner starts from the last commit, whatever became of this one.
-                self.journal.event("last commit failed", partition=task.partition, error=str(error))
+        self._commits.begin(tasks, self.intake.membership(), Deadline(seconds), closing)
+        if self.settings.guarantee != EXACTLY_ONCE:
+            # These commits call the consumer, which lets one call in at a time: the loop must not be polling it.
+            self._await_commits()
+
+    def _await_commits(self, leaving: Collection[int] = ()) -> None:
+        """Wait for every commit on its way and conclude it."""
+        self._commits.wait()
+        self._collect_commits(leaving)
+
+    def _collect_commits(self, leaving: Collection[int] = ()) -> None:
+        """Conclude the commits that are over, and sort what went wrong."""
+        for done in self._commits.conclude():
+            if done.error is None:
+                self.telemetry.committed(done.task, done.seconds, self.intake.consumer)
+            elif done.task.partition in leaving:
+                # Its next owner starts from the last commit, whatever became of this one.
+                self.journal.event("last commit failed", partition=done.task.partition, error=str(done.error))
+                self._close(done.task)
             else:
-                self._settle(task, error)
-
-    def _side_by_side(
-        self, tasks: list[Task], work: Callable[[Task], None]
-    ) -> list[KafkaException | Unfinished | None]:
-        """Do work for each task, at the same time; the error of each, or None."""
-
-        def attempt(task: Task) -> KafkaException | Unfinished | None:
-            try:
-                work(task)
-            except (KafkaException, Unfinished) as error:
-                return error
-            return None
-
-        if len(tasks) == 1:
-            return [attempt(tasks[0])]
-        return list(self._pool.map(attempt, tasks))
+                self._settle(done.task, done.error)
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
         """Act on a failed call: fence, rewind, restore, or stop."""
@@ -283,8 +290,7 @@ class Worker:
     def _fence(self, task: Task, sentence: str) -> None:
         """Another owner is at work: let go, and expect the group to say so."""
         self.journal.event("fenced", partition=task.partition, error=sentence)
-        task.close()
-        self.telemetry.state(task)
+        self._close(task)
         self._fenced[task.partition] = time.monotonic()
         self._times_fenced[task.partition] += 1
 
@@ -312,8 +318,8 @@ class Worker:
     def _revoked(self, partitions: list[int]) -> None:
         """Partitions are about to move: commit what is open under one deadline, then let go."""
         self.journal.event("revoked", partitions=partitions)
-        tasks = [self.tasks[p] for p in partitions if p in self.tasks]
-        self._commit([task for task in tasks if task.checkpoint.open], REVOKE_SECONDS, closing=True)
+        self._await_commits(leaving=partitions)
+        self._begin_commits(self._open_tasks(partitions), REVOKE_SECONDS, closing=True)
         self._drop(partitions)
 
     def _lost(self, partitions: list[int]) -> None:
@@ -323,14 +329,18 @@ class Worker:
 
     def _drop(self, partitions: list[int]) -> None:
         """Forget partitions. A takeover in flight is waited for: landing later, it would fence the next owner."""
+        self._await_commits(leaving=partitions)
         wait([self._restores[p] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
         for partition in partitions:
             self._restores.pop(partition, None)
             self._fenced.pop(partition, None)
             task = self.tasks.pop(partition, None)
             if task is not None and task.state is not State.CLOSED:
-                task.close()
-                self.telemetry.state(task)
+                self._close(task)
+
+    def _close(self, task: Task) -> None:
+        task.close()
+        self.telemetry.state(task)
 
     # Starting and leaving.
 
@@ -361,7 +371,9 @@ class Worker:
             self.settings.stop_at_end
             and bool(self.tasks)
             and all(
-                task.state is State.RUNNING and p in self.intake.at_end and not task.checkpoint.open
+                task.state is State.RUNNING
+                and p in self.intake.at_end
+                and not (task.checkpoint.open or task.committing)
                 for p, task in self.tasks.items()
             )
         )
@@ -369,12 +381,14 @@ class Worker:
     def _leave(self, clean: bool) -> None:
         """Commit what is open (if nothing went wrong), leave the group, end the pool."""
         if clean:
-            live = [task for task in self.tasks.values() if task.checkpoint.open]
-            self._commit(live, REVOKE_SECONDS, closing=True)
+            self._await_commits(leaving=self.tasks.keys())
+            self._begin_commits(self._open_tasks(), REVOKE_SECONDS, closing=True)
+        self._await_commits(leaving=self.tasks.keys())
         for task in self.tasks.values():
             if task.state is not State.CLOSED:
                 task.close()
         self.tasks.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._commits.close()
         self.intake.close()
         self.journal.event("left", group=self.settings.group)

@@ -10,12 +10,16 @@
 
 CREATED: the partition is paused while `worker.restore` works beside the loop. RESTORING: rows from the snapshot
 to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted.
+
+A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state, `carry` takes
+it through the steps on another thread, and what is learned until `end_commit` is held back for the next transaction.
 """
 
 from __future__ import annotations
 
 import enum
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from worker import snapshot
@@ -50,6 +54,17 @@ NEXT = {
 }
 
 
+@dataclass(frozen=True)
+class Commit:
+    """The task as it stood when a commit began."""
+
+    position: int
+    saved: Saved
+    blob: bytes | None
+    """The snapshot that goes with it, if one is due."""
+    rows_since_snapshot: int
+
+
 class Task:
     """One partition's learners, position and checkpoint.
 
@@ -76,6 +91,9 @@ class Task:
         self._opened_at = 0.0
         self._snapshot_at = time.monotonic()
         self._rows_since_snapshot = 0
+        self.committing = False
+        """Whether a commit is on its way; outputs are then held back."""
+        self._held: list[Outputs] = []
 
     def move(self, state: State) -> None:
         """Change the state.
@@ -128,14 +146,16 @@ class Task:
             return None
         return self._learn(records, emit=True)
 
-    def due(self, now: float) -> bool:
-        """Whether a commit is due; `now` as `time.monotonic`."""
-        return self.checkpoint.open and now >= self._opened_at + self.settings.commit_interval
-
     @property
     def due_at(self) -> float:
-        """When the next commit is due, as `time.monotonic`; infinite if nothing is open."""
-        return self._opened_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
+        """When the next commit is due, as `time.monotonic`; infinite if nothing is open or a commit is on its way."""
+        waits = self.checkpoint.open and not self.committing
+        return self._opened_at + self.settings.commit_interval if waits else float("inf")
+
+    @property
+    def held_rows(self) -> int:
+        """Rows learned since the commit on its way began."""
+        return sum(outputs.rows for outputs in self._held)
 
     @property
     def state_bytes(self) -> int:
@@ -147,22 +167,39 @@ class Task:
         """Seconds since the last snapshot, or since the restore."""
         return time.monotonic() - self._snapshot_at
 
-    def commit(self, membership: Any, deadline: Deadline, closing: bool = False) -> None:
-        """Make the rows since the last commit visible; afterwards they can no longer be rewound.
+    def begin_commit(self, closing: bool = False) -> Commit:
+        """Take down what is to be committed: everything up to `position`."""
+        saved = self.model.save()
+        due = self._snapshot_due(saved, closing)
+        blob = snapshot.write(self.model, saved, self.position) if due else None
+        self.committing = True
+        return Commit(self.position, saved, blob, self._rows_since_snapshot)
+
+    def carry(self, commit: Commit, membership: Any, deadline: Deadline) -> Pointer | None:
+        """Take a commit through its steps; touches the checkpoint only, so it may run beside `advance`.
 
         Raises
         ------
         KafkaException, Unfinished
             To be judged by `worker.verdicts`.
         """
-        saved = self.model.save()
-        blob = None
-        if self._snapshot_due(saved, closing):
-            blob = snapshot.write(self.model, saved, self.position)
-        self._pointer = self.checkpoint.commit(self.position, blob, self._pointer, membership, deadline)
-        self._saved, self.committed = saved, self.position
-        if blob is not None:
-            self._snapshot_at, self._rows_since_snapshot = time.monotonic(), 0
+        return self.checkpoint.commit(commit.position, commit.blob, self._pointer, membership, deadline)
+
+    def end_commit(self, commit: Commit, pointer: Pointer | None) -> None:
+        """The commit is visible and can no longer be rewound: hand over what was held back.
+
+        Raises
+        ------
+        KafkaException
+            The next transaction does not open.
+        """
+        self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
+        if commit.blob is not None:
+            self._snapshot_at = time.monotonic()
+            self._rows_since_snapshot -= commit.rows_since_snapshot
+        held = self._stop_holding()
+        for outputs in held:
+            self.checkpoint.produce(outputs)
 
     def rewind(self, deadline: Deadline) -> None:
         """Abort: outputs vanish, the model goes back to the last commit; the loop seeks to `position`.
@@ -172,17 +209,20 @@ class Task:
         KafkaException, Unfinished
             The abort did not finish: the task must be restored.
         """
+        self._stop_holding()
         self.checkpoint.abort(deadline)
         self.model.load(self._saved)
         self.position = self.committed
 
     def reopen(self) -> None:
         """Nothing about the last commit is certain: back to CREATED, to be restored from the log."""
+        self._stop_holding()
         self.checkpoint.discard()
         self.move(State.CREATED)
 
     def close(self) -> None:
         """Let go, without commit."""
+        self._stop_holding()
         self.checkpoint.discard()
         self.move(State.CLOSED)
 
@@ -194,12 +234,20 @@ class Task:
     def _learn(self, records: Records, emit: bool) -> Outputs:
         outputs = self.model.advance(records, emit)
         if emit:
-            if not self.checkpoint.open:
+            if not (self._held if self.committing else self.checkpoint.open):
                 self._opened_at = time.monotonic()
-            self.checkpoint.produce(outputs)
+            if self.committing:
+                self._held.append(outputs)
+            else:
+                self.checkpoint.produce(outputs)
         self.position = outputs.next_offset
         self._rows_since_snapshot += len(records)
         return outputs
+
+    def _stop_holding(self) -> list[Outputs]:
+        """No commit is on its way any more; return what was held back meanwhile."""
+        held, self._held, self.committing = self._held, [], False
+        return held
 
     def _snapshot_due(self, saved: Saved, closing: bool) -> bool:
         """By time or count, rarer for large states; at once for the first commit and for the last."""
