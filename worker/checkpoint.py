@@ -33,11 +33,16 @@ from worker.verdicts import Verdict, judge
 
 QUEUE_MESSAGES = 200_000
 """Records that a producer may hold; about two batches of the loop, some tens of MB."""
-QUEUE_KBYTES = 1_048_576
-"""Never the limit that is met first: a record refused in the middle of a batch would leave a hole."""
 TRANSACTION_TIMEOUT_MS = 60_000
 """How long the broker lets a transaction stay open; twice the commit interval where that is longer."""
-LINGER_MS = 5
+
+PRODUCER_TUNING = {
+    "linger.ms": 5,
+    "compression.type": "none",
+    "queue.buffering.max.messages": QUEUE_MESSAGES,
+    # Never the limit that is met first: a record refused in the middle of a batch would leave a hole.
+    "queue.buffering.max.kbytes": 1_048_576,
+}
 
 
 class Step(enum.Enum):
@@ -105,13 +110,7 @@ class Checkpoint:
             A client property is not valid, or does not go with a transaction.
         """
         self.discard()
-        ours = {
-            "linger.ms": LINGER_MS,
-            "compression.type": "none",
-            "queue.buffering.max.messages": QUEUE_MESSAGES,
-            "queue.buffering.max.kbytes": QUEUE_KBYTES,
-            "message.max.bytes": LARGEST_RECORD,
-        }
+        ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
         theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
         properties = {**ours, **theirs, **self._own}
         try:

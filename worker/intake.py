@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
-from typing import TYPE_CHECKING, Any, cast, overload
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -31,6 +31,20 @@ CONSUMER_TUNING = {
 
 Callback = Callable[[list[int]], None]
 """Called inside `take` with the partitions that a rebalance hands over or takes away."""
+
+
+def by_partition(messages: list[Message]) -> dict[int, list[Message]]:
+    """Messages of each partition, in the order of first appearance.
+
+    The client hands over runs of one partition, as it fetched them: cutting there is cheaper than going one by one.
+    """
+    shares: dict[int, list[Message]] = {}
+    places = np.fromiter(map(Message.partition, messages), np.int64, len(messages))
+    cuts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(messages)]
+    for start, end in pairwise(cuts):
+        if start < end:
+            shares.setdefault(int(places[start]), []).extend(messages[start:end])
+    return shares
 
 
 def _offsets(share: list[Message]) -> Integers:
@@ -148,13 +162,6 @@ class Intake:
 
     def _columns(self, messages: list[Message]) -> list[Records]:
         """Columns per partition, in the order of first appearance."""
-        shares: dict[int, list[Message]] = {}
-        partitions = cast(list[int], list(map(Message.partition, messages)))
-        if messages and partitions.count(partitions[0]) == len(partitions):
-            shares[partitions[0]] = messages
-        else:
-            for partition, message in zip(partitions, messages, strict=True):
-                shares.setdefault(partition, []).append(message)
         return [
             Records(
                 partition,
@@ -163,7 +170,7 @@ class Intake:
                 list(map(Message.key, share)),
                 Timestamps(share),
             )
-            for partition, share in shares.items()
+            for partition, share in by_partition(messages).items()
         ]
 
     def _complain(self, message: Message) -> None:

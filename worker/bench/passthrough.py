@@ -25,14 +25,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from worker.checkpoint import LINGER_MS, QUEUE_KBYTES, QUEUE_MESSAGES, TRANSACTION_TIMEOUT_MS
-from worker.client import Properties, base_properties, quiet
-from worker.intake import BATCH_MESSAGES, CONSUMER_TUNING
+from worker.checkpoint import PRODUCER_TUNING, QUEUE_MESSAGES, TRANSACTION_TIMEOUT_MS
+from worker.client import Properties, base_properties, quiet, without_membership
+from worker.intake import BATCH_MESSAGES, CONSUMER_TUNING, by_partition
 from worker.settings import EXACTLY_ONCE
 
 IDLE_SECONDS = 0.1
 CALL_SECONDS = 30.0
-CONSUMER_ONLY = ("group.protocol", "group.instance.id", "partition.assignment.strategy")
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Passthrough:
         self._assigned: set[int] = set()
         self._at_end: set[int] = set()
         base = base_properties(errand.bootstrap, errand.passthrough)
-        self._producer = Producer(quiet({**_producer_tuning(), **_without_consumer(base), **self._own()}))
+        self._producer = Producer(quiet({**PRODUCER_TUNING, **without_membership(base), **self._own()}))
         if self._exactly_once:
             self._producer.init_transactions(CALL_SECONDS)
         self._consumer = Consumer(
@@ -129,12 +128,16 @@ class Passthrough:
         )
 
     def _copy(self, messages: list[Message]) -> None:
-        partitions = [message.partition() for message in messages]
-        for partition in dict.fromkeys(partitions):
-            alone = partitions.count(partition) == len(partitions)
-            share = messages if alone else [m for m, p in zip(messages, partitions, strict=True) if p == partition]
+        try:
+            shares = by_partition(messages)
+        except TypeError:  # an error that belongs to no partition
+            for message in messages:
+                if message.partition() is None:
+                    self._note(message.error(), None)
+            shares = by_partition([message for message in messages if message.partition() is not None])
+        for partition, share in shares.items():
             rows = share if _all_rows(share) else [message for message in share if message.error() is None]
-            if rows and partition is not None:
+            if rows:
                 self._at_end.discard(partition)
                 self._produce(partition, rows)
             if rows is not share:
@@ -195,20 +198,6 @@ def _all_rows(share: list[Message]) -> bool:
     """
     first, last = share[0].offset(), share[-1].offset()
     return share[-1].error() is None and first is not None and last is not None and last - first == len(share) - 1
-
-
-def _producer_tuning() -> Properties:
-    """What the worker's producers are told (`worker.checkpoint.Checkpoint.renew`)."""
-    return {
-        "linger.ms": LINGER_MS,
-        "compression.type": "none",
-        "queue.buffering.max.messages": QUEUE_MESSAGES,
-        "queue.buffering.max.kbytes": QUEUE_KBYTES,
-    }
-
-
-def _without_consumer(properties: Properties) -> Properties:
-    return {key: value for key, value in properties.items() if key not in CONSUMER_ONLY}
 
 
 def main(argument: str) -> None:
