@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels takeover broker clean
+.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,8 +59,9 @@ bench: setup  ## Throughput and latency beside the bare client
 bench-kernels: setup  ## Rows a second of each kernel beside a plain numba loop
 	DRIFTWAY_BENCH=1 $(PYTEST) tests/bench -m slow -s
 
-takeover: setup  ## Seconds that a killed worker's partitions stand still
-	$(BIN)/python -m tests.bench.takeover
+# About 6 GB of disk while it runs; ARGS='--rows 200000' tries it out, ARGS='--json FILE' keeps every figure.
+long-log: setup  ## Memory and speed over 10^7 messages, and seconds until a killed worker's successor goes on
+	$(BIN)/python -m tests.bench.long_log $(ARGS)
 
 broker: setup  ## A local Kafka until Ctrl-C
 	$(BIN)/driftway broker

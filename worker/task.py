@@ -31,10 +31,14 @@ from worker.restore import Restored
 from worker.settings import WorkerSettings
 from worker.snapshot import Pointer
 
+LARGE_STATE = 2 * 2**20
+"""Bytes of state up to which a snapshot costs less than 2 % of the rows between two; larger ones are written rarer."""
+RELEARN_SECONDS = 0.25
+"""Learning after which a snapshot is due however few rows it was: restoring must stay a matter of a second."""
+BATCH_SECONDS = 0.0005
+"""What a batch takes whatever it holds; a restore relearns in few large ones."""
 SNAPSHOT_SHARE = 0.05
-"""Snapshots may take this share of the bytes written: a state of 8 MB is written rarer than one of 1 KB."""
-MOST_REPLAYED = 20
-"""But never rarer than this many times `snapshot_rows`: restoring must stay a matter of seconds."""
+"""Share of the bytes written that snapshots of a slow stream may take."""
 
 
 class State(enum.Enum):
@@ -55,6 +59,18 @@ NEXT = {
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a restore from the last snapshot would have to do again."""
+
+    rows: int = 0
+    seconds: float = 0.0
+
+    def and_then(self, rows: int, seconds: float) -> Work:
+        """The sum of both."""
+        return Work(self.rows + rows, self.seconds + seconds)
+
+
+@dataclass(frozen=True)
 class Commit:
     """The task as it stood when a commit began."""
 
@@ -62,7 +78,7 @@ class Commit:
     saved: Saved
     blob: bytes | None
     """The snapshot that goes with it, if one is due."""
-    rows_since_snapshot: int
+    since_snapshot: Work
 
 
 class Task:
@@ -90,7 +106,7 @@ class Task:
         self._saved: Saved = self.model.save()
         self._opened_at = 0.0
         self._snapshot_at = time.monotonic()
-        self._rows_since_snapshot = 0
+        self._since_snapshot = Work()
         self.committing = False
         """Whether a commit is on its way; outputs are then held back."""
         self._held: list[Outputs] = []
@@ -122,7 +138,7 @@ class Task:
         self.model, self._pointer = found.model, found.pointer
         self.position, self.committed = found.position, found.committed
         self._snapshot_at = time.monotonic()
-        self._rows_since_snapshot = 0
+        self._since_snapshot = Work()
         self.move(State.RESTORING)
         if self.position >= self.committed:
             self._run()
@@ -173,7 +189,7 @@ class Task:
         due = self._snapshot_due(saved, closing)
         blob = snapshot.write(self.model, saved, self.position) if due else None
         self.committing = True
-        return Commit(self.position, saved, blob, self._rows_since_snapshot)
+        return Commit(self.position, saved, blob, self._since_snapshot)
 
     def carry(self, commit: Commit, membership: Any, deadline: Deadline) -> Pointer | None:
         """Take a commit through its steps; touches the checkpoint only, so it may run beside `advance`.
@@ -196,7 +212,9 @@ class Task:
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         if commit.blob is not None:
             self._snapshot_at = time.monotonic()
-            self._rows_since_snapshot -= commit.rows_since_snapshot
+            self._since_snapshot = self._since_snapshot.and_then(
+                -commit.since_snapshot.rows, -commit.since_snapshot.seconds
+            )
         held = self._stop_holding()
         for outputs in held:
             self.checkpoint.produce(outputs)
@@ -232,7 +250,10 @@ class Task:
         self.position = self.committed = max(self.position, self.committed)
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
+        started = time.monotonic()
         outputs = self.model.advance(records, emit)
+        seconds = max(0.0, time.monotonic() - started - BATCH_SECONDS)
+        self._since_snapshot = self._since_snapshot.and_then(len(records), seconds)
         if emit:
             if not (self._held if self.committing else self.checkpoint.open):
                 self._opened_at = time.monotonic()
@@ -241,7 +262,6 @@ class Task:
             else:
                 self.checkpoint.produce(outputs)
         self.position = outputs.next_offset
-        self._rows_since_snapshot += len(records)
         return outputs
 
     def _stop_holding(self) -> list[Outputs]:
@@ -250,12 +270,12 @@ class Task:
         return held
 
     def _snapshot_due(self, saved: Saved, closing: bool) -> bool:
-        """By time or count, rarer for large states; at once for the first commit and for the last."""
+        """At once for the first commit and the last; on a busy stream by work done; on a slow one by time, if small."""
         if self._pointer is None or closing:
             return True
-        rows, limit = self._rows_since_snapshot, self.settings.snapshot_rows
+        size = max(1.0, saved.nbytes / LARGE_STATE)
+        work = self._since_snapshot
+        if work.rows >= size * self.settings.snapshot_rows or work.seconds >= size * RELEARN_SECONDS:
+            return True
         late = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval
-        if not (late or rows >= limit):
-            return False
-        small = saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot
-        return small or rows >= MOST_REPLAYED * limit
+        return late and saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot

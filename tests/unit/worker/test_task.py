@@ -274,8 +274,7 @@ def snapshots_at(
     return [offset for offset, blob in drawer.commits if blob is not None]
 
 
-def test_first_commit_writes_a_snapshot_and_the_next_only_when_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "SNAPSHOT_SHARE", 1e9)
+def test_first_commit_writes_a_snapshot_and_the_next_only_when_due() -> None:
     made, drawer = fresh(snapshot_rows=30, snapshot_interval=1e6)
     assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
 
@@ -292,15 +291,41 @@ def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert snapshots_at(made, drawer, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
 
 
-def test_large_state_is_written_rarer_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "SNAPSHOT_SHARE", 0.0)
-    made, drawer = fresh(snapshot_rows=2, snapshot_interval=1e6)
-    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 50, 90]
-    assert task.MOST_REPLAYED * 2 == 40
+def test_large_state_is_written_rarer_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(MODEL, 3)
+    model.advance(WHOLE)
+    monkeypatch.setattr(task, "LARGE_STATE", model.save().nbytes / 3)
+    made, drawer = fresh(snapshot_rows=10, snapshot_interval=1e6)
+    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
-def test_share_of_the_bytes_written_decides_between() -> None:
-    made, drawer = fresh(snapshot_rows=1, snapshot_interval=1e6)
+def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
+    learn = Model.advance
+
+    def slowly(model: Model, *arguments: Any) -> Outputs:
+        clock.now += task.RELEARN_SECONDS / 3 + task.BATCH_SECONDS + 1e-9
+        return learn(model, *arguments)
+
+    monkeypatch.setattr(Model, "advance", slowly)
+    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
+
+
+def test_rows_relearned_by_a_restore_count() -> None:
+    """Otherwise a worker killed again and again would have more to relearn each time."""
+    model = Model(MODEL, 3)
+    made, drawer = fresh(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
+    made.advance(WHOLE.before(55))
+    commit(made)
+    made.advance(WHOLE.before(60).after(55))
+    commit(made)
+    assert [blob is not None for _, blob in drawer.commits] == [False, True]
+
+
+def test_on_a_slow_stream_the_share_of_the_bytes_written_decides() -> None:
+    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e-9)
     made.advance(WHOLE.before(10))
     commit(made)
     made.advance(WHOLE.before(12).after(10))

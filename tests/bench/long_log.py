@@ -1,0 +1,312 @@
+"""A long log: does one worker stay as small and as fast, and how soon does the next one go on? `make long-log`.
+
+For a small state and a large one, on a local Kafka of its own:
+
+1. one worker process runs from the start of a topic of ROWS messages; its peak RSS (the kernel's VmHWM), messages/s
+   and CPU seconds are noted at every tenth of the way (`haul`);
+2. with all of them behind the committed offset it is killed by SIGKILL and another one started, several times, while
+   live rows go on coming (`takeover`). The first kill is in full flight, on a stretch behind the ROWS, when the newest
+   snapshot is about as old as it gets; the others are under live traffic.
+
+The state's size is set by the rolling window, which holds a bit per row: 16 million rows make 2 MB a partition.
+Everything started is ended and every byte removed at the end, after Ctrl-C and SIGTERM too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from learners.spec import Spec
+from tests.bench.haul import Haul, follow
+from tests.bench.observed import START_SECONDS, Group, Observed, Usage
+from tests.bench.takeover import Succession, Takeover, Traffic
+from worker.bench.cases import Case
+from worker.bench.workload import Loader, blocks, drop, make_outputs
+from worker.broker import LocalKafka
+from worker.errors import Failure
+from worker.model import Model
+from worker.settings import ModelSettings
+from worker.topics import Topics, create_topics
+
+TENTHS = 10
+POOL_ROWS = 500_000
+"""Distinct rows; a longer log repeats them: making ten million would take longer than learning them."""
+WINDOWS = (1000, 16_000_000)
+BROKER = {"log.segment.delete.delay.ms": "1000"}
+"""Outputs of the first worker are dropped before the second one's are written, not a minute later."""
+ROW_BYTES = 500
+"""Disk per row at most: the event, its prediction, room."""
+MOST_RSS = 400e6
+MOST_GROWTH = 1.05
+"""Peak RSS at the end over that at the first mark."""
+MOST_SECONDS = 1.0
+TABLE_WIDTH = 130
+
+
+@dataclass(frozen=True)
+class FirstStart:
+    """What the first worker took until it ran: with compiling, unless the machine's cache had the kernels."""
+
+    seconds: float
+    peak_rss: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured for a state of some size."""
+
+    window: int
+    state_bytes: int
+    haul: Haul
+    takeovers: list[Takeover]
+
+    @property
+    def growth(self) -> float:
+        """Peak RSS after the last row over that after the first tenth."""
+        return self.haul.stretches[-1].peak_rss / self.haul.stretches[0].peak_rss
+
+    def spread(self, figure: str) -> tuple[float, float, float]:
+        """Smallest, median and largest of a figure of the takeovers."""
+        values = [float(getattr(takeover, figure)) for takeover in self.takeovers]
+        return min(values), median(values), max(values)
+
+    def beyond(self) -> list[str]:
+        """The bounds that were not kept."""
+        peak, growth = self.haul.stretches[-1].peak_rss, self.growth
+        failed = [f"peak RSS {peak / 1e6:.0f} MB"] * (peak > MOST_RSS) + [f"RSS grew to {growth:.2f} times"] * (
+            growth > MOST_GROWTH
+        )
+        for figure, name in (("running", "running"), ("predicted", "first prediction")):
+            largest = self.spread(figure)[2]
+            failed += [f"{largest:.2f} s from assignment to {name}"] * (largest > MOST_SECONDS)
+        return failed
+
+
+class LongLog:
+    """The measurement on a broker.
+
+    Parameters
+    ----------
+    bootstrap : str
+        Where it is.
+    case : Case
+        Learner, format, partitions; `messages` is the length of the log.
+    kills : int
+        For each state.
+    rate : float
+        Live rows a second.
+    console : Console
+        Where progress is shown.
+    """
+
+    def __init__(self, bootstrap: str, case: Case, kills: int, rate: float, console: Console) -> None:
+        self.bootstrap, self.case, self.kills, self.rate, self.console = bootstrap, case, kills, rate, console
+        self.pool = [value for block in blocks(case, min(POOL_ROWS, case.messages)) for value in block]
+
+    def fill(self) -> None:
+        """Write the log, and a tenth more for the kill in full flight."""
+        create_topics(self.bootstrap, {}, {"events": (self.case.partitions, {})})
+        loader, left = self._loader(linger_ms=5), self.case.messages + self.case.messages // TENTHS
+        started, total = time.monotonic(), left
+        with self._progress("filling", total) as progress:
+            while left:
+                for start in range(0, min(left, len(self.pool)), 50_000):
+                    share = self.pool[start : start + min(left, 50_000)]
+                    loader.send(share)
+                    left -= len(share)
+                    progress.update(progress.task_ids[0], completed=total - left)
+            loader.finish()
+        self.console.print(f"{total:,} messages written in {time.monotonic() - started:.0f} s")
+
+    def start_once(self) -> FirstStart:
+        """Start a worker on an empty topic and end it: a first start on a machine compiles, the measured ones do not.
+
+        The compiler's memory would be the measured worker's peak, and hide whatever grows below it.
+        """
+        topics = Topics("empty", "first")
+        create_topics(self.bootstrap, {}, {topics.input: (1, {})})
+        with Succession(self.bootstrap, topics, 1, lambda: Observed(self.bootstrap, topics, self.case, 1)) as line:
+            started = time.monotonic()
+            line.worker.await_until(line.running, START_SECONDS, "the first worker is running")
+            first = FirstStart(time.monotonic() - started, line.worker.usage().peak_rss)
+        self.console.print(f"first start: running after {first.seconds:.1f} s, peak {first.peak_rss / 1e6:.0f} MB")
+        return first
+
+    def measure(self, window: int) -> Found:
+        """Run and kill workers of one state."""
+        topics = Topics("events", f"window-{window}")
+        make_outputs(self.bootstrap, {}, topics, self.case)
+        partitions, n = self.case.partitions, self.case.messages
+        label = f"window {window:,}"
+
+        def make() -> Observed:
+            return Observed(self.bootstrap, topics, self.case, window)
+
+        with (
+            Succession(self.bootstrap, topics, partitions, make) as line,
+            Group(self.bootstrap, topics, partitions) as group,
+        ):
+            with self._progress(label, n) as progress:
+
+                def tell(done: int, usage: Usage) -> None:
+                    text = f"{label}, peak {usage.peak_rss / 1e6:.0f} MB"
+                    progress.update(progress.task_ids[0], completed=min(done, n), description=text)
+
+                haul = follow(line.worker, group, n, n // TENTHS, tell)
+            with Traffic(self._loader(linger_ms=0), self.pool, self.rate):
+                line.await_old_snapshot(group, haul.oldest_snapshot)
+                takeovers = [self._told(label, line.kill())]
+                for _ in range(1, self.kills):
+                    line.await_live(group, self.rate)
+                    takeovers.append(self._told(label, line.kill()))
+        drop(self.bootstrap, {}, topics.outputs())
+        return Found(window, _state_bytes(self.case, window), haul, takeovers)
+
+    def _told(self, label: str, takeover: Takeover) -> Takeover:
+        self.console.print(
+            f"{label}: killed; assigned after {takeover.assigned:.1f} s, then running after {takeover.running:.2f} s, "
+            f"first prediction after {takeover.predicted:.2f} s, {takeover.relearned:,} rows relearned",
+            soft_wrap=True,
+        )
+        return takeover
+
+    def _loader(self, linger_ms: float) -> Loader:
+        return Loader(self.bootstrap, {}, "events", self.case.partitions, linger_ms)
+
+    @contextmanager
+    def _progress(self, text: str, total: int) -> Iterator[Progress]:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal) as progress:
+            progress.add_task(text, total=total)
+            yield progress
+
+
+def hauls(found: Sequence[Found], n: int) -> Table:
+    """Memory and speed at the first mark and at the end."""
+    early = f"{n // TENTHS:,}"
+    made = Table(
+        box=None, header_style="bold", padding=(0, 2, 0, 0), title="one process, whole log", title_justify="left"
+    )
+    headings = ("state, bytes", f"peak RSS after {early}", f"after {n:,}", "ratio", f"messages/s first {early}",
+                f"last {early}", "CPU-s/million first", "last")  # fmt: skip
+    for heading in headings:
+        made.add_column(heading, justify="right")
+    for one in found:
+        first, last = one.haul.stretches[0], one.haul.stretches[-1]
+        peaks = (f"{stretch.peak_rss / 1e6:.0f} MB" for stretch in (first, last))
+        rates = (f"{stretch.rate:,.0f}" for stretch in (first, last))
+        cpu = (f"{stretch.cpu_seconds:.2f}" for stretch in (first, last))
+        made.add_row(f"{one.state_bytes:,}", *peaks, f"{one.growth:.3f}", *rates, *cpu)
+    return made
+
+
+def restores(found: Sequence[Found]) -> Table:
+    """Seconds from the assignment on, over the kills."""
+    title = "after SIGKILL: seconds from assignment, smallest / median / largest"
+    made = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), title=title, title_justify="left")
+    for heading in ("state, bytes", "kills", "to restored", "to running", "to first prediction", "most rows relearned",
+                    "kill to assignment"):  # fmt: skip
+        made.add_column(heading, justify="right")
+    for one in found:
+        seconds = {f: " / ".join(f"{v:.2f}" for v in one.spread(f)) for f in ("restored", "running", "predicted")}
+        rows, wait = f"{one.spread('relearned')[2]:,.0f}", f"{one.spread('assigned')[1]:.1f}"
+        made.add_row(f"{one.state_bytes:,}", str(len(one.takeovers)), *seconds.values(), rows, wait)
+    return made
+
+
+def as_object(found: Sequence[Found], first: FirstStart, case: Case, given: argparse.Namespace) -> dict[str, Any]:
+    """For ``--json``."""
+    return {
+        "settings": {**asdict(case), "kills": given.kills, "rate": given.rate, "processors": os.cpu_count()},
+        "first_start": asdict(first),
+        "states": [{**asdict(one), "growth": one.growth, "beyond_bounds": one.beyond()} for one in found],
+    }
+
+
+def _state_bytes(case: Case, window: int) -> int:
+    settings = ModelSettings((Spec.parse(case.learner),), n_features=case.features, form=case.form, window=window)
+    return Model(settings, partition=0).save().nbytes
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.long_log", description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=10_000_000, help="messages of the log (%(default)s)")
+    parser.add_argument("--format", choices=("json", "packed"), default="json", help="of the events (%(default)s)")
+    parser.add_argument("--learner", default="dfop", help="(%(default)s)")
+    parser.add_argument("--windows", type=lambda text: [int(w) for w in text.split(",")], default=list(WINDOWS),
+                        metavar="ROWS[,..]", help="rolling windows: sizes of the state (1000,16000000)")  # fmt: skip
+    parser.add_argument("--kills", type=int, default=5, help="for each state (%(default)s)")
+    parser.add_argument("--rate", type=float, default=1000.0, help="live rows a second (%(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to it")
+    given = parser.parse_args()
+    if given.rows < 10 * TENTHS or given.rows % TENTHS or given.kills < 1 or given.rate <= 0 or min(given.windows) < 1:
+        parser.error(
+            f"--rows must be a multiple of {TENTHS} and >= {10 * TENTHS}, --kills and --windows >= 1, --rate > 0"
+        )
+    if given.json is not None and not given.json.absolute().parent.is_dir():
+        parser.error(f"--json: there is no folder {given.json.absolute().parent}")
+    return given
+
+
+def main() -> int:
+    """Measure, show, write; the exit code."""
+    given = _arguments()
+    console = Console(stderr=True, highlight=False)
+    signal.signal(signal.SIGTERM, _leave)
+    for name in [name for name in os.environ if name.startswith("DRIFTWAY_")]:
+        del os.environ[name]  # they would change the workers' options
+    case = Case(learner=given.learner, form=given.format, messages=given.rows)
+    started = time.monotonic()
+    try:
+        free, needed = shutil.disk_usage(tempfile.gettempdir()).free, ROW_BYTES * given.rows
+        if free < needed:
+            raise Failure(f"{tempfile.gettempdir()} has {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB may be needed")
+        console.print(f"{case.named()}; starting a local Kafka", soft_wrap=True)
+        with LocalKafka(properties=BROKER) as kafka:
+            log = LongLog(kafka.bootstrap, case, given.kills, given.rate, console)
+            first = log.start_once()
+            log.fill()
+            found = [log.measure(window) for window in given.windows]
+    except Failure as failure:
+        console.print(str(failure), style="red", markup=False, soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        console.print("interrupted; everything started has been ended")
+        return 130
+    out = Console(highlight=False) if sys.stdout.isatty() else Console(width=TABLE_WIDTH, highlight=False)
+    out.print(hauls(found, given.rows), "", restores(found), "", sep="\n")
+    for one in found:
+        out.print(
+            f"state of {one.state_bytes:,} bytes: {'; '.join(one.beyond()) or 'every bound kept'}", soft_wrap=True
+        )
+    seconds = time.monotonic() - started
+    out.print(f"{seconds:.0f} s in all, {os.cpu_count()} processors shared with the broker", soft_wrap=True)
+    if given.json is not None:
+        given.json.write_text(json.dumps(as_object(found, first, case, given), indent=2) + "\n")
+    return 0
+
+
+def _leave(number: int, _frame: object) -> None:
+    """SIGTERM unwinds like Ctrl-C: workers ended, Kafka stopped, its folder removed."""
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
