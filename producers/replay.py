@@ -11,7 +11,7 @@ from typing import Any
 from producers.pacing import Pace
 from producers.sending import Sender, Stop, check_owned
 from producers.streams.stream import BLOCK_ROWS, Block, Stream
-from worker import codec
+from worker import codec, packed
 from worker.client import require_broker
 from worker.errors import UsageFailure
 from worker.topics import create_topics, partition_counts
@@ -203,7 +203,7 @@ def encoder(stream: Stream, encoding: Encoding) -> Callable[[int, Block], Encode
 
     def encode(first: int, block: Block) -> Encoded:
         if encoding.form == codec.PACKED:
-            values = codec.encode_packed(block.X, block.y)
+            values = packed.encode_events(block.X, block.y)
         else:
             values = codec.encode_events(block.X, block.y, first, names)
         if at is None:

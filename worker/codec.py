@@ -1,20 +1,22 @@
 """The wire format: events in, predictions, accuracy points and rejections out. Leaf module.
 
 The only door to orjson. Batches of plain JSON events go through compiled kernels (`worker.scanner`,
-`worker.writer`); whatever is not plain is read by orjson, event by event, with the same result.
+`worker.writer`); whatever is not plain is read by orjson, event by event, with the same result. The packed format is
+that of `worker.packed`.
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from worker import packed
 from worker.events import (
     BAD_X,
     DEEP_ID,
@@ -35,17 +37,15 @@ from worker.events import (
 
 if TYPE_CHECKING:
     from worker.scanner import Floats, Integers
-    from worker.writer import Column
+    from worker.writer import Column, Layout
 
 JSON, PACKED = "json", "packed"
 FORMATS = (JSON, PACKED)
-PACKED_VERSION = 1
-PACKED_HEAD = struct.Struct("<BBd")
-"""Version byte, bytes per feature (4 or 8), label (NaN = none); little-endian features follow."""
-NOT_PACKED = "packed: not readable"
 NULL = b"null"
 LARGEST_TIME = 2**63
 LARGEST_SHORT = 2.0**53
+MOST_LAYOUTS = 1024
+"""Of predictions that are kept, one for each partition; far more than a worker has."""
 
 
 class Decoder:
@@ -87,11 +87,7 @@ class Decoder:
 
     def _schema_of(self, value: bytes | None) -> Schema:
         if self.form == PACKED:
-            size, _ = _packed_head(value)
-            schema = Schema((len(value or b"") - PACKED_HEAD.size) // size)
-            if (reason := self._packed_reason(value, schema)) is not None:
-                raise Reject(reason)
-            return schema
+            return packed.schema_of(value, self.target)
         x, *_ = self._event(value)
         schema = Schema.of(x)
         for name, feature in zip(schema.names or range(len(x)), schema.check(x), strict=True):
@@ -125,22 +121,14 @@ class Decoder:
         from worker.scanner import NO_TIME, scan
         from worker.writer import as_text
 
-        n = len(records)
-        values = [value or b"" for value in records.values]
-        # The scanner wants a byte after each event; the word after the last one serves events without an id.
-        text = b"\n".join([*values, NULL])
-        lengths = np.fromiter(map(len, values), np.int64, n)
-        ends = np.cumsum(lengths + 1) - 1
-        X, y, spans, t, plain = scan(as_text(text), ends - lengths, ends, schema.n_features)
+        text, X, y, spans, t, plain = scan(records.values, schema.n_features)
         if schema.names is not None:
             plain[:] = False
         y, known = self.target.indices(y)
         plain &= known
-        nothing = spans[0] == spans[1]
         reasons: dict[int, str] = {}
         tail: list[bytes] = []
         end = len(text)
-        spans[:, nothing] = [[end - len(NULL)], [end]]
         for i in np.flatnonzero(~plain).tolist():
             try:
                 x, y[i], name, time = self._event(records.values[i])
@@ -160,43 +148,10 @@ class Decoder:
         from worker.scanner import NO_TIME
         from worker.writer import as_text
 
-        n, d = len(records), schema.n_features
-        X, y = np.empty((n, d)), np.empty(n)
-        reasons: dict[int, str] = {}
-        for size in (4, 8):
-            row = np.dtype([("head", "u1", 2), ("y", "<f8"), ("x", f"<f{size}", (d,))])
-            head = bytes((PACKED_VERSION, size))
-            here = [
-                i
-                for i, value in enumerate(records.values)
-                if value is not None and len(value) == row.itemsize and value[:2] == head
-            ]
-            rows = np.frombuffer(b"".join([records.values[i] or b"" for i in here]), row)
-            X[here], y[here] = rows["x"], rows["y"]
-            reasons.update(dict.fromkeys(here, ""))
-        odd = [i for i in range(n) if i not in reasons]
-        y, known = self.target.indices(y)
-        bad = np.flatnonzero(~(known & np.isfinite(X).all(axis=1))).tolist()
-        reasons = {}
-        for i in {*odd, *bad}:
-            reasons[i] = self._packed_reason(records.values[i], schema) or NOT_PACKED
-        ids = as_text(b"null"), np.repeat([[0], [4]], n, axis=1)
+        n = len(records)
+        X, y, reasons = packed.decode_events(records.values, schema, self.target)
+        ids = as_text(NULL), np.repeat([[0], [len(NULL)]], n, axis=1)
         return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons), reasons
-
-    def _packed_reason(self, value: bytes | None, schema: Schema) -> str | None:
-        """Why a packed event cannot be used; None if it can."""
-        try:
-            size, label = _packed_head(value)
-            n = (len(value or b"") - PACKED_HEAD.size) // size
-            if n != schema.n_features:
-                raise Reject(f"x has {n} features, expected {schema.n_features}")
-            for j, feature in enumerate(np.frombuffer(value or b"", f"<f{size}", offset=PACKED_HEAD.size)):
-                finite(float(feature), f"x[{j}]")
-            known = None if math.isnan(label) else int(label) if label.is_integer() else label
-            self.target.index(known)
-        except Reject as reject:
-            return str(reject)
-        return None
 
     @staticmethod
     def _batch(records: Records, X: Floats, y: Floats, ids: Column, t: Integers, reasons: dict[int, str]) -> Batch:
@@ -226,48 +181,36 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
     learner : str
         The champion's spec.
     """
-    from worker.writer import choose, interleave, split
+    from worker.writer import write
 
-    n = len(batch)
+    n, k = score.shape
     if n == 0:
         return []
-    k = score.shape[1]
-    scores = split(_numbers(score.ravel()), n, k)
     if target.task == REGRESSION:
-        prediction, y = scores, split(_numbers(batch.y), n)
+        front = back = np.zeros(n, np.int64)
+        numbers = np.column_stack([score, score, batch.y])
     else:
-        words = target.words()
-        prediction = choose(words, predicted.astype(np.int64))
-        unknown = np.isnan(batch.y)
-        y = choose(words, np.where(unknown, target.n_classes, batch.y).astype(np.int64))
+        front = predicted.astype(np.int64, copy=False)
+        back = np.where(np.isnan(batch.y), target.n_classes, batch.y).astype(np.int64)
+        numbers = score
+    layout = _layout(target, batch.partition, learner, k)
+    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t)
+
+
+@lru_cache(maxsize=MOST_LAYOUTS)
+def _layout(target: Target, partition: int, learner: str, k: int) -> Layout:
+    """What a learner's predictions with k scores have in common; kept, since it takes microseconds per class."""
+    from worker.writer import Layout
+
+    start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
+    end = b',"learner":' + orjson.dumps(learner) + b',"t":'
+    if target.task == REGRESSION:  # numbers of a row: the score as prediction, the score, the label
+        return Layout(start, middle, [b',"prediction":'], [b',"score":', b',"y":'], [end])
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
-    pieces = [
-        b'{"id":',
-        b',"partition":%d,"offset":' % batch.partition,
-        b',"prediction":',
-        b',"score":' + opening,
-        closing + b',"y":',
-        b',"learner":' + orjson.dumps(learner) + b',"t":',
-        b"}",
-    ]
-    offsets, times = split(_numbers(batch.offsets), n), _times(batch.t)
-    return interleave(pieces, [batch.ids, offsets, prediction, scores, y, times], n)
-
-
-def _times(t: Integers) -> Column:
-    """JSON text of each event's time; null where it has none."""
-    from worker.scanner import NO_TIME
-    from worker.writer import as_text, split
-
-    absent = t == NO_TIME
-    if absent.all():
-        return as_text(b"null"), np.repeat([[0], [4]], len(t), axis=1)
-    listed = _numbers(t)
-    text, bounds = split(listed, len(t))
-    if absent.any():
-        bounds[:, absent] = [[len(listed)], [len(listed) + 4]]
-        text = as_text(listed + b"null")
-    return text, bounds
+    words = target.words()
+    fronts = [b',"prediction":' + word + b',"score":' + opening for word in words[:-1]]
+    backs = [closing + b',"y":' + word + end for word in words]
+    return Layout(start, middle, fronts, [b","] * (k - 1), backs)
 
 
 def encode_point(point: dict[str, Any], partition: int, offset: int, learner: str, t: int) -> bytes:
@@ -318,33 +261,8 @@ def _short(label: float) -> bool:
     return label.is_integer() and abs(label) < LARGEST_SHORT and (label != 0.0 or math.copysign(1.0, label) > 0.0)
 
 
-def encode_packed(X: Floats, y: Floats) -> list[bytes]:
-    """Packed events of a block of rows: X f8[n, d], y f8[n] with NaN = no label."""
-    n, d = X.shape
-    rows = np.empty(n, np.dtype([("head", "u1", 2), ("y", "<f8"), ("x", "<f8", (d,))]))
-    rows["head"], rows["y"], rows["x"] = (PACKED_VERSION, 8), y, X
-    data, size = rows.tobytes(), rows.itemsize
-    return [data[i * size : (i + 1) * size] for i in range(n)]
-
-
 def _numbers(array: NDArray[Any]) -> bytes:
     return orjson.dumps(np.ascontiguousarray(array), option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def _packed_head(value: bytes | None) -> tuple[int, float]:
-    """Bytes per feature and label of a packed event."""
-    if value is None:
-        raise Reject(NULL_VALUE)
-    if len(value) < PACKED_HEAD.size:
-        raise Reject(f"packed: {len(value)} bytes are less than its head")
-    version, size, label = PACKED_HEAD.unpack_from(value)
-    if version != PACKED_VERSION:
-        raise Reject(f"packed: version {version} is not {PACKED_VERSION}")
-    if size not in (4, 8):
-        raise Reject(f"packed: {size} bytes per feature, expected 4 or 8")
-    if len(value) == PACKED_HEAD.size or (len(value) - PACKED_HEAD.size) % size:
-        raise Reject(f"packed: {len(value)} bytes are not a whole number of features")
-    return size, label
 
 
 def _rejection(records: Records, i: int, reason: str) -> Rejection:

@@ -3,6 +3,8 @@
 What these cannot decide (more than 19 significant digits, subnormal or overflowing results, rare ties) is reported as
 undecided and left to orjson, so that a number has the same bits whichever path reads it.
 
+Positions and digits are words (uint64), also where they are small: numba makes a float of uint64 + int64.
+
 Source: Lemire, Number Parsing at a Gigabyte per Second, Software: Practice and Experience 51, 2021.
 """
 
@@ -13,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import fragment, kernel
+from learners.jit import bare_kernel, fragment, load8, trailing_zeros
 
 SMALLEST_POWER, LARGEST_POWER = -300, 300
 
@@ -38,18 +40,33 @@ def _powers_of_five() -> Words:
 
 POWERS_OF_FIVE = _powers_of_five()
 POWERS_OF_TEN = np.array([float(10**q) for q in range(23)])
+WHOLE_POWERS_OF_TEN = np.array([10**k for k in range(8)], np.uint64)
 
-ZERO, ONE, THREE = np.uint64(0), np.uint64(1), np.uint64(3)
+ZERO, ONE, THREE, FOUR, EIGHT, NINE, TEN = (np.uint64(n) for n in (0, 1, 3, 4, 8, 9, 10))
 HALF, LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 GUARD_BITS = np.uint64(0xFFFFFFFFFFFFFFFF >> 55)
 TOP_BIT = np.uint64(1 << 63)
-EXACT_INTEGERS = 1 << 53
-MOST_DIGITS = 18
-ZERO_DIGIT, NINE_DIGIT, PLUS, MINUS, POINT, UPPER_E, LOWER_E = 48, 57, 43, 45, 46, 69, 101
+MANTISSA_BITS, HIDDEN_BIT = np.uint64(52), np.uint64(1 << 52)
+EXPONENT_BIAS = 1023
+EXACT_INTEGERS = np.uint64(1 << 53)
+MOST_DIGITS = np.uint64(19)
+NOWHERE = ALL_ONES
+"""The position of what is not there, or is left to orjson."""
+
+PLUS, MINUS, POINT, UPPER_E, LOWER_E = 43, 45, 46, 69, 101
+ZERO_DIGIT = np.uint64(48)
+
+# Of eight bytes at once, the first in the lowest byte.
+EIGHT_ZERO_DIGITS, BEYOND_NINE = np.uint64(0x3030303030303030), np.uint64(0x4646464646464646)
+HIGH_BITS = np.uint64(0x8080808080808080)
+BYTE, TWO_BYTES, SEVEN_BYTES = np.uint64(8), np.uint64(16), np.uint64(56)
+EVERY_OTHER_PAIR = np.uint64(0x000000FF000000FF)
+FIRST_PAIRS, LAST_PAIRS = np.uint64(100 + (1000000 << 32)), np.uint64(1 + (10000 << 32))
+HUNDRED_MILLION = np.uint64(10**8)
 
 
-@kernel
+@bare_kernel
 def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The 128-bit product of two words: (high, low)."""
     a0, a1 = a & LOW_HALF, a >> HALF
@@ -60,20 +77,19 @@ def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     return a1 * b1 + (middle >> HALF) + (cross >> HALF), (cross << HALF) | (low & LOW_HALF)
 
 
-@kernel
-def nearest(w: int, q: int) -> float:
-    """The float64 nearest to w * 10^q for 0 < w < 10^18; NaN where this cannot be decided here."""
+@bare_kernel
+def nearest(w: np.uint64, q: np.int64) -> float:
+    """The float64 nearest to w * 10^q for w > 0; NaN where this cannot be decided here."""
     if q < SMALLEST_POWER or q > LARGEST_POWER:
         return math.nan
-    significand = np.uint64(w)
     zeros = 0
-    while significand & TOP_BIT == ZERO:
-        significand <<= ONE
+    while w & TOP_BIT == ZERO:
+        w <<= ONE
         zeros += 1
     row = q - SMALLEST_POWER
-    high, low = multiply(significand, POWERS_OF_FIVE[row, 0])
+    high, low = multiply(w, POWERS_OF_FIVE[row, 0])
     if high & GUARD_BITS == GUARD_BITS:
-        more, _ = multiply(significand, POWERS_OF_FIVE[row, 1])
+        more, _ = multiply(w, POWERS_OF_FIVE[row, 1])
         low = low + more
         if more > low:
             high = high + ONE
@@ -83,55 +99,111 @@ def nearest(w: int, q: int) -> float:
     shift = upper + np.uint64(9)
     mantissa = high >> shift
     exponent = ((217706 * q) >> 16) + 63 + np.int64(upper) - zeros
-    if exponent <= -1023 or exponent >= 1023:
+    if exponent >= EXPONENT_BIAS:  # from SMALLEST_POWER on, none is too small
         return math.nan
     # Exactly half way between two doubles: round to even.
     if low <= ONE and -4 <= q <= 23 and mantissa & THREE == ONE and mantissa << shift == high:
         mantissa = mantissa ^ ONE
     mantissa = (mantissa + (mantissa & ONE)) >> ONE
-    return math.ldexp(np.float64(np.int64(mantissa)), int(exponent) - 52)
+    # Added, not set: a mantissa that was rounded up to 2^53 carries into the exponent.
+    bits = (np.uint64(exponent + EXPONENT_BIAS) << MANTISSA_BITS) + (mantissa - HIDDEN_BIT)
+    return float(np.uint64(bits).view(np.float64))
 
 
 @fragment
-def read_number(text: Text, p: int, end: int) -> tuple[int, float]:
-    """Read a JSON number at text[p:end], p < end: (position after it, value); position -1 if left to orjson."""
+def read_number(text: Text, p: np.uint64) -> tuple[np.uint64, float]:
+    """Read a JSON number at text[p:]: (position after it, value); position NOWHERE if left to orjson.
+
+    Digits are read eight at a time: text has eight more bytes after the number, the first of them no part of it.
+    """
     negative = text[p] == MINUS
-    if negative:
-        p += 1
-    w, q, significant = 0, 0, 0
-    first = p
-    while p < end and ZERO_DIGIT <= text[p] <= NINE_DIGIT:
-        w = w * 10 + (text[p] - ZERO_DIGIT)
-        significant += w != 0  # also once w has overflowed
-        p += 1
-    sound = p > first and (text[first] != ZERO_DIGIT or p == first + 1)
-    if sound and p < end and text[p] == POINT:
-        p += 1
-        first = p
-        while p < end and ZERO_DIGIT <= text[p] <= NINE_DIGIT:
-            w = w * 10 + (text[p] - ZERO_DIGIT)
-            significant += w != 0  # also once w has overflowed
-            p += 1
-        q = first - p
-        sound = q < 0
-    if sound and p < end and (text[p] == LOWER_E or text[p] == UPPER_E):
-        p += 1
-        minus = p < end and text[p] == MINUS
-        if p < end and (text[p] == MINUS or text[p] == PLUS):
-            p += 1
-        first, e = p, 0
-        while p < end and ZERO_DIGIT <= text[p] <= NINE_DIGIT and p - first < 4:
-            e = e * 10 + (text[p] - ZERO_DIGIT)
-            p += 1
-        sound = first < p < first + 4
-        q += -e if minus else e
-    # orjson reads -0 as the integer 0 and -0.0 as a float; beyond 18 digits w may have overflowed: both are left.
-    sound = sound and significant <= MOST_DIGITS and not (negative and w == 0)
+    p += np.uint64(negative)  # added, not branched on: no sign can be foretold
+    first, w = p, ZERO
+    digit = np.uint64(text[p]) - ZERO_DIGIT
+    while digit <= NINE:
+        w = w * TEN + digit
+        p += ONE
+        digit = np.uint64(text[p]) - ZERO_DIGIT
+    digits = p - first
+    sound = digits == ONE or (digits > ONE and text[first] != ZERO_DIGIT)
+    q = np.int64(0)
+    if text[p] == POINT:
+        point = p
+        p, w = _digits(text, p + ONE, w)
+        places = p - point - ONE
+        sound = sound and places > ZERO
+        digits += places
+        q = -np.int64(places)
+    if digits > MOST_DIGITS:
+        sound = sound and _significant(text, first, p) <= MOST_DIGITS
+    if text[p] == LOWER_E or text[p] == UPPER_E:
+        p, e = _exponent(text, p + ONE)
+        sound = sound and p != NOWHERE
+        q += e
     value = 0.0
-    if sound and w > 0:
-        if w <= EXACT_INTEGERS and -22 <= q <= 22:
-            value = w * POWERS_OF_TEN[q] if q >= 0 else w / POWERS_OF_TEN[-q]
-        else:
-            value = nearest(w, q)
-            sound = not math.isnan(value)
-    return (p if sound else -1), (-value if negative else value)
+    if w == ZERO:
+        sound = sound and not negative  # orjson reads -0 as the integer 0 and -0.0 as a float
+    elif w <= EXACT_INTEGERS and -22 <= q <= 22:
+        value = float(np.int64(w))
+        value = value * POWERS_OF_TEN[q] if q >= 0 else value / POWERS_OF_TEN[-q]
+    else:
+        value = nearest(w, q)
+        sound = sound and not math.isnan(value)
+    return (p if sound else NOWHERE), (-value if negative else value)
+
+
+@fragment
+def _digits(text: Text, p: np.uint64, w: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Read on after digits of value w: (position after the digits, value of all of them, modulo 2^64)."""
+    word = load8(text, p)
+    others = _no_digits(word)
+    while others == ZERO:
+        w = w * HUNDRED_MILLION + _value(word - EIGHT_ZERO_DIGITS)
+        p += EIGHT
+        word = load8(text, p)
+        others = _no_digits(word)
+    bits = trailing_zeros(others) & SEVEN_BYTES
+    # Moved up, behind zeros; in two steps, for 64 bits are more than a shift can do.
+    word = ((word - EIGHT_ZERO_DIGITS) << BYTE) << (SEVEN_BYTES - bits)
+    read = bits >> THREE
+    return p + read, w * WHOLE_POWERS_OF_TEN[read] + _value(word)
+
+
+@fragment
+def _no_digits(word: np.uint64) -> np.uint64:
+    """The high bit of bytes that are no digits; right up to the first of them, which may carry into those after it."""
+    return ((word + BEYOND_NINE) | (word - EIGHT_ZERO_DIGITS)) & HIGH_BITS
+
+
+@fragment
+def _value(word: np.uint64) -> np.uint64:
+    """The number that eight digits 0 to 9 spell: made to pairs, these to fours, these to the number."""
+    word = word * TEN + (word >> BYTE)
+    return ((word & EVERY_OTHER_PAIR) * FIRST_PAIRS + ((word >> TWO_BYTES) & EVERY_OTHER_PAIR) * LAST_PAIRS) >> HALF
+
+
+@fragment
+def _significant(text: Text, p: np.uint64, end: np.uint64) -> np.uint64:
+    """How many digits of the number text[p:end] are left without the zeros in front."""
+    digits, seen = ZERO, False
+    while p < end:
+        if text[p] != POINT:
+            seen = seen or text[p] != ZERO_DIGIT
+            digits += np.uint64(seen)
+        p += ONE
+    return digits
+
+
+@fragment
+def _exponent(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
+    """Read what stands behind the e of a number: (position after it, value); NOWHERE without digits or with over 3."""
+    minus = text[p] == MINUS
+    if minus or text[p] == PLUS:
+        p += ONE
+    first, e = p, np.int64(0)
+    digit = np.uint64(text[p]) - ZERO_DIGIT
+    while digit <= NINE and p - first < FOUR:
+        e = e * 10 + np.int64(digit)
+        p += ONE
+        digit = np.uint64(text[p]) - ZERO_DIGIT
+    return (p if ZERO < p - first < FOUR else NOWHERE), (-e if minus else e)

@@ -5,7 +5,6 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 from learners.learner import Learner
 from learners.metrics.rolling import Metrics, create_metrics
 from learners.prequential import predicted_class
-from worker.codec import Decoder, encode_point, encode_predictions
+from worker import packed
+from worker.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions
 from worker.events import Batch, Records, Rejection, Schema
 from worker.settings import ModelSettings
 
@@ -90,10 +90,7 @@ class Model:
             learner.predict_then_update(batch.X, batch.y, score)
         self._observe(batch, scores, outputs, emit)
         if emit and len(batch):
-            target = self.settings.target
-            predicted = predicted_class(scores[0], self._learners[0].kind)
-            name = self.settings.specs[0].text
-            outputs.predictions = encode_predictions(batch, scores[0], predicted, target, name)
+            outputs.predictions = self._encode(batch, scores[0])
             outputs.keys = batch.keys
         return outputs
 
@@ -154,6 +151,14 @@ class Model:
             self._learners.append(learner)
             self._metrics.append(create_metrics(target.task, target.n_classes, learner.n_scores, settings.window))
 
+    def _encode(self, batch: Batch, score: NDArray[np.float64]) -> list[bytes]:
+        """The champion's predictions in the output format."""
+        settings = self.settings
+        predicted = predicted_class(score, self._learners[0].kind)
+        if settings.output_form == PACKED:
+            return packed.encode_predictions(batch, score, predicted, settings.target)
+        return encode_predictions(batch, score, predicted, settings.target, settings.specs[0].text)
+
     def _observe(self, batch: Batch, scores: list[NDArray[np.float64]], outputs: Outputs, emit: bool) -> None:
         """Feed the metrics; cut at every accuracy point, so that points stand at fixed rows."""
         every, start, n = self.settings.accuracy_every, 0, len(batch)
@@ -186,8 +191,5 @@ def warm(settings: ModelSettings) -> None:
 
 
 def _scratch_events(d: int, form: str) -> list[bytes]:
-    from worker.codec import PACKED, encode_events, encode_packed
-
-    encode: Callable[..., list[bytes]] = encode_packed if form == PACKED else encode_events
     X, y = np.full((2, d), 0.5), np.array([0.0, np.nan])
-    return encode(X, y) if form == PACKED else encode(X, y, 0)
+    return packed.encode_events(X, y) if form == PACKED else encode_events(X, y, 0)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from learners.spec import Spec
-from worker.codec import FORMATS, JSON
+from worker.codec import FORMATS, JSON, PACKED
 from worker.errors import UsageFailure
 from worker.events import REGRESSION, Target
+from worker.packed import MOST_SCORES
 from worker.topics import Topics
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
@@ -33,6 +34,8 @@ class ModelSettings:
         d; None: a partition's first good event fixes it.
     form : str
         Format of the events, ``json`` or ``packed``.
+    output_form : str
+        Format of the predictions, likewise. No part of the state: a group may change it from one start to the next.
     standardize : bool
         Put the online standardiser in front of every learner that looks at features.
     window : int
@@ -45,6 +48,7 @@ class ModelSettings:
     target: Target = field(default_factory=Target)
     n_features: int | None = None
     form: str = JSON
+    output_form: str = JSON
     standardize: bool = True
     window: int = 1000
     accuracy_every: int = 500
@@ -56,6 +60,10 @@ class ModelSettings:
             raise UsageFailure("the same --learner is given twice")
         if self.form not in FORMATS:
             raise UsageFailure(f"format must be one of {', '.join(FORMATS)}")
+        if self.output_form not in FORMATS:
+            raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
+        if self.output_form == PACKED and self.target.n_classes > MOST_SCORES:
+            raise UsageFailure(f"packed predictions hold at most {MOST_SCORES} scores: use --output-format json")
         if self.window < 1 or self.accuracy_every < 1:
             raise UsageFailure("window and accuracy-every must be >= 1")
         if self.n_features is not None and self.n_features < 1:

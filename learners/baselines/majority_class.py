@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters
 from learners.state import Fields
@@ -53,7 +53,7 @@ class MajorityClass(Learner):
         majority_class(y, score, self.state["counts"])
 
 
-@kernel
+@bare_kernel
 def majority_class(y: Array, score: Array, counts: NDArray[np.int64]) -> None:
     """Score by the counts of the rows before, then count the row.
 

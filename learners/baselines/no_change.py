@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters
 from learners.state import Fields
@@ -54,21 +54,26 @@ class NoChange(Learner):
         no_change(y, score, self.kind == "binary", self.state["last"], self.state["labels"])
 
 
-@kernel
+@bare_kernel
 def no_change(y: Array, score: Array, binary: bool, last: Array, labels: NDArray[np.int64]) -> None:
     """Score by the last label, then remember the row's.
 
     Shapes: y f8[n], score f8[n, k], last f8[1], labels i8[1].
     """
     columns = score.shape[1]
+    previous, seen = last[0], labels[0]
+    if binary and seen == 0:
+        previous = 1.0
     for t in range(y.shape[0]):
         if binary:
-            score[t, 0] = 2.0 * last[0] - 1.0 if labels[0] > 0 else 1.0
+            score[t, 0] = 2.0 * previous - 1.0
         elif columns == 1:
-            score[t, 0] = last[0]
+            score[t, 0] = previous
         else:
             for c in range(columns):
-                score[t, c] = 1.0 if labels[0] > 0 and c == int(last[0]) else 0.0
+                score[t, c] = 1.0 if seen > 0 and c == int(previous) else 0.0
         if math.isfinite(y[t]):
-            last[0] = y[t]
-            labels[0] += 1
+            previous = y[t]
+            seen += 1
+    if seen > labels[0]:
+        last[0], labels[0] = previous, seen

@@ -53,12 +53,16 @@ def test_a_tiny_bench_measures_both_sides_and_leaves_no_topic(kafka: str, tmp_pa
 
 
 def test_a_sweep_measures_every_combination(kafka: str) -> None:
-    done = bench(kafka, "--no-latency", "--format", "json,packed", "--guarantee", "at-least-once")
+    forms = ("--format", "json,packed", "--output-format", "packed")
+    done = bench(kafka, "--no-latency", *forms, "--guarantee", "at-least-once")
     cases = result(done)["cases"]
-    assert [case["settings"]["form"] for case in cases] == ["json", "packed"]
+    asked = [(case["settings"]["form"], case["settings"]["output_form"]) for case in cases]
+    assert asked == [("json", "packed"), ("packed", "packed")]
     for case in cases:
         require_sane(case, {"messages_per_second", "cpu_seconds", "peak_rss"})
         assert case["ratios"]["p99"] is None
+    assert "medians of the worker (ratio to the pass-through)" in done.stderr
+    assert done.stderr.rstrip().splitlines()[-1].startswith("packed")
 
 
 def test_the_work_can_be_shared_by_processes(kafka: str) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from tests.support.audit import Scores, expected_scores
 from tests.support.kafka import create_topic, produce, read_all
 from tests.support.process import driftway
-from worker.codec import encode_events, encode_packed, read_json
+from worker.codec import encode_events, read_json
+from worker.packed import encode_events as encode_packed
 
 LEARNER = "dfop:mu=0.01"
 PARTITIONS, GOOD, BAD = 2, 50_000, 500

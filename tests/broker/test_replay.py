@@ -14,7 +14,8 @@ import pytest
 from producers.streams import open_stream
 from tests.support.kafka import Record, create_topic, read_all
 from tests.support.process import Driftway, Finished, driftway
-from worker.codec import encode_events, encode_packed
+from worker import packed
+from worker.codec import encode_events
 
 pytestmark = pytest.mark.broker
 
@@ -59,7 +60,7 @@ def test_row_i_arrives_in_partition_i_mod_n_in_order_with_the_same_bytes(
 def test_packed_arrives_as_packed(kafka: str, topic: str) -> None:
     report(replay(kafka, topic, "sea:rows=500", "--format", "packed"))
     block = next(iter(open_stream("sea", rows=500).blocks()))
-    assert [record.value for record in read_all(kafka, topic)] == encode_packed(block.X, block.y)
+    assert [record.value for record in read_all(kafka, topic)] == packed.encode_events(block.X, block.y)
 
 
 def test_limit_and_skip_continue_where_the_first_run_stopped(kafka: str, topic: str) -> None:
@@ -126,7 +127,7 @@ def test_more_rows_than_the_queue_holds_arrive_once_and_in_order(kafka: str, top
     rows = 400_000  # three times the client's queue
     report(replay(kafka, topic, f"sea:rows={rows}", "--format", "packed", "--partitions", "2"))
     stream = open_stream("sea", rows=rows)
-    wanted = [value for X, y in stream.blocks() for value in encode_packed(X, y)]
+    wanted = [value for X, y in stream.blocks() for value in packed.encode_events(X, y)]
     shares = by_partition(read_all(kafka, topic))
     assert all([r.value for r in shares[p]] == wanted[p::2] for p in range(2))
 

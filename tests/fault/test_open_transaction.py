@@ -68,7 +68,7 @@ def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
 
 
 def test_takeover_waits_for_no_timeout(kafka: str) -> None:
-    """How fast it is, `make takeover` measures (about a second); here only that nothing has to run out first."""
+    """How fast it is, `make long-log` measures; here only that nothing has to run out first."""
     stage = Stage(kafka, partitions=2, rows=4000)
     stage.fill(0, 3000)
     with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:

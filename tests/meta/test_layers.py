@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "producers": (
         "producers",
         "worker.codec",
+        "worker.packed",
         "worker.topics",
         "worker.client",
         "worker.errors",

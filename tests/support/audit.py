@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import learners
+from tests.support.kafka import await_until
 from worker.client import quiet
 from worker.codec import read_json
+from worker.packed import decode_predictions, is_packed
 
 Array = NDArray[np.float64]
 Scores = dict[tuple[int, int], Any]
-"""(partition, offset) -> score."""
+"""(partition, offset) -> score; a list of them where there are more classes than two."""
 
 
 def expected_scores(
@@ -34,6 +36,21 @@ def expected_scores(
 def dealt(X: Array, y: Array, partitions: int) -> dict[int, tuple[Array, Array]]:
     """The rows as `driftway replay` deals them: row i to partition i mod partitions."""
     return {p: (X[p::partitions], y[p::partitions]) for p in range(partitions)}
+
+
+def placed_score(value: bytes) -> tuple[tuple[int, int], Any]:
+    """Input partition and offset, and the score, of a prediction of either format."""
+    if is_packed(value):
+        found = decode_predictions([value])
+        scores = found.scores[0].tolist()
+        return (int(found.partition[0]), int(found.offset[0])), scores if len(scores) > 1 else scores[0]
+    told = read_json(value)
+    return (told["partition"], told["offset"]), told["score"]
+
+
+def bits(score: Any) -> bytes:
+    """The bytes of a score: -0.0 is not 0.0 here, and NaN is itself."""
+    return np.asarray(score, np.float64).tobytes()
 
 
 class Auditor(threading.Thread):
@@ -109,16 +126,19 @@ class Auditor(threading.Thread):
                 self.complaints.append(f"{place} is accounted for twice")
             self.rejected[place] = headers["reason"].decode()
             return
-        found = read_json(message.value())
-        place = found["partition"], found["offset"]
+        place, score = placed_score(message.value())
         if place in self.scores or place in self.rejected:
             self.complaints.append(f"{place} is accounted for twice")
         last = self.last.get(place[0], -1)
         if place[1] <= last:
             self.complaints.append(f"{place} comes after offset {last}")
         self.last[place[0]] = place[1]
-        self.scores[place] = found["score"]
+        self.scores[place] = score
         self.arrivals[place] = time.monotonic()
+
+    def await_all(self, count: int, seconds: float = 30.0) -> None:
+        """Wait until that many input offsets are accounted for."""
+        await_until(lambda: self.seen >= count, seconds, f"{count} offsets accounted for")
 
     def require(self, expected: Scores) -> None:
         """Fail unless exactly `expected` was seen, bit for bit, each offset once and in order."""
@@ -127,7 +147,7 @@ class Auditor(threading.Thread):
         assert not missing, f"{len(missing)} predictions are missing, first {missing[:3]}"
         extra = sorted(self.scores.keys() - expected.keys())
         assert not extra, f"{len(extra)} predictions too many, first {extra[:3]}"
-        different = sorted(place for place, score in expected.items() if self.scores[place] != score)
+        different = sorted(place for place, score in expected.items() if bits(self.scores[place]) != bits(score))
         assert not different, (
             f"{len(different)} scores differ, first at {different[0]}: "
             f"{self.scores[different[0]]} instead of {expected[different[0]]}"

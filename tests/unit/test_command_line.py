@@ -129,8 +129,10 @@ def config_of(tmp_path: Path, text: str) -> dict[str, Any]:
 
 
 def test_options_are_called_as_on_the_command_line_with_dashes_or_underscores(tmp_path: Path) -> None:
-    made = config_of(tmp_path, 'input = "E"\n[worker]\ncommit-interval = 0.5\nsnapshot_rows = 9\nformat = "packed"\n')
-    assert made["worker"] == {"input_": "E", "commit_interval": 0.5, "snapshot_rows": 9, "form": "packed"}
+    own = 'commit-interval = 0.5\nsnapshot_rows = 9\nformat = "packed"\noutput-format = "packed"\n'
+    made = config_of(tmp_path, f'input = "E"\n[worker]\n{own}')
+    expected = {"input_": "E", "commit_interval": 0.5, "snapshot_rows": 9, "form": "packed", "output_form": "packed"}
+    assert made["worker"] == expected
     assert made["topics"]["create"] == {"input_topic": "E"}
     assert made["evaluate"] == {}
 
@@ -309,6 +311,10 @@ CSV = "a,b,y\n1,2,0\n3,4,1\n5,6,2\n"
         (("worker",), "Missing option '--input'"),
         (("worker", "--input", "E"), "Missing option '--group'"),
         (("worker", "--input", "E", "--group", "g", "--commit-interval", "0"), "'--commit-interval'"),
+        (("worker", "--input", "E", "--group", "g", "--output-format", "xml"), "'xml' is not one of 'json', 'packed'"),
+        (("worker", "--input", "E", "--group", "g", "--output-format", "packed", "--classes", "65536",
+          "--learner", "no_change"), "packed predictions hold at most 65535 scores"),
+        (("bench", "--output-format", "json,avro"), "'avro' is not one of 'json', 'packed'"),
         (("worker", "--input", "E", "--group", "g", "--http-port", "70000"), "'--http-port'"),
         (("worker", "--input", "E", "--group", "g", "--labels", "a,a"), "two or more different labels"),
         (("worker", "--input", "E", "--group", "g", "-X", "acks"), "client property 'acks' is not key=value"),

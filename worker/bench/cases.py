@@ -28,6 +28,8 @@ class Case:
         d, of the input, and processes of either side.
     form : str
         Format of the events, ``json`` or ``packed``.
+    output_form : str
+        Format of the worker's predictions, likewise; the pass-through writes what it reads.
     commit_interval : float
         Seconds between commits, of either side.
     guarantee : str
@@ -36,6 +38,8 @@ class Case:
         Length of the input.
     digits : int
         Decimals of the features; FULL_DIGITS and more: all of them.
+    window : int
+        Rows of the worker's rolling window, a bit of state each: 8,000,000 are a megabyte.
     """
 
     learner: str = "dfop"
@@ -43,10 +47,12 @@ class Case:
     partitions: int = 2
     workers: int = 1
     form: str = "json"
+    output_form: str = "json"
     commit_interval: float = 0.1
     guarantee: str = "exactly-once"
     messages: int = 1_000_000
     digits: int = 6
+    window: int = 1000
 
     @property
     def rows_key(self) -> tuple[object, ...]:
@@ -57,9 +63,9 @@ class Case:
         """The case in one line, for people."""
         d = f"{self.digits} decimals" if self.digits < FULL_DIGITS else "full doubles"
         return (
-            f"{self.learner}, d={self.features}, {self.form} ({d}), {self.messages:,} messages, "
-            f"{_count(self.partitions, 'partition')}, {_count(self.workers, 'worker')}, {self.guarantee}, "
-            f"commit every {1000 * self.commit_interval:g} ms"
+            f"{self.learner}, d={self.features}, {self.form} ({d}) in, {self.output_form} out, "
+            f"{self.messages:,} messages, {_count(self.partitions, 'partition')}, {_count(self.workers, 'worker')}, "
+            f"{self.guarantee}, commit every {1000 * self.commit_interval:g} ms, window of {_count(self.window, 'row')}"
         )
 
 
@@ -106,10 +112,15 @@ def expand(given: Mapping[str, Sequence[Any]]) -> Iterator[Case]:
         yield case
 
 
+def swept(cases: Sequence[Case]) -> list[str]:
+    """The fields in which cases differ."""
+    return [name.name for name in dataclasses.fields(Case) if len({getattr(case, name.name) for case in cases}) > 1]
+
+
 def order(pair: int) -> tuple[str, str]:
     """Who goes first in a pair: A B, B A, A B, ..., so that a drift of the machine favours neither."""
     return (PASSTHROUGH, WORKER) if pair % 2 == 0 else (WORKER, PASSTHROUGH)
 
 
 def _count(n: int, what: str) -> str:
-    return f"{n} {what}" + "s" * (n != 1)
+    return f"{n:,} {what}" + "s" * (n != 1)

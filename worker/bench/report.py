@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from worker.bench.cases import PASSTHROUGH, SIDES, WORKER, Case, Effort
+from worker.bench.cases import PASSTHROUGH, SIDES, WORKER, Case, Effort, swept
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -103,6 +103,28 @@ def table(result: Result) -> Table:
         heading, factor, form = SHOWN[figure]
         cells = [_cell((factor * v for v in result.values(side, figure)), form) for side in SIDES]
         made.add_row(heading, *cells, _cell(result.ratios(figure), ".2f"))
+    return made
+
+
+def summary(results: Sequence[Result]) -> Table:
+    """A line per case of a sweep: what differs, the worker's medians, its ratios to the pass-through."""
+    from rich.table import Table
+
+    fields, figures = swept([result.case for result in results]), results[0].measured()
+    made = Table(box=None, header_style="bold", padding=(0, 3, 0, 0), title_justify="left")
+    made.title = "medians of the worker (ratio to the pass-through)"
+    for name in fields:
+        made.add_column(name, no_wrap=True)
+    for figure in figures:
+        made.add_column(SHOWN[figure][0], justify="right")
+    for result in results:
+        cells = []
+        for figure in figures:
+            _, factor, form = SHOWN[figure]
+            ratios = result.ratios(figure)
+            share = f" ({median(ratios):.2f})" if ratios else ""
+            cells.append(format(factor * median(result.values(WORKER, figure)), form) + share)
+        made.add_row(*(str(getattr(result.case, name)) for name in fields), *cells)
     return made
 
 

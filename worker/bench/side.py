@@ -144,8 +144,10 @@ def _worker(case: Case, bootstrap: str, properties: Mapping[str, Any], topics: T
         "--learner": case.learner,
         "--features": str(case.features),
         "--format": case.form,
+        "--output-format": case.output_form,
         "--commit-interval": repr(case.commit_interval),
         "--guarantee": case.guarantee,
+        "--window": str(case.window),
         "--log-format": "json",
     }
     argv = [sys.executable, "-m", "driftway", "worker"]

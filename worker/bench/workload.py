@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from worker import packed
 from worker.bench.cases import FULL_DIGITS, Case
 from worker.client import base_properties, quiet
-from worker.codec import PACKED, encode_events, encode_packed
+from worker.codec import PACKED, encode_events
 from worker.errors import Failure
 from worker.topics import Topics, create_topics, output_plan
 
@@ -40,7 +41,7 @@ def blocks(case: Case, n: int) -> Iterator[list[bytes]]:
             X = X.round(case.digits)
         noise = 0.1 * np.sqrt(case.features) * rng.normal(size=rows)
         y = (X @ weight + noise > 0).astype(np.float64)
-        yield encode_packed(X, y) if case.form == PACKED else encode_events(X, y, start)
+        yield packed.encode_events(X, y) if case.form == PACKED else encode_events(X, y, start)
 
 
 class Loader:

@@ -52,7 +52,9 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 @click.option("--workers", default="1", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Processes of either side.")  # fmt: skip
 @click.option("--format", "form", default="json", show_default=True, metavar="FORMAT[,..]",
-              callback=_several(click.Choice(FORMATS)), help="json or packed.")  # fmt: skip
+              callback=_several(click.Choice(FORMATS)), help="Of the input: json or packed.")  # fmt: skip
+@click.option("--output-format", "output_form", default="json", show_default=True, metavar="FORMAT[,..]",
+              callback=_several(click.Choice(FORMATS)), help="Of the worker's predictions.")  # fmt: skip
 @click.option("--digits", default="6", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1, 17)),
               help="Decimals of the features; 17: unrounded doubles, 16 or 17 digits each.")  # fmt: skip
 @click.option("--commit-interval", default="0.1", show_default=True, metavar="SECONDS[,..]",
@@ -61,6 +63,8 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
               callback=_several(click.Choice(GUARANTEES)), help=" or ".join(GUARANTEES) + ".")  # fmt: skip
 @click.option("--messages", default="1000000", show_default=True, metavar="N[,..]",
               callback=_several(click.IntRange(1000)), help="Length of the input.")  # fmt: skip
+@click.option("--window", default="1000", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
+              help="Rows of the worker's rolling window: a bit of state each.")  # fmt: skip
 @click.option(
     "--repetitions", type=click.IntRange(0), default=5, show_default=True, help="Pairs of throughput runs; 0: none."
 )
@@ -93,7 +97,7 @@ def bench(**given: Any) -> None:
     Examples:
       driftway bench
       driftway bench --features 2,8,100 --no-latency --out features.png
-      driftway bench --format json,packed --messages 5000000 --json > bench.json
+      driftway bench --format json,packed --output-format json,packed --messages 5000000 --json > bench.json
       driftway bench --guarantee exactly-once,at-least-once --no-latency
     """
     from worker.bench.cases import Effort, expand
@@ -110,8 +114,8 @@ def bench(**given: Any) -> None:
     )
     if not effort.repetitions and not effort.latency_repetitions:
         raise UsageFailure("--repetitions 0 with --no-latency leaves nothing to measure")
-    fields = ("learner", "features", "partitions", "workers", "form", "commit_interval", "guarantee", "messages",
-              "digits")  # fmt: skip
+    fields = ("learner", "features", "partitions", "workers", "form", "output_form", "commit_interval", "guarantee",
+              "messages", "digits", "window")  # fmt: skip
     cases = list(expand({name: given[name] for name in fields}))
     for case in cases:
         make_model_settings((case.learner,), make_target(CLASSIFICATION, None, None), n_features=case.features)
@@ -145,7 +149,7 @@ def _conclude(results: list[Any], as_json: bool, out: str | None) -> None:
     from rich.console import Console
 
     from worker.bench.picture import draw_bench
-    from worker.bench.report import closing, table
+    from worker.bench.report import closing, summary, table
     from worker.codec import write_json
 
     console = Console(stderr=as_json, highlight=False)
@@ -154,6 +158,8 @@ def _conclude(results: list[Any], as_json: bool, out: str | None) -> None:
     for result in results:
         console.print(table(result))
         console.print(closing(result), soft_wrap=True)
+    if len(results) > 1:
+        console.print(summary(results))
     if out is not None:
         draw_bench(results, out)
         console.print(f"Picture: {out}", soft_wrap=True)

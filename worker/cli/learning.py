@@ -54,11 +54,19 @@ def target_options(command: F) -> F:
 
 
 def event_options(command: F) -> F:
-    """--features, --format, --accuracy-every."""
+    """--features, --format, --output-format, --accuracy-every."""
     options = [
         click.option("--features", type=click.IntRange(1), help="Features per event.  [default: as the first event]"),
         click.option(
             "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
+        ),
+        click.option(
+            "--output-format",
+            "output_form",
+            type=click.Choice(FORMATS),
+            default=FORMATS[0],
+            show_default=True,
+            help="Format of the predictions; packed ones hold class indices and no learner.",
         ),
         click.option(
             "--accuracy-every",

@@ -116,6 +116,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         make_target(given["task"], given["classes"], given["labels"]),
         n_features=given["features"],
         form=given["form"],
+        output_form=given["output_form"],
         standardize=given["standardize"],
         window=given["window"],
         accuracy_every=given["accuracy_every"],

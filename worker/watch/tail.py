@@ -12,6 +12,7 @@ from confluent_kafka import admin as untyped
 from worker.client import Properties, base_properties, quiet
 from worker.codec import read_json
 from worker.errors import Failure, Unreachable, UsageFailure
+from worker.packed import decode_predictions, is_packed
 
 api: Any = untyped  # its stubs do not export everything
 
@@ -165,9 +166,23 @@ def points(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
 
 
 def outcome_place(message: Any) -> tuple[int, int]:
-    """Input partition and offset that a prediction, or a rejection (by its headers), answers."""
+    """Input partition and offset that a prediction of either format, or a rejection (by its headers), answers.
+
+    Raises
+    ------
+    Failure
+        It is no prediction of a format that is known here.
+    """
     headers = dict(message.headers() or ())
     if "offset" in headers and "partition" in headers:
         return int(headers["partition"]), int(headers["offset"])
-    value = read_json(message.value())
-    return int(value["partition"]), int(value["offset"])
+    value = message.value() or b""
+    try:
+        if is_packed(value):
+            found = decode_predictions([value])
+            return int(found.partition[0]), int(found.offset[0])
+        place = read_json(value)
+        return int(place["partition"]), int(place["offset"])
+    except (ValueError, KeyError, TypeError) as error:
+        where = f"{message.topic()}/{message.partition()} at {message.offset()}"
+        raise Failure(f"cannot read the prediction in {where}: {error}") from None

@@ -10,7 +10,8 @@ import pytest
 
 from producers.streams import GENERATORS, Stream, open_stream
 from producers.streams.generator import first_row
-from worker.codec import encode_events, encode_packed
+from worker import packed
+from worker.codec import encode_events
 from worker.errors import UsageFailure
 
 MASK = 2**64 - 1
@@ -114,7 +115,7 @@ def test_same_seed_gives_the_same_bytes_on_the_wire(name: str) -> None:
     def wire(size: int) -> list[bytes]:
         values, at = [], 0
         for X, y in open_stream(name, rows=300, seed=9).blocks(size):
-            values += encode_events(X, y, at) + encode_packed(X, y)
+            values += encode_events(X, y, at) + packed.encode_events(X, y)
             at += len(y)
         return sorted(values)
 

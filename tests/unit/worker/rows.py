@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners import Spec
-from worker.codec import Decoder, encode_events
-from worker.events import Records, Reject, Target, finite
+from worker.codec import JSON, Decoder, encode_events
+from worker.events import Records, Reject, Schema, Target, finite
 from worker.model import Outputs
 from worker.scanner import NO_TIME
 from worker.settings import ModelSettings
@@ -55,6 +55,18 @@ def tabled(decoder: Decoder, parts: Sequence[Records]) -> dict[int, Any]:
             found[bad.offset] = bad.reason
         assert [bad.offset for bad in batch.rejected] == sorted(bad.offset for bad in batch.rejected)
     return found
+
+
+def reason(
+    value: bytes | None, target: Target | None = None, schema: Schema | None = None, form: str = JSON
+) -> str | None:
+    """Why an event is rejected, whether a schema is known or the event would fix it; None if it is not."""
+    target = target or Target()
+    first = Decoder(target, schema, form).decode(records([value])).rejected
+    known = Decoder(target, schema or Schema(2), form).decode(records([value])).rejected
+    if schema is None and first and known:
+        assert first[0].reason == known[0].reason
+    return known[0].reason if known else None
 
 
 def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import struct
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.worker.rows import pieces, records, tabled
+from tests.unit.worker.rows import reason, records, tabled
+from worker import packed
 from worker.codec import (
     PACKED,
-    PACKED_HEAD,
     Decoder,
     encode_events,
-    encode_packed,
     encode_point,
     encode_predictions,
     read_json,
@@ -31,17 +29,6 @@ BINARY = Target()
 DIRECTIONS = Target("classification", 2, ("DOWN", "UP"))
 SIGNS = Target("classification", 2, ("-1", "1"))
 NUMBER = Target("regression", 0)
-
-
-def reason(
-    value: bytes | None, target: Target = BINARY, schema: Schema | None = None, form: str = "json"
-) -> str | None:
-    """Why an event is rejected, whether a schema is known or the event would fix it; None if it is not."""
-    first = Decoder(target, schema, form).decode(records([value])).rejected
-    known = Decoder(target, schema or Schema(2), form).decode(records([value])).rejected
-    if schema is None and first and known:
-        assert first[0].reason == known[0].reason
-    return known[0].reason if known else None
 
 
 @pytest.mark.parametrize(
@@ -188,64 +175,6 @@ def test_label_of_another_target_is_rejected(target: Target, label: str, words: 
     assert reason(f'{{"x":[1,2],"y":{label}}}'.encode(), target) == words
 
 
-def packed(y: float, *x: float, size: int = 8, version: int = 1, head: int | None = None) -> bytes:
-    return PACKED_HEAD.pack(version, size if head is None else head, y) + struct.pack(f"<{len(x)}{'fd'[size == 8]}", *x)
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (None, "null value"),
-        (b"", "packed: 0 bytes are less than its head"),
-        (b"\x01\x08" + bytes(7), "packed: 9 bytes are less than its head"),
-        (packed(1, 1, 2, version=2), "packed: version 2 is not 1"),
-        (b'{"x":[1,2],"y":1}', "packed: version 123 is not 1"),
-        (packed(1, 1, 2, head=2), "packed: 2 bytes per feature, expected 4 or 8"),
-        (packed(1, 1, 2) + b"\x00", "packed: 27 bytes are not a whole number of features"),
-        (packed(1), "packed: 10 bytes are not a whole number of features"),
-        (packed(1, 1, math.nan), "x[1] is not finite"),
-        (packed(1, -math.inf, 2), "x[0] is not finite"),
-        (packed(math.nan, math.inf, 2, size=4), "x[0] is not finite"),
-        (packed(2, 1, 2), "label 2 is not one of 0, 1"),
-        (packed(0.5, 1, 2), "label 0.5 is not one of 0, 1"),
-        (packed(math.inf, 1, 2), "label Infinity is not one of 0, 1"),
-        (packed(1e300, 1, 2), "label 1000000000000000052504760255204420248704 is not one of 0, 1"),
-    ],
-)
-def test_malformed_packed_event_is_rejected_with_its_reason(value: bytes | None, words: str) -> None:
-    assert reason(value, form=PACKED) == words
-
-
-def test_packed_event_of_another_length_is_rejected() -> None:
-    assert reason(packed(1, 1, 2, 3), schema=Schema(2), form=PACKED) == "x has 3 features, expected 2"
-    assert reason(packed(1, 1, 2, size=4), schema=Schema(1), form=PACKED) == "x has 2 features, expected 1"
-    assert reason(packed(math.inf, 1, 2), NUMBER, Schema(2), PACKED) == "label is not finite"
-
-
-@pytest.mark.parametrize("target", [BINARY, NUMBER])
-def test_first_packed_event_may_have_no_label(target: Target) -> None:
-    """A stream with late or missing labels begins with them."""
-    found = tabled(Decoder(target, form=PACKED), [records([packed(math.nan, 1, 2), packed(1, 3, 4)])])
-    assert [row[1] for row in found.values()] == [None, 1.0]
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.data())
-def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
-    number = st.floats(width=32)
-    row = st.builds(packed, st.sampled_from([0.0, 1.0, 2.0, math.nan]), number, number, size=st.sampled_from([4, 8]))
-    values = data.draw(st.lists(st.one_of(row, row, st.none(), st.binary(max_size=12)), min_size=1, max_size=8))
-    whole = records(values)
-    expected = tabled(Decoder(BINARY, form=PACKED), [whole])
-    for cuts in (data.draw(st.lists(st.integers(0, 99), max_size=3)), range(len(values))):
-        assert tabled(Decoder(BINARY, form=PACKED), pieces(whole, list(cuts))) == expected
-    for offset, found in expected.items():
-        if not isinstance(found, str):
-            value = values[offset] or b""
-            x = struct.unpack(f"<2{'fd'[value[1] == 8]}", value[10:])
-            assert found[0] == struct.pack("<2d", *x)
-
-
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_encoded_events_decode_back_bit_for_bit(data: st.DataObject) -> None:
@@ -258,7 +187,7 @@ def test_encoded_events_decode_back_bit_for_bit(data: st.DataObject) -> None:
     for values, form, ids in (
         (encode_events(X, y, first), "json", True),
         (encode_events(X, y, first, names), "json", True),
-        (encode_packed(X, y), PACKED, False),
+        (packed.encode_events(X, y), PACKED, False),
     ):
         batch = Decoder(NUMBER, form=form).decode(records(values))
         assert not batch.rejected

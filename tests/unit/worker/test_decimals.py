@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from worker.decimals import POWERS_OF_FIVE, SMALLEST_POWER, multiply, read_number
+from worker.decimals import NOWHERE, POWERS_OF_FIVE, SMALLEST_POWER, multiply, read_number
 from worker.writer import as_text
 
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -19,9 +19,8 @@ MANY = settings(max_examples=400, deadline=None)
 
 
 def read(text: str, end: str = "") -> tuple[int, float]:
-    data = as_text((text + end).encode())
-    p, value = read_number(data, 0, len(data))
-    return int(p), float(value)
+    p, value = read_number(as_text((text + end).encode() + bytes(8)), np.uint64(0))
+    return (-1 if p == NOWHERE else int(p)), float(value)
 
 
 def bits(value: float) -> bytes:
@@ -136,6 +135,37 @@ def test_position_is_after_the_longest_json_number(text: str) -> None:
     assert found is not None, f"{text!r} does not begin with a JSON number"
     assert p == found.end(), f"{text!r} was read up to {p}"
     assert bits(value) == bits(float(found[0]))
+
+
+@pytest.mark.parametrize("front", ["", "-", "0.", "7.", "1e"])
+def test_any_byte_ends_any_number_of_digits(front: str) -> None:
+    """Digits are looked at eight at a time: each place in a word, each byte that can follow."""
+    digits = "1234567890123456789"
+    for n in range(len(digits) + 1):
+        for byte in range(256):
+            text = front + digits[:n]
+            data = text.encode() + bytes([byte]) + b"9" * 8
+            p, value = read_number(as_text(data), np.uint64(0))
+            found = NUMBER.match(data.decode("latin-1"))
+            if p != NOWHERE:
+                assert found is not None, data
+                assert int(p) == found.end(), data
+                assert bits(float(value)) == bits(float(found[0])), data
+            else:
+                assert front != "0." or n == 0 or chr(byte) in "0123456789eE", f"{data!r} was left"
+
+
+@pytest.mark.parametrize("n", [17, 18, 19, 20, 21, 24, 25, 39, 40, 1_000, 100_000])
+def test_digits_beyond_a_word_are_left_and_zeros_in_front_are_none(n: int) -> None:
+    """A value modulo 2^64 must never pass for the number."""
+    for digits in ("9" * n, "1" + "0" * (n - 1), "18446744073709551617" + "0" * n, "0" * n + "18446744073709551617"):
+        check(f"0.{digits}", decided=len(digits.lstrip("0")) <= 19)
+        check(f"1.{digits}e5", decided=len(digits) <= 18)
+        if digits[0] != "0":
+            check(digits, decided=len(digits) <= 19)
+    for zeros in ("0" * n, "0" * (8 * n)):
+        check(f"0.{zeros}", decided=True)
+        check(f"0.{zeros}123456789", decided=len(zeros) < 280)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))

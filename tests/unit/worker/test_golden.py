@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from pathlib import Path
@@ -13,10 +14,11 @@ import numpy as np
 import pytest
 
 from tests.unit.worker.rows import events, model_settings, records, tabled
-from worker import snapshot
-from worker.codec import PACKED, Decoder, encode_events, encode_packed
+from worker import packed, snapshot
+from worker.codec import PACKED, Decoder, encode_events
 from worker.events import Target
 from worker.model import Model
+from worker.scanner import NO_TIME
 
 FOLDER = Path(__file__).parent / "golden"
 X = np.array([[0.1, -2.5, 3.0], [1e-7, 12345678.9, -0.0]])
@@ -39,9 +41,11 @@ def header() -> bytes:
 WIRE = {
     "event.json": lambda: encode_events(X, Y, 7)[0],
     "event_named.json": lambda: encode_events(X, Y, 7, ("a", "b", "c"))[1],
-    "event.packed": lambda: encode_packed(X, Y)[1],
+    "event.packed": lambda: packed.encode_events(X, Y)[1],
     "prediction.json": lambda: learned("perceptron")[1][-1],
     "prediction_regression.json": lambda: learned("rls", task="regression")[1][-1],
+    "prediction.packed": lambda: learned("perceptron", output_form=PACKED)[1][-1],
+    "prediction_regression.packed": lambda: learned("rls", task="regression", output_form=PACKED)[1][-1],
     "accuracy.json": lambda: learned("perceptron")[2][-1],
     "accuracy_regression.json": lambda: learned("rls", task="regression")[2][-1],
     "snapshot.header": header,
@@ -66,3 +70,14 @@ def test_published_events_are_still_read(name: str, form: str, row: int) -> None
     assert found[0] == X[row].tobytes()
     assert found[1] == (1.0 if row == 0 else None)
     assert found[2] == (b"null" if form == PACKED else str(7 + row).encode())
+
+
+@pytest.mark.parametrize("name", ["prediction", "prediction_regression"])
+def test_published_packed_predictions_are_still_read_and_say_what_the_json_ones_say(name: str) -> None:
+    told = json.loads((FOLDER / f"{name}.json").read_bytes())
+    found = packed.decode_predictions([(FOLDER / f"{name}.packed").read_bytes()])
+    assert found.kind.tolist() == [packed.NUMBER if "regression" in name else packed.CLASS]
+    for column in ("partition", "offset", "y", "prediction"):
+        assert getattr(found, column).tolist() == [told[column]]
+    assert found.scores.tolist() == [[told["score"]]]
+    assert (found.ids, found.t.tolist(), told["t"]) == ([b"%d" % told["id"]], [NO_TIME], None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import learners
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records, wire
-from worker.codec import encode_packed
+from worker import packed
 from worker.events import Target
 from worker.model import Model, Saved
 from worker.settings import ModelSettings
@@ -170,7 +170,7 @@ def test_regression_predicts_numbers_and_echoes_targets() -> None:
 def test_packed_and_json_events_of_the_same_rows_give_the_same_scores() -> None:
     X, y = drifting()
     a = Model(model_settings(), 3).advance(records(events()))
-    b = Model(model_settings(form="packed"), 3).advance(records(encode_packed(X, y)))
+    b = Model(model_settings(form="packed"), 3).advance(records(packed.encode_events(X, y)))
     assert [json.loads(v)["score"] for v in a.predictions] == [json.loads(v)["score"] for v in b.predictions]
 
 

@@ -14,7 +14,6 @@ from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from worker.codec import Decoder
 from worker.events import Schema, Target
 from worker.scanner import NO_TIME, scan
-from worker.writer import as_text
 
 D = 3
 FAST = settings(max_examples=300, deadline=None)
@@ -99,23 +98,35 @@ def broken_events(draw: Any) -> bytes:
     data = bytearray(draw(plain_events()))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))
-        kind = draw(st.sampled_from(["cut", "insert", "change"]))
+        kind = draw(st.sampled_from(["cut", "stop", "insert", "digits", "change"]))
         if kind == "cut":
             del data[at : at + draw(st.integers(1, 4))]
+        elif kind == "stop":
+            del data[at:]
+        elif kind == "digits":
+            data[at:at] = draw(st.sampled_from([b"0", b"9", b"18446744073709551616"])) * draw(st.integers(1, 30))
         elif kind == "insert":
             data[at:at] = draw(
-                st.one_of(st.binary(min_size=1, max_size=2), st.sampled_from([b",", b'"', b"]", b"}", b"0"]))
+                st.one_of(st.binary(min_size=1, max_size=2), st.sampled_from([b",", b'"', b"]", b"}", b"0", b"\0"]))
             )
         elif at < len(data):
             data[at] = draw(st.integers(0, 255))
     return bytes(data)
 
 
+@st.composite
+def neighbours(draw: Any) -> list[bytes]:
+    """Records whose bytes, one after the other, are those of good events, cut anywhere."""
+    whole = b"".join(draw(st.lists(plain_events(), min_size=1, max_size=3)))
+    places = sorted(draw(st.sets(st.integers(0, len(whole)), max_size=6)))
+    return [whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)]
+
+
 EVENTS = st.one_of(plain_events(), plain_events(), odd_events(), broken_events(), st.none(), st.binary(max_size=5))
 
 
 @FAST
-@given(st.lists(EVENTS, min_size=1, max_size=8), st.sampled_from(TARGETS))
+@given(st.one_of(st.lists(EVENTS, min_size=1, max_size=8), neighbours()), st.sampled_from(TARGETS))
 def test_batch_path_gives_what_orjson_gives(values: list[bytes | None], target: Target) -> None:
     whole = records(values)
     assert tabled(Decoder(target, Schema(D)), [whole]) == one_by_one(Decoder(target, Schema(D)), whole)
@@ -172,15 +183,12 @@ def test_ordinary_events_take_the_fast_path() -> None:
         b'{"id":"order-17","y":null,"x":[0,0.0,123456789.25]}',
         b' { "t" : -5 , "x" : [ 1 , 2 , 3 ] , "note" : "ok" , "flag" : true , "n" : 1e3 }\n',
     ]
-    text = b"\n".join(values)
-    ends = np.cumsum([len(v) + 1 for v in values]) - 1
-    starts = ends - [len(v) for v in values]
-    X, y, spans, t, plain = scan(as_text(text), starts, ends, D)
+    text, X, y, spans, t, plain = scan(values, D)
     assert plain.tolist() == [True, True, True]
     assert X.tolist() == [[1, -2.5, 3e-5], [0, 0, 123456789.25], [1, 2, 3]]
     assert y[0] == 1
     assert np.isnan(y[1:]).all()
-    assert [text[a:b] for a, b in spans.T] == [b"17", b'"order-17"', b""]
+    assert [text[a:b] for a, b in spans.T] == [b"17", b'"order-17"', b"null"]
     assert t.tolist() == [1700000000000, NO_TIME, -5]
 
 

@@ -1,71 +1,146 @@
-"""Columns of text interleaved in one buffer: the same records as plain Python joins."""
+"""A layout's pieces with each row's values between them: the same records as plain Python joins."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from worker.writer import Column, as_text, choose, interleave, split
+from worker.scanner import NO_TIME
+from worker.writer import BUFFERS, MOST_KEPT, MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
 
 FAST = settings(max_examples=150, deadline=None)
+INT64 = st.integers(-(2**63), 2**63 - 1)
+EDGES = [
+    0,
+    *(sign * 10**e + d for sign in (1, -1) for e in range(19) for d in (-1, 0, 1)),
+    2**63 - 1,
+    -(2**63),
+    NO_TIME,
+]
+WORDS = st.binary(max_size=70)
 
 
-def column(words: list[bytes], gap: bytes = b"~~") -> Column:
-    """A column whose pieces lie in the text with gaps, in reverse order."""
+def column(words: Sequence[bytes], gap: bytes = b"~~") -> Column:
+    """A column whose pieces lie in the text with gaps, in reverse order; the first one is the end of it."""
     text, bounds = b"", np.empty((2, len(words)), np.int64)
     for i in reversed(range(len(words))):
         text += gap
         bounds[:, i] = len(text), len(text) + len(words[i])
         text += words[i]
-    return as_text(text + gap), bounds
+    return as_text(text), bounds
 
 
-def rows(found: Column) -> list[bytes]:
-    text, (starts, ends) = found
-    return [text[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+def integers(values: Sequence[int]) -> np.ndarray:
+    return np.array(values, np.int64)
 
 
-@FAST
-@given(st.integers(1, 4), st.data())
-def test_split_finds_the_rows_of_a_flat_list(per_row: int, data: st.DataObject) -> None:
-    numbers = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**63), 2**63), st.none())
-    n = data.draw(st.integers(1, 5))
-    values = data.draw(st.lists(numbers, min_size=n * per_row, max_size=n * per_row))
-    listed = json.dumps(values, separators=(",", ":")).encode()
-    texts = [json.dumps(value) for value in values]
-    wanted = [",".join(texts[i * per_row : (i + 1) * per_row]).encode() for i in range(n)]
-    assert rows(split(listed, n, per_row)) == wanted
+def simple(offsets: Sequence[int], t: Sequence[int], ids: Sequence[bytes] | None = None) -> list[bytes]:
+    """Records of a layout with one-byte pieces; every row's number is 0."""
+    n = len(offsets)
+    layout = Layout(b"<", b"|", [b":"], [], [b"/"])
+    zeros, listed = integers([0] * n), json.dumps([0] * n, separators=(",", ":")).encode()
+    return write(layout, column(ids or [b""] * n), integers(offsets), zeros, listed, zeros, integers(t))
 
 
 @FAST
-@given(st.lists(st.binary(max_size=5), min_size=1, max_size=5), st.data())
-def test_choose_names_the_word_of_each_index(words: list[bytes], data: st.DataObject) -> None:
-    index = data.draw(st.lists(st.integers(0, len(words) - 1), max_size=8))
-    assert rows(choose(words, np.array(index, np.int64))) == [words[i] for i in index]
+@given(st.data(), st.integers(1, 6), st.integers(1, 4))
+def test_write_writes_what_a_join_writes(data: st.DataObject, n: int, per_row: int) -> None:
+    def rows(values: st.SearchStrategy[int]) -> list[int]:
+        return data.draw(st.lists(values, min_size=n, max_size=n))
+
+    before_id, before_offset = data.draw(WORDS), data.draw(WORDS)
+    fronts, backs = (data.draw(st.lists(WORDS, min_size=1, max_size=4)) for _ in range(2))
+    between = data.draw(st.lists(WORDS, min_size=per_row - 1, max_size=per_row - 1))
+    ids = data.draw(st.lists(WORDS, min_size=n, max_size=n))
+    front, back = rows(st.integers(0, len(fronts) - 1)), rows(st.integers(0, len(backs) - 1))
+    offsets, t = rows(INT64), rows(INT64 | st.just(NO_TIME))
+    number = st.one_of(st.floats(allow_nan=False, allow_infinity=False), INT64, st.none())
+    numbers = data.draw(st.lists(st.lists(number, min_size=per_row, max_size=per_row), min_size=n, max_size=n))
+
+    listed = json.dumps([x for row in numbers for x in row], separators=(",", ":")).encode()
+    layout = Layout(before_id, before_offset, fronts, between, backs)
+    gap = data.draw(st.binary(max_size=9))
+    written = write(layout, column(ids, gap), integers(offsets), integers(front), listed, integers(back), integers(t))
+    for i, record in enumerate(written):
+        middle = b"".join(json.dumps(x).encode() + word for x, word in zip(numbers[i], [*between, b""], strict=True))
+        head = before_id + ids[i] + before_offset + b"%d" % offsets[i] + fronts[front[i]]
+        time = b"null" if t[i] == NO_TIME else b"%d" % t[i]
+        assert record == head + middle + backs[back[i]] + time + b"}"
+    assert len(written) == n
 
 
 @FAST
-@given(st.integers(1, 4), st.integers(1, 6), st.data())
-def test_interleave_writes_what_a_join_writes(columns: int, n: int, data: st.DataObject) -> None:
-    words = st.binary(max_size=6)
-    pieces = data.draw(st.lists(words, min_size=columns + 1, max_size=columns + 1))
-    table = data.draw(st.lists(st.lists(words, min_size=n, max_size=n), min_size=columns, max_size=columns))
-    wanted = [b"".join(piece + table[c][i] for c, piece in enumerate(pieces[:-1])) + pieces[-1] for i in range(n)]
-    assert interleave(pieces, [column(words) for words in table], n) == wanted
+@given(st.lists(INT64, min_size=1, max_size=40))
+@example(EDGES)
+def test_integers_have_pythons_digits(values: list[int]) -> None:
+    times = [b"null" if value == NO_TIME else b"%d" % value for value in values]
+    wanted = [b"<|%d:0/%b}" % pair for pair in zip(values, times, strict=True)]
+    assert simple(values, values) == wanted
 
 
-def test_long_columns_do_not_disturb_each_other() -> None:
+@pytest.mark.parametrize("before", [0, 1, 7, 8, 9, 100])
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 7, 8, 9, 16, 38, 1000])
+def test_an_id_may_be_the_very_end_of_its_text(before: int, length: int) -> None:
+    name = bytes(1 + i % 120 for i in range(length))
+    text = as_text(b"x" * before + name)
+    zero = integers([0])
+    ids = text, integers([[before], [before + length]])
+    assert write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero) == [b"<%b|0:0/0}" % name]
+
+
+@pytest.mark.parametrize(("front", "back"), [(1, 0), (-1, 0), (0, 1), (0, -1), (2**62, 0), (0, -(2**63))])
+def test_a_text_that_is_not_there_is_refused(front: int, back: int) -> None:
+    layout, zero = Layout(b"<", b"|", [b":"], [], [b"/"]), integers([0, 0])
+    with pytest.raises(IndexError, match="does not have"):
+        write(layout, column([b"", b""]), zero, integers([0, front]), b"[0,0]", integers([0, back]), zero)
+
+
+def test_many_rows_do_not_disturb_each_other() -> None:
     n = 20_000
-    numbers = [b"%d" % (i * i) for i in range(n)]
-    words = [b"w" * (i % 11) for i in range(n)]
-    found = interleave([b"<", b"|", b">"], [column(numbers), column(words, b"")], n)
-    assert found == [b"<%b|%b>" % pair for pair in zip(numbers, words, strict=True)]
+    ids = [b"w" * (i % 11) for i in range(n)]
+    found = simple([i * i for i in range(n)], [-i for i in range(n)], ids)
+    assert found == [b"<%b|%d:0/%d}" % (ids[i], i * i, -i) for i in range(n)]
 
 
-def test_a_column_is_a_view_of_its_bytes() -> None:
+@FAST
+@given(st.lists(st.binary(max_size=90).map(lambda row: row + b"}"), min_size=1, max_size=12))
+@example([b"}" * (1 + MOST_PADDING * 50), *[b"}"] * 50])
+@example([b"a\x00b}", b"\x00}", b"}"])
+def test_cut_gives_the_rows_back(rows: list[bytes]) -> None:
+    ends = np.cumsum([len(row) for row in rows])
+    assert cut(as_text(b"".join(rows) + b"!" * SPARE), ends) == rows
+
+
+def test_threads_do_not_write_over_each_other() -> None:
+    def rows(k: int) -> list[list[bytes]]:
+        return [simple([k] * 2000, [k] * 2000) for _ in range(50)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for k, found in enumerate(pool.map(rows, range(4))):
+            assert found == [[b"<|%d:0/%d}" % (k, k)] * 2000] * 50
+
+
+def test_one_huge_batch_is_not_kept() -> None:
+    zero = integers([0])
+    ids = as_text(b"i" * MOST_KEPT), integers([[0], [MOST_KEPT]])
+    written = write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero)
+    assert written == [b"<" + b"i" * MOST_KEPT + b"|0:0/0}"]
+    assert all(len(kept) <= MOST_KEPT for kept in BUFFERS._kept.values())
+
+
+def test_one_long_row_does_not_multiply_the_memory() -> None:
+    """Ten thousand rows as wide as the longest would be 100 GB."""
+    rows = [b"y" * 10_000_000, *[b"row %d" % i for i in range(10_000)]]
+    assert cut(as_text(b"".join(rows) + bytes(SPARE)), np.cumsum([len(row) for row in rows])) == rows
+
+
+def test_a_text_is_a_view_of_its_bytes() -> None:
     data = b"abc"
     text = as_text(data)
     assert text.tobytes() == data

@@ -1,0 +1,100 @@
+"""Packed predictions on a real Kafka: exact bits, every column, and whoever reads them beside the worker."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from producers.streams import open_stream
+from tests.support.audit import Array, dealt, expected_scores
+from tests.support.kafka import produce, read_all
+from tests.support.process import Finished, driftway
+from tests.support.stage import LEARNER, Stage
+from worker.packed import CLASS, decode_predictions
+from worker.scanner import NO_TIME
+
+pytestmark = pytest.mark.broker
+
+ROWS, PARTITIONS = 6000, 2
+
+
+def stream() -> tuple[Array, Array]:
+    (block,) = open_stream(f"sea:rows={ROWS}", seed=4).blocks(ROWS)
+    return block.X, block.y
+
+
+def replay(kafka: str, topic: str, *more: str) -> None:
+    options = ("--seed", "4", "--partitions", str(PARTITIONS), "--to", topic, "--bootstrap", kafka)
+    done = driftway("replay", f"sea:rows={ROWS}", *options, *more)
+    assert done.code == 0, done.stderr
+
+
+def work(stage: Stage, *more: str, **env: str) -> Finished:
+    done = driftway(*stage.worker(*more, "--stop-at-end"), env=env)
+    assert done.code == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("form", ["packed", "json"])
+def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_has(kafka: str, form: str) -> None:
+    stage = Stage(kafka, PARTITIONS, rows=0)
+    X, y = stream()
+    expected = expected_scores(LEARNER, dealt(X, y, PARTITIONS))
+    replay(kafka, stage.topic, "--format", form)
+    with stage.auditor() as auditor:
+        work(stage, "--format", form, "--output-format", "packed")
+        auditor.await_all(len(expected))
+    auditor.require(expected)
+    for partition in range(PARTITIONS):
+        values = [r.value or b"" for r in read_all(kafka, f"{stage.topic}.predictions") if r.partition == partition]
+        found = decode_predictions(values)
+        n = len(values)
+        assert found.offset.tolist() == list(range(n))
+        assert set(found.partition.tolist()) == {partition}
+        assert (set(found.kind.tolist()), set(found.t.tolist())) == ({CLASS}, {NO_TIME})
+        assert found.y.tobytes() == y[partition::PARTITIONS].tobytes()
+        assert found.prediction.tolist() == (found.scores[:, 0] >= 0).astype(float).tolist()
+        rows = range(partition, ROWS, PARTITIONS)
+        assert found.ids == ([b"%d" % row for row in rows] if form == "json" else [b""] * n)
+
+
+def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: str) -> None:
+    """Told by the environment; watch reads either format, one after the other in the same topic."""
+    stage = Stage(kafka, partitions=1, rows=2000)
+    with stage.auditor() as auditor:
+        for first, form in ((0, "json"), (500, "packed"), (1000, "json"), (1500, "packed")):
+            stage.fill(first, first + 500)
+            work(stage, "--accuracy-every", "5000", DRIFTWAY_OUTPUT_FORMAT=form)
+            done = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once", "--json")
+            assert done.code == 0, done.stderr
+            (row,) = json.loads(done.stdout)
+            assert (row["partition"], row["rows"], row["lag"]) == (0, first + 500, 0)
+        auditor.await_all(2000)
+    auditor.require(stage.expected)
+    begun = [(record.value or b"")[:1] for record in read_all(kafka, f"{stage.topic}.predictions")]
+    assert begun == [*[b"{"] * 500, *[b"\x01"] * 500] * 2
+
+
+def test_labels_travel_as_class_indices(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=0)
+    labels = ["UP", "DOWN", None, "UP"]
+    produce(kafka, stage.topic, [json.dumps({"id": f"n{i}", "x": [i], "y": label, "t": 7 + i}).encode()
+                                 for i, label in enumerate(labels)])  # fmt: skip
+    work(stage, "--labels", "DOWN,UP", "--output-format", "packed")
+    found = decode_predictions([record.value or b"" for record in read_all(kafka, f"{stage.topic}.predictions")])
+    assert np.array_equal(found.y, [1.0, 0.0, np.nan, 1.0], equal_nan=True)
+    assert found.ids == [b'"n%d"' % i for i in range(4)]
+    assert found.t.tolist() == [7, 8, 9, 10]
+
+
+def test_what_is_no_prediction_gets_one_sentence_from_watch(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=0)
+    produce(kafka, f"{stage.topic}.predictions", [b"\x09" + bytes(60)])
+    done = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once", "--json")
+    assert done.code == 1
+    assert done.stderr == (
+        f"driftway: cannot read the prediction in {stage.topic}.predictions/0 at 0: record 0 is no packed prediction "
+        "of version 1: it begins with byte 9\n"
+    )

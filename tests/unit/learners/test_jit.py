@@ -1,0 +1,90 @@
+"""What kernels are made of beyond numba's own: words of eight bytes, kernels without reference counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learners.jit import MARKS, SOURCES, bare_kernel, kernel, load8, store8, trailing_zeros
+
+BYTES = np.frombuffer(bytes(range(1, 41)), np.uint8)
+
+
+@kernel
+def read(array, position):
+    return load8(array, position)
+
+
+@kernel
+def write(array, position, word):
+    store8(array, position, word)
+
+
+@kernel
+def zeros(word):
+    return trailing_zeros(word)
+
+
+@bare_kernel
+def bare_sum(array):
+    total = 0.0
+    for value in array[1:]:
+        total += value
+    return total
+
+
+@bare_kernel
+def makes_an_array(n):
+    return len(np.empty(n))
+
+
+@bare_kernel
+def returns_an_array(array):
+    return array[1:]
+
+
+@pytest.mark.parametrize("kind", [int, np.uint64])
+def test_word_is_the_eight_bytes_at_any_position_first_one_lowest(kind):
+    for position in range(len(BYTES) - 7):
+        expected = int.from_bytes(BYTES[position : position + 8].tobytes(), "little")
+        assert int(read(BYTES, kind(position))) == expected
+        out = np.zeros_like(BYTES)
+        write(out, kind(position), np.uint64(expected))
+        assert out[position : position + 8].tobytes() == BYTES[position : position + 8].tobytes()
+        assert np.count_nonzero(out) == 8
+
+
+@pytest.mark.parametrize("array", [np.zeros(9), np.zeros((2, 9), np.uint8), np.zeros(20, np.uint8)[::2]])
+def test_words_are_of_gapless_bytes_only(array):
+    with pytest.raises(Exception, match="load8"):
+        read(array, 0)
+    with pytest.raises(Exception, match="store8"):
+        write(array, 0, np.uint64(1))
+
+
+def test_nothing_is_written_to_what_is_read_only():
+    with pytest.raises(Exception, match="store8"):
+        write(BYTES, 0, np.uint64(1))
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_trailing_zeros(word):
+    assert int(zeros(np.uint64(word))) == ((word & -word).bit_length() - 1 if word else 64)
+
+
+def test_bare_kernel_reads_arrays_and_views_of_them():
+    assert bare_sum(np.arange(5.0)) == 10.0
+
+
+@pytest.mark.parametrize(("wrong", "argument"), [(makes_an_array, 3), (returns_an_array, np.arange(5.0))])
+def test_bare_kernel_that_makes_or_returns_an_array_is_refused(wrong, argument):
+    with pytest.raises(Exception, match=r"NRT required|[Oo]nly accept returning of array"):
+        wrong(argument)
+
+
+def test_files_with_pieces_of_kernels_count_for_the_cache():
+    texts = {path.stem: path.read_bytes() for path in (SOURCES / "worker").glob("*.py")}
+    for name in ("scanner", "decimals"):
+        assert any(mark in texts[name] for mark in MARKS)

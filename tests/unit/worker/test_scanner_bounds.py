@@ -1,0 +1,44 @@
+"""The scanner once more, with bounds checked: it asks nowhere whether a position is still inside the text."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.meta.sources import ROOT
+from tests.meta.test_bounds import environment
+
+SUITE = ("tests/unit/worker/test_scanner.py", "tests/unit/worker/test_scanner_edges.py")
+
+WITHOUT_SPARE_BYTES = """
+import numpy as np
+from worker import scanner
+scanner.TAIL = b""
+scanner.scan([b'{"x":[1.5'], 1)
+"""
+
+
+def run(config: pytest.Config, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment(config),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_scanner_stays_inside_its_text(pytestconfig: pytest.Config) -> None:
+    done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *SUITE)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
+
+
+def test_a_word_outside_the_text_is_noticed(pytestconfig: pytest.Config) -> None:
+    done = run(pytestconfig, "-c", WITHOUT_SPARE_BYTES)
+    assert done.returncode != 0
+    assert "IndexError" in done.stderr
