@@ -1,7 +1,7 @@
 """The one place that knows how kernels are compiled.
 
-Every kernel in the project is decorated with :func:`kernel`. No `fastmath`: it reorders sums and drops
-the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No `parallel`:
+Every kernel in the project is decorated with :func:`kernel` or :func:`bare_kernel`. No `fastmath`: it reorders sums
+and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No `parallel`:
 thread timing must not decide an order of operations. `nogil` lets the Kafka client's threads run on.
 """
 

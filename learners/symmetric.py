@@ -8,35 +8,80 @@ from __future__ import annotations
 
 import math
 
-from learners.jit import kernel
+from learners.jit import bare_kernel, fragment
 from learners.learner import Array
 from learners.vectors import dot
 
+NARROW = 12
+"""Width up to which `times` goes by rows. An AROW row of 9 columns takes 10 % less so, one of 17 columns 10 % more."""
 
-@kernel
+
+@fragment
 def times(P: Array, x: Array, k: Array) -> float:
     """Write k = P x and return x . k.
 
-    Shapes: P f8[d, d] symmetric, x f8[d], k f8[d]. Runs along P's rows, so that the inner loop is wide
-    additions; each k[i] still sums P[i, j] x[j] in the order of j, hence the bits of the plain product.
+    Shapes: P f8[d, d] symmetric, x f8[d], k f8[d]. Both ways sum P[i, j] x[j] in the order of j, hence give the
+    bits of the plain product.
+    """
+    if x.shape[0] <= NARROW:
+        return times_by_rows(P, x, k)
+    return times_by_columns(P, x, k)
+
+
+@fragment
+def times_by_rows(P: Array, x: Array, k: Array) -> float:
+    """`times` of a narrow P: four sums at a time, because within one each addition waits for the one before.
+
+    Shapes: P f8[d, d], x f8[d], k f8[d].
+    """
+    d = x.shape[0]
+    inner = 0.0
+    for i in range(0, d - 3, 4):
+        row_0, row_1, row_2, row_3 = P[i], P[i + 1], P[i + 2], P[i + 3]
+        k_0 = k_1 = k_2 = k_3 = 0.0
+        for j in range(d):
+            k_0 += row_0[j] * x[j]
+            k_1 += row_1[j] * x[j]
+            k_2 += row_2[j] * x[j]
+            k_3 += row_3[j] * x[j]
+        k[i], k[i + 1], k[i + 2], k[i + 3] = k_0, k_1, k_2, k_3
+        inner = inner + x[i] * k_0 + x[i + 1] * k_1 + x[i + 2] * k_2 + x[i + 3] * k_3
+    for i in range(d - d % 4, d):
+        k[i] = dot(P[i], x)
+        inner += x[i] * k[i]
+    return inner
+
+
+@fragment
+def times_by_columns(P: Array, x: Array, k: Array) -> float:
+    """`times` of a wide P: all sums side by side, in wide additions, and by four columns in one pass over `k`.
+
+    Shapes: P f8[d, d] symmetric, so that its rows are its columns; x f8[d], k f8[d].
     """
     d = x.shape[0]
     for i in range(d):
         k[i] = 0.0
-    for j in range(d):
-        row, xj = P[j], x[j]
-        if xj != 0.0:  # P is finite, so a zero adds nothing: rows of words are mostly zeros
+    for j in range(0, d - 3, 4):
+        column_0, column_1, column_2, column_3 = P[j], P[j + 1], P[j + 2], P[j + 3]
+        x_0, x_1, x_2, x_3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        # Zeros add nothing, since P is finite: rows of words are mostly zeros.
+        if x_0 != 0.0 or x_1 != 0.0 or x_2 != 0.0 or x_3 != 0.0:
             for i in range(d):
-                k[i] += row[i] * xj
+                k[i] = k[i] + column_0[i] * x_0 + column_1[i] * x_1 + column_2[i] * x_2 + column_3[i] * x_3
+    for j in range(d - d % 4, d):
+        column, x_j = P[j], x[j]
+        for i in range(d):
+            k[i] += column[i] * x_j
     return dot(x, k)
 
 
-@kernel
+@fragment
 def downdate(P: Array, k: Array, share: float, gain: float) -> None:
     """P <- (P - share k k') * gain, and keep its diagonal positive. Overwrites `k`.
 
     Shapes: P f8[d, d], k f8[d]; share >= 0. The product of two scaled entries commutes, so P[i, j] and
     P[j, i] get the same bits without mirroring; k[i] * k[j] before scaling would overflow from 1e154 on.
+    A finite k makes no entry of the diagonal nan.
     """
     d = k.shape[0]
     root = math.sqrt(share)
@@ -46,13 +91,15 @@ def downdate(P: Array, k: Array, share: float, gain: float) -> None:
         row, ki = P[i], k[i]
         for j in range(d):
             row[j] = (row[j] - ki * k[j]) * gain
+    least, most = math.inf, 0.0  # of the diagonal: an AROW row of 9 columns costs 8 % more with a test per entry
     for j in range(d):
-        if not 0.0 < P[j, j] < math.inf:
-            repair(P)
-            return
+        least = min(least, P[j, j])
+        most = max(most, P[j, j])
+    if not (least > 0.0 and most < math.inf):
+        repair(P)
 
 
-@kernel
+@bare_kernel
 def repair(P: Array) -> None:
     """Make the diagonal positive again after rounding has eaten it (a feature of 1e150 does that at once).
 

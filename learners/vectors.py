@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from learners.jit import kernel
+from learners.jit import fragment
 from learners.learner import Array
 
 
-@kernel
+@fragment
 def dot(a: Array, b: Array) -> float:
     """Sum of a[j] * b[j] from j = 0 upwards, never regrouped: the order decides the last bits.
 
@@ -18,16 +18,18 @@ def dot(a: Array, b: Array) -> float:
     return total
 
 
-@kernel
+@fragment
 def step_along(weight: Array, x: Array, step: float) -> bool:
     """Add step * x to `weight`, all of it or, if some coordinate would overflow, nothing; say which.
 
     Shapes: weight f8[d], x f8[d].
     """
-    probe = 0.0
+    overflows = False
     for j in range(x.shape[0]):
-        probe += (weight[j] + step * x[j]) * 0.0  # inf * 0 and nan * 0 are nan, any finite value's is 0
-    if probe != 0.0:
+        moved = weight[j] + step * x[j]
+        # inf - inf and nan - nan are nan. Flags join in any order, hence several at a time; a sum could not.
+        overflows |= moved - moved != 0.0
+    if overflows:
         return False
     for j in range(x.shape[0]):
         weight[j] += step * x[j]

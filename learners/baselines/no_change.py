@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import bare_kernel
+from learners.jit import bare_kernel, fragment
 from learners.learner import Array, Learner
 from learners.parameters import Parameters
 from learners.state import Fields
@@ -60,20 +60,35 @@ def no_change(y: Array, score: Array, binary: bool, last: Array, labels: NDArray
 
     Shapes: y f8[n], score f8[n, k], last f8[1], labels i8[1].
     """
-    columns = score.shape[1]
-    previous, seen = last[0], labels[0]
-    if binary and seen == 0:
-        previous = 1.0
-    for t in range(y.shape[0]):
-        if binary:
-            score[t, 0] = 2.0 * previous - 1.0
-        elif columns == 1:
-            score[t, 0] = previous
-        else:
-            for c in range(columns):
-                score[t, c] = 1.0 if seen > 0 and c == int(previous) else 0.0
-        if math.isfinite(y[t]):
-            previous = y[t]
-            seen += 1
-    if seen > labels[0]:
-        last[0], labels[0] = previous, seen
+    n, columns = score.shape
+    previous = last[0]
+    if labels[0] == 0:
+        previous = 1.0 if binary else 0.0 if columns == 1 else -1.0  # no class is -1: all scores are 0
+    known = 0
+    for t in range(n):
+        known += math.isfinite(y[t])
+    if 0 < known == n:  # no row waits for the one before it, which makes this a third of the other loop
+        announce(previous, score, 0, binary)
+        for t in range(1, n):
+            announce(y[t - 1], score, t, binary)
+        last[0] = y[n - 1]
+    else:
+        for t in range(n):
+            announce(previous, score, t, binary)
+            if math.isfinite(y[t]):
+                previous = y[t]
+        if known > 0:
+            last[0] = previous
+    labels[0] += known
+
+
+@fragment
+def announce(label: float, score: Array, t: int, binary: bool) -> None:
+    """Write the scores of row t that stand for `label`. Shapes: score f8[n, k]."""
+    if binary:
+        score[t, 0] = 2.0 * label - 1.0
+    elif score.shape[1] == 1:
+        score[t, 0] = label
+    else:
+        for c in range(score.shape[1]):
+            score[t, c] = 1.0 if c == int(label) else 0.0

@@ -69,5 +69,14 @@ class DFOP(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         p, s = self.parameters, self.state
         recursive_least_squares(
-            rows, y, score, self.kind == "binary", 1.0 - p.mu, p.p_max, s["weight"], s["P"], s["skipped"]
+            rows,
+            y,
+            score,
+            self.kind == "binary",
+            1.0 - p.mu,
+            p.p_max,
+            s["weight"],
+            s["P"],
+            s["skipped"],
+            np.empty(self.width),
         )

@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import bare_kernel
 from learners.learner import Array
 from learners.symmetric import downdate, times
 from learners.vectors import dot, step_along
 
 
-@kernel
+@bare_kernel
 def recursive_least_squares(
     rows: Array,
     y: Array,
@@ -24,14 +24,14 @@ def recursive_least_squares(
     weight: Array,
     P: Array,
     skipped: NDArray[np.int64],
+    k: Array,
 ) -> None:
     """Predict, then fold the row into the discounted least-squares solution; P stays bitwise symmetric.
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], P f8[d, d], skipped i8[1].
-    `forgetting` is lambda = 1 - mu; `p_max` = inf switches the wind-up guard off. ALGORITHMS.md 11
+    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], P f8[d, d], skipped i8[1],
+    k f8[d] scratch. `forgetting` is lambda = 1 - mu; `p_max` = inf switches the wind-up guard off. ALGORITHMS.md 11
     (G-DFOP scaling: the printed denominator lacks mu). A row that would overflow leaves all as it was.
     """
-    k = np.empty(rows.shape[1])
     for t in range(rows.shape[0]):
         x = rows[t]
         s = dot(weight, x)
@@ -41,8 +41,7 @@ def recursive_least_squares(
         target = 2.0 * y[t] - 1.0 if binary else y[t]
         h = forgetting + times(P, x, k)  # 11, step 1
         step = (target - s) / h
-        sound = math.isfinite(step) and 0.0 < h < math.inf
-        if not (sound and step_along(weight, k, step)):  # step 2
+        if not (0.0 < h < math.inf and step_along(weight, k, step)):  # step 2
             skipped[0] += 1
             continue
         downdate(P, k, 1.0 / h, 1.0 / forgetting)  # step 3
@@ -51,7 +50,7 @@ def recursive_least_squares(
                 pin(P, j, p_max, k)
 
 
-@kernel
+@bare_kernel
 def pin(P: Array, j: int, p_max: float, column: Array) -> None:
     """Wind-up guard: bring P[j, j] down to `p_max` by observing that weight j is what it is.
 

@@ -63,4 +63,15 @@ class RLS(Learner):
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         s = self.state
-        recursive_least_squares(rows, y, score, self.kind == "binary", 1.0, math.inf, s["weight"], s["P"], s["skipped"])
+        recursive_least_squares(
+            rows,
+            y,
+            score,
+            self.kind == "binary",
+            1.0,
+            math.inf,
+            s["weight"],
+            s["P"],
+            s["skipped"],
+            np.empty(self.width),
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, flag, number
 from learners.state import Fields
@@ -62,7 +62,7 @@ class PA1(Learner):
         passive_aggressive_1(rows, y, score, self.parameters.C, self.state["weight"], self.state["skipped"])
 
 
-@kernel
+@bare_kernel
 def passive_aggressive_1(
     rows: Array, y: Array, score: Array, C: float, weight: Array, skipped: NDArray[np.int64]
 ) -> None:
@@ -73,15 +73,14 @@ def passive_aggressive_1(
     for t in range(rows.shape[0]):
         x = rows[t]
         s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
+        finite = math.isfinite(s)
+        score[t, 0] = s if finite else 0.0
         label = 2.0 * y[t] - 1.0
         loss = 1.0 - label * s  # step 1
-        if math.isfinite(s) and loss <= 0.0:
+        if (finite and loss <= 0.0) or math.isnan(label):
             continue
         x2 = dot(x, x)  # step 2
-        if not (math.isfinite(loss) and 0.0 < x2 < math.inf):
+        if not (finite and 0.0 < x2 < math.inf):
             skipped[0] += 1
             continue
         tau = min(C, loss / x2)  # step 3

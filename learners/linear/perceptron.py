@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, choice, flag, number
 from learners.state import Fields
@@ -65,7 +65,7 @@ class Perceptron(Learner):
         perceptron(rows, y, score, p.eta, p.ties == "update", s["weight"], s["skipped"])
 
 
-@kernel
+@bare_kernel
 def perceptron(
     rows: Array,
     y: Array,
@@ -82,13 +82,13 @@ def perceptron(
     for t in range(rows.shape[0]):
         x = rows[t]
         s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
+        finite = math.isfinite(s)
+        score[t, 0] = s if finite else 0.0
         label = 2.0 * y[t] - 1.0
-        if not math.isfinite(s):
-            skipped[0] += 1
+        right = finite and label * s > 0.0
+        if right or math.isnan(label):
             continue
-        mistake = label * s < 0.0 or (s == 0.0 and (zero_is_mistake or label < 0.0))
-        if mistake and not step_along(weight, x, eta * label):
+        if s == 0.0 and label > 0.0 and not zero_is_mistake:
+            continue
+        if not (finite and step_along(weight, x, eta * label)):
             skipped[0] += 1

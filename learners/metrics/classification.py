@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import bare_kernel
 from learners.learner import Array, plain
 from learners.prequential import predicted_class
 from learners.state import State
@@ -144,7 +144,7 @@ def kappa(accuracy: float | None, reference: float | None) -> float | None:
     return (accuracy - reference) / (1.0 - reference)
 
 
-@kernel
+@bare_kernel
 def count_hits(
     prediction: Integers,
     y: Array,
@@ -166,6 +166,7 @@ def count_hits(
     row, as the learner did. Window hits are whole numbers, so they cannot drift.
     """
     one = np.uint64(1)
+    slot = labels[0] % window  # once a call, and counted on from there: a division a row is a quarter of its time
     for t in range(y.shape[0]):
         if math.isnan(y[t]):
             continue
@@ -182,7 +183,6 @@ def count_hits(
         if labels[0] == 0:
             first[0] = hit
             first[1] = no_change_hit
-        slot = labels[0] % window
         word, bit = slot // WORD_BITS, np.uint64(slot % WORD_BITS)
         leaving = np.int64((ring[word] >> bit) & one)
         ring[word] = (ring[word] & ~(one << bit)) | (np.uint64(hit) << bit)
@@ -196,3 +196,4 @@ def count_hits(
         faded[1] = 1.0 + fading * faded[1]
         last[0] = label
         labels[0] += 1
+        slot = slot + 1 if slot + 1 < window else 0

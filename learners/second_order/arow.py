@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
+from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, choice, flag, number
 from learners.second_order.covariance import VARIANCE_FLOOR, inflate_diagonal, inflate_full, is_full
@@ -87,10 +87,10 @@ class AROW(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         p, s = self.parameters, self.state
         run = arow_full if s["covariance"].ndim == 2 else arow_diagonal
-        run(rows, y, score, p.r, p.a, p.q, s["weight"], s["covariance"], s["skipped"])
+        run(rows, y, score, p.r, p.a, p.q, s["weight"], s["covariance"], s["skipped"], np.empty(self.width))
 
 
-@kernel
+@bare_kernel
 def arow_full(
     rows: Array,
     y: Array,
@@ -101,26 +101,26 @@ def arow_full(
     weight: Array,
     covariance: Array,
     skipped: NDArray[np.int64],
+    k: Array,
 ) -> None:
     """Predict, then condition the Gaussian on the row having margin 1 with noise r.
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], skipped i8[1].
-    ALGORITHMS.md 4: scalars, mean, covariance, with the k of before.
+    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], skipped i8[1],
+    k f8[d] scratch. ALGORITHMS.md 4: scalars, mean, covariance, with the k of before.
     """
-    k = np.empty(rows.shape[1])
     for t in range(rows.shape[0]):
         x = rows[t]
         s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
+        finite = math.isfinite(s)
+        score[t, 0] = s if finite else 0.0
         if math.isnan(y[t]):
             continue
         label = 2.0 * y[t] - 1.0
-        if not (math.isfinite(s) and label * s >= 1.0):
+        if not (finite and label * s >= 1.0):
             v = times(covariance, x, k)
             beta = 1.0 / (v + r)
             alpha = (1.0 - label * s) * beta
-            sound = math.isfinite(alpha) and COLLAPSED < v < math.inf
-            if sound and step_along(weight, k, alpha * label):
+            if COLLAPSED < v < math.inf and step_along(weight, k, alpha * label):
                 downdate(covariance, k, beta, 1.0)
             else:
                 skipped[0] += 1
@@ -128,7 +128,7 @@ def arow_full(
             inflate_full(covariance, q, a)
 
 
-@kernel
+@bare_kernel
 def arow_diagonal(
     rows: Array,
     y: Array,
@@ -139,27 +139,27 @@ def arow_diagonal(
     weight: Array,
     variance: Array,
     skipped: NDArray[np.int64],
+    k: Array,
 ) -> None:
     """As `arow_full`, keeping the diagonal of the inverse covariance only (ALGORITHMS.md 1.13, kappa = 1/r).
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], skipped i8[1].
+    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], skipped i8[1], k f8[d] scratch.
     """
     d = rows.shape[1]
-    k = np.empty(d)
     for t in range(rows.shape[0]):
         x = rows[t]
         s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
+        finite = math.isfinite(s)
+        score[t, 0] = s if finite else 0.0
         if math.isnan(y[t]):
             continue
         label = 2.0 * y[t] - 1.0
-        if not (math.isfinite(s) and label * s >= 1.0):
+        if not (finite and label * s >= 1.0):
             for j in range(d):
                 k[j] = variance[j] * x[j]
             v = dot(x, k)
             alpha = (1.0 - label * s) / (v + r)
-            sound = math.isfinite(alpha) and COLLAPSED < v < math.inf
-            if sound and step_along(weight, k, alpha * label):
+            if COLLAPSED < v < math.inf and step_along(weight, k, alpha * label):
                 for j in range(d):
                     shrunk = 1.0 / (1.0 / variance[j] + x[j] * x[j] / r)
                     variance[j] = max(VARIANCE_FLOOR, shrunk)

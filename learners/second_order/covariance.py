@@ -5,7 +5,7 @@ The matrix itself is kept sound by `learners.symmetric`.
 
 from __future__ import annotations
 
-from learners.jit import kernel
+from learners.jit import fragment
 from learners.learner import Array
 
 FULL_AT_MOST = 256
@@ -20,7 +20,7 @@ def is_full(cov: str, width: int) -> bool:
     return cov == "full" or (cov == "auto" and width <= FULL_AT_MOST)
 
 
-@kernel
+@fragment
 def inflate_full(covariance: Array, q: float, start: float) -> None:
     """Drift q: let each variance grow by at most q, never beyond its start. ALGORITHMS.md 1.12.
 
@@ -31,7 +31,7 @@ def inflate_full(covariance: Array, q: float, start: float) -> None:
         covariance[j, j] += min(q, max(0.0, start - covariance[j, j]))
 
 
-@kernel
+@fragment
 def inflate_diagonal(variance: Array, q: float, start: float) -> None:
     """As `inflate_full`, of the diagonal form. Shapes: variance f8[d]."""
     for j in range(variance.shape[0]):

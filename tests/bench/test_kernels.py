@@ -29,9 +29,10 @@ def stream(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seconds(run: Callable[[], None]) -> float:
-    started = time.perf_counter()
+    """Processor time of this thread: what else the machine does is not counted, as far as it can be told apart."""
+    started = time.thread_time()
     run()
-    return time.perf_counter() - started
+    return time.thread_time() - started
 
 
 class Speed(NamedTuple):
@@ -59,7 +60,9 @@ def measured(name: str, d: int, n: int) -> Speed:
     return Speed(*(n / min(column) for column in zip(*times, strict=True)))
 
 
-@pytest.mark.parametrize(("d", "n"), [(8, 20_000), (100, 2_000)])
+# In one call each, and so many rows that what a call costs, some microseconds, does not count: no_change takes 0.2 ns
+# a row. More than a worker has in a batch; `whole call` has the copy of the rows in it, which then leaves the caches.
+@pytest.mark.parametrize(("d", "n"), [(8, 200_000), (100, 10_000)])
 def test_kernels_are_nearly_as_fast_as_a_plain_loop(d: int, n: int, capsys: pytest.CaptureFixture[str]) -> None:
     lacking = [name for name in LEARNERS if name not in PLAIN]
     slow = {}

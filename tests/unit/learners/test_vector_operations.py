@@ -1,0 +1,82 @@
+"""What kernels are made of: products in the order that is written down, steps and down-dates that stay sound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import learners
+from learners.symmetric import NARROW, downdate, times
+from learners.vectors import dot, step_along
+from tests.conformance.checks import scores
+from tests.support.oracle.baselines import NoChange
+from tests.support.oracle.protocol import inner, run
+
+
+def symmetric(d, rng):
+    A = rng.standard_normal((d, d))
+    return A @ A.T + np.eye(d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, NARROW - 1, NARROW, NARROW + 1, NARROW + 2, 31, 64])
+def test_matrix_times_row_has_the_bits_of_sums_taken_in_order(d):
+    rng = np.random.default_rng(d)
+    P, x, k = symmetric(d, rng), rng.standard_normal(d), np.empty(d)
+    P = np.tril(P) + np.tril(P, -1).T
+    for row in (x, np.where(rng.random(d) < 0.8, 0.0, x), x * 1e150, np.zeros(d), -np.zeros(d)):
+        got = times(P, row, k)
+        expected = [inner(P[i], row) for i in range(d)]
+        assert k.tobytes() == np.array(expected).tobytes()
+        assert got == inner(row, expected) == dot(row, k)
+
+
+@pytest.mark.parametrize("d", [1, 4, 7, 9, 40])
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("weight", [1.7e308, -1.7e308])
+def test_a_step_is_taken_whole_or_not_at_all(d, place, weight):
+    w, x = np.ones(d), np.ones(d)
+    w[place], x[place] = weight, math.copysign(1e308, weight)
+    before = w.copy()
+    for step in (1.0, math.inf, -math.inf, math.nan):
+        assert not step_along(w, x, step)
+        assert w.tobytes() == before.tobytes()
+    assert not step_along(w, np.zeros(d), math.inf)
+    assert step_along(w, x, -0.5)
+    assert w.tobytes() == (before - 0.5 * x).tobytes()
+
+
+@pytest.mark.parametrize("d", [1, 3, 9, 20])
+def test_downdate_stays_symmetric_and_positive(d):
+    rng = np.random.default_rng(d)
+    P, k = np.eye(d), np.empty(d)
+    for t in range(300):
+        x = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 4)
+        h = 0.9 + times(P, x, k)
+        downdate(P, k, 1.0 / h, 1.0 / 0.9)
+        assert P.tobytes() == np.ascontiguousarray(P.T).tobytes(), t
+        assert (np.diag(P) > 0.0).all()
+    for bad in (0.0, -1.0, math.inf):
+        broken = np.eye(d)
+        broken[0, 0] = bad
+        downdate(broken, np.zeros(d), 1.0, 1.0)
+        assert np.isfinite(broken).all()
+        assert (np.diag(broken) > 0.0).all()
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("multiclass", 4), ("regression", 0)])
+@pytest.mark.parametrize("unlabelled", [(), (0,), (0, 1, 2), (7,), tuple(range(40, 80)), (199,), tuple(range(200))])
+def test_no_change_with_and_without_gaps(kind, n_classes, unlabelled):
+    rng = np.random.default_rng(3)
+    y = rng.standard_normal(200) if kind == "regression" else rng.integers(0, n_classes, 200).astype(float)
+    y[list(unlabelled)] = math.nan
+    X = np.zeros((200, 1))
+    expected = np.array(run(NoChange(1, n_classes, kind), X.tolist(), y.tolist()))
+    states = set()
+    for cuts in ((), (1,), (7, 8, 41, 79, 199), tuple(range(1, 200))):
+        task = "regression" if kind == "regression" else "classification"
+        learner = learners.create("no_change", 1, n_classes or 2, task)
+        assert scores(learner, X, y, cuts).tobytes() == expected.tobytes()
+        states.add(learner.state.memory.tobytes())
+    assert len(states) == 1
