@@ -33,6 +33,8 @@ from worker.verdicts import Verdict, judge
 
 QUEUE_MESSAGES = 200_000
 """Records that a producer may hold; about two batches of the loop, some tens of MB."""
+MOST_UNREPORTED = 20_000
+"""Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
 TRANSACTION_TIMEOUT_MS = 60_000
 """How long the broker lets a transaction stay open; twice the commit interval where that is longer."""
 FIRST_TRY_SECONDS = 0.1
@@ -235,7 +237,8 @@ class Checkpoint:
             )
         if outputs.predictions:  # about: they differ by some digits
             self.bytes_since_snapshot += len(outputs.predictions) * len(outputs.predictions[0])
-        self.producer.poll(0)
+        if len(self.producer) > MOST_UNREPORTED:
+            self.producer.poll(0)
 
     def _send(self, topic: str, records: list[dict[str, Any]]) -> None:
         """Hand records to the client in order, never more than its queue has room for."""

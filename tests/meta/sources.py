@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("learners", "worker", "producers")
+KERNELS = ("kernel", "bare_kernel", "fragment")
+"""Names of the decorators in `learners.jit`."""
 
 
 @cache

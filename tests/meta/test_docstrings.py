@@ -14,7 +14,7 @@ from learners.metrics.rolling import create_metrics
 from learners.reductions.standardize import Standardized
 from learners.registry import LEARNERS, find
 from tests.conformance.table import cases
-from tests.meta.sources import PACKAGES, ROOT, files, place, tree
+from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, place, tree
 
 MOST_LINES = 400
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
@@ -80,7 +80,7 @@ def test_kernels_state_their_shapes():
     missing = []
     for path in files("learners"):
         for node, _ in functions(path):
-            if not any(getattr(d, "id", "") == "kernel" for d in node.decorator_list):
+            if not any(getattr(d, "id", "") in KERNELS for d in node.decorator_list):
                 continue
             text = ast.get_docstring(node) or ""
             arrays = [a.arg for a in node.args.args if "Array" in ast.unparse(a.annotation or ast.Pass())]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.meta.sources import PACKAGES, ROOT, files, imports, module, place, tree, within
+from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, imports, module, place, tree, within
 
 PROJECT = (*PACKAGES, "driftway", "tests")
 
@@ -123,7 +123,7 @@ def test_kernels_use_no_blas_and_no_global_generator():
     found = []
     for path in files("learners"):
         for function in (n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)):
-            if not any(getattr(d, "id", "") == "kernel" for d in function.decorator_list):
+            if not any(getattr(d, "id", "") in KERNELS for d in function.decorator_list):
                 continue
             for node in ast.walk(function):
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
