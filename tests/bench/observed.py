@@ -104,6 +104,10 @@ class Observed:
         found = [json.loads(line) for line in lines if line.startswith('{"time"')]
         return [event for event in found if event["event"] == what]
 
+    def story(self) -> str:
+        """All that it has told so far."""
+        return self._log.read_text(errors="replace")
+
     def by_partition(self, what: str) -> dict[int, dict[str, Any]]:
         """The newest event of a name for each partition; those about several partitions count for each."""
         found = {}

@@ -7,6 +7,7 @@ is running, and when a read_committed reader, which belongs to nobody, has the p
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,8 @@ WORST_SHARE = 0.8
 CATCH_UP_SECONDS = 120.0
 FIRST_SECONDS = 90.0
 LIVE_SECONDS = 2.0
+TOLD_SECONDS = 2.0
+"""A takeover that takes longer is told in full: its log goes to stderr."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +231,8 @@ class Succession:
         if arrivals.complaints:
             raise Failure(f"the predictions are not whole: {arrivals.complaints[0]}")
         assigned = max(event["time"] for event in heir.by_partition("assigned").values())
+        if last - assigned > TOLD_SECONDS:
+            sys.stderr.write(heir.story())
         return Takeover(
             assigned=assigned - killed,
             restored=max(event["time"] for event in restored.values()) - assigned,

@@ -26,6 +26,7 @@ from worker.topics import Topics
 
 RUN_SECONDS = 900.0
 READ_SECONDS = 30.0
+VISIBLE_SECONDS = 5.0
 TAIL_RECORDS = 100
 """Last offsets looked at: each commit adds one marker, which no reader sees."""
 MILLION = 1_000_000
@@ -113,11 +114,16 @@ def _span(place: Place, topic: str, partitions: int, n: int) -> float:
     """Seconds between the first and the last record of a topic, at least a millisecond: the stamps' unit."""
     from worker.watch.tail import Ends
 
-    ends = Ends(place.bootstrap, place.properties).of({topic: partitions})
+    reader, deadline = Ends(place.bootstrap, place.properties), time.monotonic() + VISIBLE_SECONDS
+    ends = reader.of({topic: partitions})
     for p in range(partitions):
         wanted = n // partitions + (p < n % partitions)
-        if ends[topic, p] < wanted:
-            raise Failure(f"{topic}/{p} holds {ends[topic, p]} records of {wanted}: the run is not complete")
+        # A commit is answered before its markers stand in every partition: the last one may show a moment later.
+        while ends[topic, p] < wanted:
+            if time.monotonic() > deadline:
+                raise Failure(f"{topic}/{p} holds {ends[topic, p]} records of {wanted}: the run is not complete")
+            time.sleep(0.1)
+            ends = reader.of({topic: partitions})
     first = min(_stamps(place, topic, partitions, dict.fromkeys(ends, 0), last=False))
     last = max(_stamps(place, topic, partitions, {at: max(0, end - TAIL_RECORDS) for at, end in ends.items()}, True))
     return max(1, last - first) / 1000

@@ -122,13 +122,18 @@ def bench(**given: Any) -> None:
     if given["out"] is not None:
         check_output(given["out"])
     signal.signal(signal.SIGTERM, _leave)
-    with _kafka(given, provide, any(case.workers > 1 for case in cases)) as bootstrap:
-        results = []
-        with Contest(bootstrap, effort, _say) as contest:
+    results: list[Any] = []
+    try:
+        with (
+            _kafka(given, provide, any(case.workers > 1 for case in cases)) as bootstrap,
+            Contest(bootstrap, effort, _say) as contest,
+        ):
             for number, case in enumerate(cases, 1):
                 _say((f"case {number}/{len(cases)}: " if len(cases) > 1 else "") + case.named())
                 results.append(contest.run(case))
-    _conclude(results, given["as_json"], given["out"])
+    finally:  # a sweep that fails or is interrupted still shows the cases that are done
+        if results:
+            _conclude(results, given["as_json"], given["out"])
 
 
 def _kafka(given: dict[str, Any], provide: Any, several: bool) -> Any:
