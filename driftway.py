@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("worker.cli.worker:worker", "The daemon: predict, learn, commit exactly once."),
     "watch": ("worker.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
     "plot": ("worker.cli.plot:plot", "Rolling accuracy as a picture: PNG or SVG."),
+    "audit": ("worker.cli.audit:audit", "Prove exactly once and same bits from the topics alone."),
     "evaluate": ("worker.cli.evaluate:evaluate", "The same kernels on streams, without Kafka."),
     "bench": ("worker.cli.bench:bench", "Throughput and latency beside the bare client, in one run."),
     "learners": ("worker.cli.learners:learners", "List and describe the learners."),

@@ -185,7 +185,7 @@ class Sender:
             if error is None:
                 continue
             # librdkafka's own refusals; a retry would fail in the same way.
-            self.fatal = self.fatal or error.code() == KafkaError._FATAL  # noqa: SLF001
+            self.fatal = self.fatal or error.code() == KafkaError._FATAL
             self._failed(error, None)
 
     def _failed(self, error: Any, _message: object) -> None:

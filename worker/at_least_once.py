@@ -30,6 +30,7 @@ class PlainCheckpoint(Checkpoint):
         self, settings: WorkerSettings, partition: int, consumer: Consumer, probe: Probe | None = None
     ) -> None:
         super().__init__(settings, partition, {"enable.idempotence": True}, probe)
+        self._own["on_delivery"] = self._note_unwritten  # without a transaction nothing else tells of a refusal
         self._consumer = consumer
 
     def acquire(self, deadline: Deadline) -> None:

@@ -24,8 +24,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from worker.client import Properties, base_properties, quiet, without_membership
 from worker.deadline import Deadline
-from worker.errors import UsageFailure
+from worker.errors import Failure, UsageFailure
 from worker.model import Outputs
+from worker.refusals import explained
 from worker.settings import WorkerSettings
 from worker.snapshot import Pointer, chunk_key, cut
 from worker.topics import LARGEST_RECORD
@@ -99,6 +100,7 @@ class Checkpoint:
         self._own = own
         self._producer: Producer | None = None
         self._first_chunk: int | None = None
+        self._unwritten = ""
 
     @property
     def producer(self) -> Producer:
@@ -129,7 +131,7 @@ class Checkpoint:
         producer, self._producer = self._producer, None
         self.open = False
         if producer is not None:
-            with contextlib.suppress(KafkaException):  # a fenced producer complains even about being let go
+            with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
                 producer.purge()
                 producer.flush(0)
 
@@ -144,7 +146,8 @@ class Checkpoint:
             self._begin()
             self.open = True
             self.reached(Step.BEGUN)
-        self.send(outputs)
+        with explained(self):
+            self.send(outputs)
 
     def commit(
         self,
@@ -175,11 +178,12 @@ class Checkpoint:
             To be judged by `worker.verdicts`.
         """
         self.reached(Step.OUTPUTS_PRODUCED)
-        chunks = 0 if snapshot is None else self.send_snapshot(snapshot)
-        self.reached(Step.SNAPSHOT_PRODUCED)
-        self.flush(deadline)
-        if chunks:
-            pointer = self.pointer(chunks, offset)
+        with explained(self):
+            chunks = 0 if snapshot is None else self.send_snapshot(snapshot)
+            self.reached(Step.SNAPSHOT_PRODUCED)
+            self.flush(deadline)
+            if chunks:
+                pointer = self.pointer(chunks, offset)
         self.reached(Step.FLUSHED)
         place = TopicPartition(self.topics.input, self.partition, offset, pointer.text() if pointer else None)
         self._send_offsets(place, membership, deadline)
@@ -227,6 +231,7 @@ class Checkpoint:
                 bad.value,
                 key=bad.key,
                 partition=self.partition,
+                on_delivery=self._note_unwritten,
                 headers={
                     "reason": bad.reason.encode(),
                     "topic": topics.input.encode(),
@@ -244,9 +249,11 @@ class Checkpoint:
         """Hand records to the client in order, never more than its queue has room for."""
         start = 0
         while start < len(records):
-            free = self._room(1)
-            self.producer.produce_batch(topic, records[start : start + free], partition=self.partition)
-            start += free
+            part = records[start : start + self._room(1)]
+            if self.producer.produce_batch(topic, part, partition=self.partition) != len(part):
+                # The call itself does not fail, e.g. where the topic has fewer partitions than the input.
+                raise KafkaException(next(record["_error"] for record in part if "_error" in record))
+            start += len(part)
 
     def _room(self, wanted: int) -> int:
         """Free places in the client's queue, after waiting until `wanted` are free."""
@@ -265,24 +272,39 @@ class Checkpoint:
                 chunk,
                 key=chunk_key(self.partition, i),
                 partition=self.partition,
-                on_delivery=self._note_first_chunk if i == 0 else None,
+                on_delivery=self._note_first_chunk if i == 0 else self._note_unwritten,
             )
         self.bytes_since_snapshot = 0
         return len(chunks)
 
     def _note_first_chunk(self, error: Any, message: Any) -> None:
+        self._note_unwritten(error, message)
         if error is None:
             self._first_chunk = message.offset()
+
+    def _note_unwritten(self, error: Any, message: Any) -> None:
+        if error is not None and judge(error) is Verdict.FATAL:
+            self._unwritten = f"{message.topic()} cannot be written: {error.str()}"
 
     def flush(self, deadline: Deadline) -> None:
         """Wait until the broker has everything.
 
         Raises
         ------
+        Failure
+            It will never take an output: an event that can neither be used nor set aside must not be skipped.
         Unfinished
             It has not, inside the deadline.
         """
-        if self.producer.flush(deadline.remaining()) > 0:
+        try:
+            left = self.producer.flush(deadline.remaining())
+        except SystemError as error:  # a fatal error came first: the client calls back with its exception still set
+            if isinstance(error.__cause__, KafkaException):
+                raise error.__cause__ from None
+            raise
+        if self._unwritten:
+            raise Failure(f"{self.topics.input}/{self.partition}: {self._unwritten}")
+        if left > 0:
             raise Unfinished("the broker did not take the outputs in time")
 
     def pointer(self, chunks: int, offset: int) -> Pointer:

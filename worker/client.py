@@ -30,7 +30,13 @@ OWNED: Mapping[str, str] = {
 
 MEMBER_ONLY = ("group.protocol", "group.instance.id", "partition.assignment.strategy")
 
-SECRET = re.compile(r"password|secret|\.key|token|jaas|credential|pem$", re.IGNORECASE)
+SECRET = re.compile(r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion", re.IGNORECASE)
+PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,48}")
+"""What a property's name looks like; anything else that stands where one should may be part of a secret."""
+USERINFO = re.compile(r"(^|//|,)[^\s,]*@")
+"""``user:password@`` in a URL or a host list."""
+SHORTEST_SECRET = 4
+"""Shorter values are not looked for in the client's sentences: they would be found everywhere."""
 
 
 def parse_properties(pairs: Iterable[str], file: str | None = None) -> Properties:
@@ -53,7 +59,7 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
     properties: Properties = {}
     for pair in [*lines, *pairs]:
         key, equals, value = (piece.strip() for piece in pair.partition("="))
-        if not equals or not key:
+        if not equals or not PROPERTY.fullmatch(key):
             raise UsageFailure(f"client property {redact(pair)!r} is not key=value")
         if key in OWNED:
             raise UsageFailure(f"client property {key} cannot be set: {OWNED[key]}")
@@ -62,14 +68,34 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
 
 
 def redact(text: str) -> str:
-    """`text` with the value of a secret ``key=value`` hidden."""
-    key, equals, _ = text.partition("=")
-    return f"{key}=***" if equals and SECRET.search(key) else text
+    """`text`, meant as ``key=value``, with what may be secret hidden: the value of a secret key, and what is no key."""
+    key, equals, value = (piece.strip() for piece in text.partition("="))
+    if key and not PROPERTY.fullmatch(key):
+        return "***"
+    if not equals:
+        return key
+    return f"{key}=***" if SECRET.search(key) else f"{key}={without_userinfo(value)}"
+
+
+def without_userinfo(text: str) -> str:
+    """`text` with user and password of a URL, or of a host in a list, hidden."""
+    return USERINFO.sub(r"\1***@", text)
+
+
+def scrubbed(text: str, properties: Mapping[str, Any]) -> str:
+    """`text` without the values of secret properties, for sentences that come from the client."""
+    for key, value in properties.items():
+        if SECRET.search(key) and len(str(value)) >= SHORTEST_SECRET:
+            text = text.replace(str(value), "***")
+    return without_userinfo(text)
 
 
 def redacted(properties: Mapping[str, Any]) -> Properties:
     """`properties` fit for a log: secret values replaced by ``***``."""
-    return {key: "***" if SECRET.search(key) else value for key, value in properties.items()}
+    return {
+        key: "***" if SECRET.search(key) else without_userinfo(value) if isinstance(value, str) else value
+        for key, value in properties.items()
+    }
 
 
 def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Properties:
@@ -90,19 +116,27 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     Unreachable
         No broker answered in `timeout` seconds.
     Failure
-        A client property is not valid.
+        A client property is not valid, or the broker does not accept who we say we are.
     """
-    from confluent_kafka import KafkaException
+    from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 
+    told: list[Any] = []
+    properties: Properties = {**quiet(base_properties(bootstrap, passthrough)), "error_cb": told.append}
+    where = without_userinfo(bootstrap)
     try:
-        admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
+        admin = AdminClient(properties)
     except KafkaException as error:
-        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+        raise UsageFailure(f"client property refused: {scrubbed(error.args[0].str(), passthrough)}") from None
     try:
         return admin.list_topics(timeout=timeout)
     except KafkaException:
-        raise Unreachable(f"no Kafka broker answered at {bootstrap} within {timeout:.0f} s") from None
+        admin.poll(0)  # hands over what went wrong meanwhile
+        for heard in told:
+            if heard.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) or "SSL" in heard.str():
+                sentence = scrubbed(" ".join(heard.str().split()), passthrough)
+                raise Failure(f"the broker at {where} refused this client: {sentence}") from None
+        raise Unreachable(f"no Kafka broker answered at {where} within {timeout:.0f} s") from None
 
 
 def quiet(properties: Mapping[str, Any]) -> Properties:

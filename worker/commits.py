@@ -1,25 +1,34 @@
 """Commits that run beside the loop: a commit is a wait for the broker, and the loop has better to do.
 
-`Task.begin_commit` and `Task.end_commit` belong to the loop's thread; only `Task.carry` runs on a thread of this pool.
+`Task.begin_commit` and `Task.end_commit` belong to the loop's thread; only `Task.carry` runs on one of these threads. A
+call into the client may outlast its timeout when a broker restarts under it (librdkafka issue 5456): so no wait here is
+without end, and the threads are daemons that do not keep a process from ending.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
 from confluent_kafka import KafkaException
 
 from worker.checkpoint import Unfinished
 from worker.deadline import Deadline
+from worker.errors import Unreachable
 from worker.snapshot import Pointer
 from worker.task import Commit, Task
 
 AT_ONCE = 32
 """Threads; they wait for the broker, not for the processor."""
+GRACE_SECONDS = 10.0
+"""What a commit may outlast its deadline by before it counts as stuck."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class Underway:
     commit: Commit
     future: Future[Pointer | None]
     started: float
+    deadline: Deadline
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,8 @@ class Commits:
 
     def __init__(self) -> None:
         self._underway: dict[int, Underway] = {}
-        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="commit")
+        self._work: SimpleQueue[tuple[Underway, Any]] = SimpleQueue()
+        self._threads = 0
 
     def __len__(self) -> int:
         return len(self._underway)
@@ -55,13 +66,30 @@ class Commits:
         """Start the commits of `tasks`, side by side; parameters as `Task.begin_commit` and `Task.carry`."""
         now = time.monotonic()
         for task in tasks:
-            commit = task.begin_commit(closing)
-            future = self._pool.submit(task.carry, commit, membership, deadline)
-            self._underway[task.partition] = Underway(task, commit, future, now)
+            future: Future[Pointer | None] = Future()
+            underway = Underway(task, task.begin_commit(closing), future, now, deadline)
+            self._underway[task.partition] = underway
+            self._work.put((underway, membership))
+        while self._threads < min(AT_ONCE, len(self._underway)):
+            threading.Thread(target=self._serve, name="commit", daemon=True).start()
+            self._threads += 1
 
     def wait(self) -> None:
-        """Wait until all of them are over; each has its deadline."""
-        wait([underway.future for underway in self._underway.values()])
+        """Wait until all of them are over, or stuck."""
+        longest = max((underway.deadline.remaining() for underway in self._underway.values()), default=0.0)
+        wait([underway.future for underway in self._underway.values()], timeout=longest + GRACE_SECONDS)
+
+    def require_alive(self) -> None:
+        """End the process if a commit has outlasted its deadline by far: its client will not answer any more.
+
+        Such a client can neither be used, nor closed, nor destroyed; what it had open, the next owner aborts.
+        """
+        for underway in self._underway.values():
+            if underway.deadline.passed_by(GRACE_SECONDS) and not underway.future.done():
+                place = f"{underway.task.settings.input}/{underway.task.partition}"
+                sys.stderr.write(f"driftway: the commit of {place} never returned from the client\n")
+                sys.stderr.flush()
+                os._exit(Unreachable.exit_code)
 
     def conclude(self) -> Iterator[Outcome]:
         """End those that are over, and say how each went; a failed one is the caller's to settle."""
@@ -74,6 +102,15 @@ class Commits:
                 error = failure
             yield Outcome(underway.task, error, time.monotonic() - underway.started)
 
-    def close(self) -> None:
-        """End the threads."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def _serve(self) -> None:
+        """A thread's life."""
+        while True:
+            _carry(*self._work.get())
+
+
+def _carry(underway: Underway, membership: Any) -> None:
+    """Take a commit through its steps and note how it went."""
+    try:
+        underway.future.set_result(underway.task.carry(underway.commit, membership, underway.deadline))
+    except BaseException as error:  # handed to the loop, which raises it
+        underway.future.set_exception(error)

@@ -25,3 +25,7 @@ class Deadline:
     def passed(self) -> bool:
         """Whether the budget is used up."""
         return time.monotonic() >= self._end
+
+    def passed_by(self, seconds: float) -> bool:
+        """Whether the budget has been used up for `seconds`."""
+        return time.monotonic() >= self._end + seconds

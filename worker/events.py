@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from worker.writer import Column
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
-MAX_FEATURES = 65_536
-"""Longest `x` that a first event may fix as the partition's shape; so that a hostile event cannot take all memory."""
+MAX_FEATURES = 10_000
+"""Longest `x` that a first event may fix as the partition's shape, so that a hostile event cannot take all memory: a
+second-order learner holds d x d numbers. --features N allows any number."""
 
 # Why an event is rejected; the texts are part of the wire format.
 NULL_VALUE = "null value"
@@ -135,9 +136,20 @@ class Schema:
             raise Reject(BAD_X)
         if not x:
             raise Reject(EMPTY_X)
-        if len(x) > MAX_FEATURES:
-            raise Reject(f"x has {len(x)} features, more than {MAX_FEATURES}")
-        return cls(len(x), tuple(sorted(x)) if isinstance(x, dict) else None)
+        return cls.first(len(x), tuple(sorted(x)) if isinstance(x, dict) else None)
+
+    @classmethod
+    def first(cls, n_features: int, names: tuple[str, ...] | None = None) -> Schema:
+        """The schema that a partition's first event of `n_features` features fixes.
+
+        Raises
+        ------
+        Reject
+            More than MAX_FEATURES.
+        """
+        if n_features > MAX_FEATURES:
+            raise Reject(f"x has {n_features} features, more than {MAX_FEATURES}")
+        return cls(n_features, names)
 
 
 @dataclass

@@ -143,7 +143,8 @@ class Intake:
         return self.consumer.consumer_group_metadata()
 
     def go_on_at(self, partition: int, offset: int) -> None:
-        """Seek to an offset and let the partition flow."""
+        """Seek to an offset and let the partition flow; whether it is at its end is to be seen anew."""
+        self.at_end.discard(partition)
         place = TopicPartition(self.settings.input, partition, offset)
         try:
             self.consumer.seek(place)
@@ -186,8 +187,10 @@ class Intake:
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
                 "--if-offset-lost earliest or latest chooses where to go on"
             )
-        elif error.fatal() or judge(error) is Verdict.FATAL:
-            kind = Fenced if code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
+        elif error.fatal() or code == KafkaError._FATAL or judge(error) is Verdict.FATAL:
+            # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
+            named = "group.instance.id" in error.str()
+            kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
             raise kind(f"the broker refused this consumer: {error.str()}")
         else:
             self.journal.event("consumer error", error=error.str())

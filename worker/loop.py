@@ -32,6 +32,7 @@ from worker.events import Records
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
 from worker.model import Model, warm
+from worker.rejections import TooManyRejected
 from worker.restore import Restored, restore
 from worker.settings import EXACTLY_ONCE, WorkerSettings
 from worker.task import State, Task
@@ -123,6 +124,9 @@ class Worker:
             while not self.stopping and not self._finished():
                 self.step()
             clean = True
+        except TooManyRejected:
+            clean = True  # what was predicted and set aside is committed before the worker stops
+            raise
         finally:
             self._leave(clean)
 
@@ -175,6 +179,8 @@ class Worker:
             self._settle(task, error)
             return
         self.telemetry.advanced(task, len(records), outputs)
+        if outputs is not None and outputs.excess is not None:
+            raise outputs.excess
         if not was and task.running:
             self._announce_running(task)
 
@@ -211,12 +217,12 @@ class Worker:
                 if judge(error.args[0]) is Verdict.FENCED:
                     self._fence(task, error.args[0].str())
                     continue
-                raise Unreachable(
-                    f"cannot take over {self.settings.input}/{partition}: {error.args[0].str()}"
-                ) from None
+                kind = Failure if judge(error.args[0]) is Verdict.FATAL else Unreachable
+                raise kind(f"cannot take over {self.settings.input}/{partition}: {error.args[0].str()}") from None
             task.restored(found)
             self.intake.go_on_at(task.partition, task.position)
-            self.journal.event("restored", partition=partition, position=task.position, committed=task.committed)
+            place = {"partition": partition, "position": task.position, "committed": task.committed}
+            self.journal.event("restored", **place, **({"note": found.note} if found.note else {}))
             if task.running:
                 self._announce_running(task)
 
@@ -256,6 +262,7 @@ class Worker:
                 self._close(done.task)
             else:
                 self._settle(done.task, done.error)
+        self._commits.require_alive()
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
         """Act on a failed call: fence, rewind, restore, or stop."""
@@ -389,6 +396,5 @@ class Worker:
                 task.close()
         self.tasks.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._commits.close()
         self.intake.close()
         self.journal.event("left", group=self.settings.group)

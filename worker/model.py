@@ -5,6 +5,8 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +15,13 @@ from numpy.typing import NDArray
 
 from learners.learner import Learner
 from learners.metrics.rolling import Metrics, create_metrics
+from learners.parameters import ParameterError
 from learners.prequential import predicted_class
 from worker import packed
 from worker.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions
+from worker.errors import Failure
 from worker.events import Batch, Records, Rejection, Schema
+from worker.rejections import Flags, TooManyRejected, Watch
 from worker.settings import ModelSettings
 
 
@@ -30,6 +35,8 @@ class Outputs:
     predictions: list[bytes] = field(default_factory=list)
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
+    excess: TooManyRejected | None = None
+    """Too many of the last events were rejected: to be raised once the batch is dealt with."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Saved:
     schema: Schema | None
     rows: int
     parts: tuple[NDArray[np.uint8], ...]
+    recent: Flags | None = None
+    """Memory of `worker.rejections.Watch`; for going back only, a snapshot leaves it out."""
 
     @property
     def nbytes(self) -> int:
@@ -65,6 +74,7 @@ class Model:
         self._decoder = Decoder(settings.target, schema, settings.form)
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
+        self._watch = Watch(settings.max_rejected, partition) if settings.max_rejected is not None else None
         self._fit_to_schema()
 
     @property
@@ -92,6 +102,8 @@ class Model:
         if emit and len(batch):
             outputs.predictions = self._encode(batch, scores[0])
             outputs.keys = batch.keys
+        if emit and self._watch is not None:
+            outputs.excess = self._watch.observe(batch.offsets, batch.rejected)
         return outputs
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
@@ -101,7 +113,8 @@ class Model:
 
     def save(self) -> Saved:
         """Copy the state."""
-        return Saved(self.schema, self.rows, tuple(part.copy() for part in self._parts()))
+        recent = None if self._watch is None else self._watch.save()
+        return Saved(self.schema, self.rows, tuple(part.copy() for part in self._parts()), recent)
 
     def load(self, saved: Saved) -> None:
         """Go back to a saved state, bit for bit.
@@ -121,6 +134,8 @@ class Model:
         for part, memory in zip(parts, saved.parts, strict=True):
             part[:] = memory
         self.rows = saved.rows
+        if self._watch is not None:
+            self._watch.load(saved.recent)
 
     def identity(self) -> dict[str, Any]:
         """Everything that a written state must agree on before it may be loaded."""
@@ -140,16 +155,22 @@ class Model:
         return [part.state.memory for part in (*self._learners, *self._metrics)]
 
     def _fit_to_schema(self) -> None:
-        """Make the learners once the number of features is known."""
+        """Make the learners once the number of features is known.
+
+        Raises
+        ------
+        Failure
+            Their state cannot be allocated.
+        """
         if self._learners or self.schema is None:
             return
-        settings, target = self.settings, self.settings.target
+        settings, target, d = self.settings, self.settings.target, self.schema.n_features
         for spec in settings.specs:
-            learner = spec.create(
-                self.schema.n_features, target.n_classes, target.task, standardize=settings.standardize
-            )
+            with allocating(spec.text, d):
+                learner = spec.create(d, target.n_classes, target.task, standardize=settings.standardize)
+                metrics = create_metrics(target.task, target.n_classes, learner.n_scores, settings.window)
             self._learners.append(learner)
-            self._metrics.append(create_metrics(target.task, target.n_classes, learner.n_scores, settings.window))
+            self._metrics.append(metrics)
 
     def _encode(self, batch: Batch, score: NDArray[np.float64]) -> list[bytes]:
         """The champion's predictions in the output format."""
@@ -174,6 +195,23 @@ class Model:
                     point = encode_point(metrics.point(), self.partition, offset, spec.text, t)
                     outputs.points.append((key, point))
             start = end
+
+
+@contextlib.contextmanager
+def allocating(what: str, n_features: int) -> Iterator[None]:
+    """Turn a refused allocation of a learner's state into a sentence.
+
+    Raises
+    ------
+    Failure
+        There is not so much memory, or the state has more bytes than an array can.
+    """
+    try:
+        yield
+    except ParameterError:
+        raise
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise Failure(f"the state of {what} over {n_features} features cannot be allocated: {error}") from None
 
 
 def warm(settings: ModelSettings) -> None:

@@ -101,7 +101,7 @@ def schema_of(value: bytes | None, target: Target) -> Schema:
         The event cannot be used.
     """
     size, _ = _head(value)
-    schema = Schema((len(value or b"") - EVENT_HEAD.size) // size)
+    schema = Schema.first((len(value or b"") - EVENT_HEAD.size) // size)
     if (reason := why_unusable(value, schema, target)) is not None:
         raise Reject(reason)
     return schema

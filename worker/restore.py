@@ -5,8 +5,10 @@
 3. Seek to the snapshot, load it.
 4. The loop then reads S..C once more, learning without emitting; from C on it emits.
 
-A restore that cannot be had is refused (exit 4), naming the option that chooses otherwise; it never turns
-into a cold start by itself.
+A damaged snapshot is an accident: an older one of the same history, or the log itself where it still reaches back
+to its first row, gives the same bits, and the restore says so in its note. Anything else (another learner, an offset
+committed by hand, rows that retention has taken) is somebody's decision: it is refused (exit 4), naming the option
+that chooses otherwise; a restore never turns into a cold start by itself.
 """
 
 from __future__ import annotations
@@ -14,16 +16,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 
 from worker import snapshot
 from worker.checkpoint import Checkpoint, Unfinished, insist
 from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.errors import CannotRestore
+from worker.history import Search, Stretch, look_through, mark, read_chunks
 from worker.model import Model
 from worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
-from worker.snapshot import BadSnapshot, Pointer
+from worker.snapshot import BadSnapshot, DamagedSnapshot, Pointer
+
+QUEUED_KBYTES = 16_384
+"""Of snapshots read ahead; the client's default is four times as much, for each restore."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +45,19 @@ class Restored:
     committed : int
         C: rows before it have been emitted already and are learned in silence.
     pointer : Pointer or None
-        The newest committed snapshot.
+        The newest committed snapshot; None makes the first commit write one.
+    note : str or None
+        What was done instead of the ordinary, to be logged.
+    began : int or None
+        Where a new history of the partition begins; None: the old one goes on.
     """
 
     model: Model
     position: int
     committed: int
     pointer: Pointer | None
+    note: str | None = None
+    began: int | None = None
 
 
 def restore(
@@ -69,7 +81,10 @@ def restore(
     try:
         # As in `acquire`: metadata first, or the coordinator is looked for too late.
         insist(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        return _rebuild(settings, partition, reader, make_model, deadline)
+        found = _rebuild(settings, partition, reader, make_model, deadline)
+        if found.began is not None:
+            _begin_history(settings, partition, reader, found.began, deadline)
+        return found
     finally:
         reader.close()
 
@@ -86,9 +101,17 @@ def open_reader(settings: WorkerSettings) -> Consumer:
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
         "fetch.wait.max.ms": 10,
+        "queued.max.messages.kbytes": QUEUED_KBYTES,
     }
     theirs = without_membership(base_properties(settings.bootstrap, settings.passthrough))
     return Consumer(quiet({**theirs, **own}))
+
+
+def _begin_history(settings: WorkerSettings, partition: int, reader: Consumer, began: int, deadline: Deadline) -> None:
+    """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0."""
+    low, high = watermarks(reader, settings.topics.snapshots, partition, deadline)
+    if began > 0 or low < high:
+        mark(settings, partition, began, deadline)
 
 
 def _rebuild(
@@ -103,25 +126,135 @@ def _rebuild(
     low, high = watermarks(reader, settings.input, partition, deadline)
     if committed is None:
         start = low if settings.start == EARLIEST else high
-        return Restored(make_model(), start, start, None)
-    where = f"{settings.input}/{partition}"
+        return Restored(make_model(), start, start, None, began=start)
     pointer = Pointer.parse(metadata)
-    model = make_model()
+    ways = _Ways(settings, partition, reader, make_model, deadline, committed, low, high, pointer)
     try:
+        found = ways.newest()
+    except DamagedSnapshot as reason:
+        found = ways.older(str(reason)) or ways.first_row(str(reason)) or ways.as_told(str(reason))
+    except BadSnapshot as reason:
+        found = ways.as_told(str(reason))
+    if found.position < low or found.committed > high:
+        return ways.offset_lost(found)
+    return found
+
+
+@dataclass
+class _Ways:
+    """The ways to a model that stands at the committed offset, or to a refusal.
+
+    Parameters
+    ----------
+    settings, partition, reader, make_model, deadline
+        As in `restore`.
+    committed : int
+        C.
+    low, high : int
+        The first offset that the input's log holds, and the one after its last.
+    pointer : Pointer or None
+        What the committed metadata names.
+    """
+
+    settings: WorkerSettings
+    partition: int
+    reader: Consumer
+    make_model: Callable[[], Model]
+    deadline: Deadline
+    committed: int
+    low: int
+    high: int
+    pointer: Pointer | None
+    past: Search | None = None
+
+    @property
+    def where(self) -> str:
+        """Topic and partition, for sentences."""
+        return f"{self.settings.input}/{self.partition}"
+
+    def newest(self) -> Restored:
+        """The ordinary way: the snapshot that the pointer names."""
+        pointer, committed = self.pointer, self.committed
         if pointer is None:
             raise BadSnapshot(f"offset {committed} was committed without a snapshot (a reset, or another program)")
-        blob = b"".join(read_chunks(reader, settings.topics.snapshots, partition, pointer, deadline))
-        _, position = snapshot.read(blob, model)
-        if position != pointer.state_offset or position > committed:
-            raise BadSnapshot(
-                f"the snapshot stands at offset {position}, its pointer at {pointer.state_offset}, "
-                f"the group at {committed}"
+        if pointer.state_offset > committed:
+            raise BadSnapshot(f"offset {committed} lies before its snapshot at {pointer.state_offset} (a reset)")
+        return Restored(self._load(pointer), pointer.state_offset, committed, pointer)
+
+    def older(self, reason: str) -> Restored | None:
+        """An older snapshot of the same history. Without pointer: the compactor may take it, so a new one is due."""
+        for place in self._look_back().candidates:
+            try:
+                model = self._load(place)
+            except BadSnapshot:
+                continue
+            note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
+            return Restored(model, place.state_offset, self.committed, None, note)
+        return None
+
+    def first_row(self, reason: str) -> Restored | None:
+        """The whole log, where it still holds every row and the history began with the first."""
+        began = self._look_back().began
+        if began is None and self.settings.start == EARLIEST:
+            began = 0
+        if self.settings.if_unrestorable != REFUSE or not self.low == began == 0:
+            return None
+        note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
+        return Restored(self.make_model(), 0, self.committed, None, note)
+
+    def as_told(self, reason: str) -> Restored:
+        """Apply --if-unrestorable."""
+        low, committed = self.low, self.committed
+        if self.settings.if_unrestorable == REPLAY:
+            start = min(low, committed)
+            note = f"{reason}; relearning the log from offset {start}, as told"
+            return self.older(reason) or Restored(self.make_model(), start, committed, None, note, began=start)
+        if self.settings.if_unrestorable == FRESH:
+            note = f"{reason}; starting with an empty learner, as told"
+            return Restored(self.make_model(), committed, committed, None, note, began=committed)
+        raise CannotRestore(
+            f"cannot restore {self.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset {low}, "
+            f"{FRESH} starts with an empty learner at {committed}"
+        )
+
+    def offset_lost(self, found: Restored) -> Restored:
+        """Apply --if-offset-lost: the learner keeps what it has learned."""
+        low, high = self.low, self.high
+        needed = f"offsets {found.position} to {found.committed} are needed, the log holds {low} to {high}"
+        if self.settings.if_offset_lost == REFUSE:
+            raise CannotRestore(
+                f"cannot restore {self.where}: {needed}; --if-offset-lost earliest goes on at {low}, latest at {high}"
             )
-    except BadSnapshot as reason:
-        return _without_snapshot(settings, where, make_model(), committed, low, str(reason))
-    if position < low or committed > high:
-        return _offset_lost(settings, where, Restored(model, position, committed, pointer), low, high)
-    return Restored(model, position, committed, pointer)
+        if self.settings.if_offset_lost == EARLIEST:
+            start = low
+            committed = found.committed if low <= found.committed <= high else low
+        else:  # what the log still holds from the learner's own offset on is learned on the way to the end
+            start = found.position if low <= found.position <= high else high
+            committed = high
+        notes = [found.note, f"{needed}; going on at {committed}, as told"]
+        note = "; ".join(part for part in notes if part)
+        return Restored(found.model, start, committed, found.pointer, note, began=start)
+
+    def _load(self, place: Pointer) -> Model:
+        """A model standing at a snapshot."""
+        topic, model = self.settings.topics.snapshots, self.make_model()
+        blob = b"".join(read_chunks(self.reader, topic, self.partition, place, self.deadline))
+        _, position = snapshot.read(blob, model)
+        if position != place.state_offset:
+            raise DamagedSnapshot(f"the snapshot stands at offset {position}, its pointer at {place.state_offset}")
+        return model
+
+    def _look_back(self) -> Search:
+        """Look, once, for snapshots before the pointer's, or in the whole topic if there is no pointer."""
+        if self.past is None:
+            topic = self.settings.topics.snapshots
+            first, end = watermarks(self.reader, topic, self.partition, self.deadline)
+            if self.pointer is not None:
+                end = min(end, self.pointer.first)
+            stretch = Stretch(topic, self.partition, first, end)
+            search = Search(self.partition, self.low, self.committed)
+            self.past = look_through(self.reader, stretch, search, self.deadline)
+        return self.past
 
 
 def committed_offset(
@@ -159,59 +292,3 @@ def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadlin
         raise Unfinished(f"no watermarks of {topic}/{partition} in time")
     low, high = found
     return int(low), int(high)
-
-
-def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, deadline: Deadline) -> list[bytes]:
-    """The chunks that `pointer` names.
-
-    Raises
-    ------
-    BadSnapshot
-        One of them is not there.
-    Unfinished
-        The broker did not deliver in time.
-    """
-    where = f"{topic}/{partition}@{pointer.first}"
-    chunks: list[bytes] = []
-    reader.assign([TopicPartition(topic, partition, pointer.first)])
-    while len(chunks) < pointer.chunks:
-        message = reader.poll(min(1.0, deadline.remaining()))
-        if message is None:
-            if deadline.passed:
-                raise Unfinished(f"the snapshot at {where} was not delivered in time")
-            continue
-        error = message.error()
-        if error is not None and error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-            raise BadSnapshot(f"the snapshot at {where} is not there")
-        if error is not None:
-            raise KafkaException(error)
-        if message.key() != snapshot.chunk_key(partition, len(chunks)):
-            raise BadSnapshot(f"chunk {len(chunks)} of the snapshot at {where} is missing")
-        chunks.append(message.value() or b"")
-    return chunks
-
-
-def _without_snapshot(
-    settings: WorkerSettings, where: str, model: Model, committed: int, low: int, reason: str
-) -> Restored:
-    """Apply --if-unrestorable."""
-    if settings.if_unrestorable == REPLAY:
-        return Restored(model, min(low, committed), committed, None)
-    if settings.if_unrestorable == FRESH:
-        return Restored(model, committed, committed, None)
-    raise CannotRestore(
-        f"cannot restore {where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset {low}, "
-        f"{FRESH} starts with an empty learner at {committed}"
-    )
-
-
-def _offset_lost(settings: WorkerSettings, where: str, found: Restored, low: int, high: int) -> Restored:
-    """Apply --if-offset-lost."""
-    if settings.if_offset_lost == REFUSE:
-        raise CannotRestore(
-            f"cannot restore {where}: offsets {found.position} to {found.committed} are needed, the log holds "
-            f"{low} to {high}; --if-offset-lost earliest goes on at {low}, latest at {high}"
-        )
-    start = low if settings.if_offset_lost == EARLIEST else high
-    committed = start if not low <= found.committed <= high else max(start, found.committed)
-    return Restored(found.model, start, committed, found.pointer)

@@ -10,6 +10,7 @@ from worker.codec import FORMATS, JSON, PACKED
 from worker.errors import UsageFailure
 from worker.events import REGRESSION, Target
 from worker.packed import MOST_SCORES
+from worker.rejections import Limit
 from worker.topics import Topics
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
@@ -42,6 +43,8 @@ class ModelSettings:
         Rows of the rolling window, >= 1.
     accuracy_every : int
         Rows between two accuracy points of a learner, >= 1.
+    max_rejected : Limit or None
+        Rejections beyond which the worker stops; None: never. No part of the state either.
     """
 
     specs: tuple[Spec, ...]
@@ -52,6 +55,7 @@ class ModelSettings:
     standardize: bool = True
     window: int = 1000
     accuracy_every: int = 500
+    max_rejected: Limit | None = None
 
     def __post_init__(self) -> None:
         if not self.specs:

@@ -25,7 +25,15 @@ CHUNK_BYTES = 900_000
 
 
 class BadSnapshot(ValueError):
-    """A snapshot is missing, damaged, or of another model or format."""
+    """A snapshot cannot be used; raised itself when it, or its pointer, does not go with the committed offset."""
+
+
+class DamagedSnapshot(BadSnapshot):
+    """It is missing, cut short or altered: an accident, so an older one may stand in for it."""
+
+
+class ForeignSnapshot(BadSnapshot):
+    """It is whole, but of another model or a newer format: somebody changed something and must say what to do."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ def write(model: Model, saved: Saved, offset: int) -> bytes:
         }
     )
     body = b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *(part.tobytes() for part in saved.parts)])
-    return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+    return body + _digest(body)
 
 
 def read(blob: bytes, model: Model) -> tuple[Saved, int]:
@@ -80,29 +88,78 @@ def read(blob: bytes, model: Model) -> tuple[Saved, int]:
 
     Raises
     ------
-    BadSnapshot
-        Damaged, of a newer format, or of another model; `model` must then not be used.
+    DamagedSnapshot
+        The checksum does not fit; `model` is as it was.
+    ForeignSnapshot
+        Of a newer format, or of another model; `model` must then not be used.
     """
-    body = blob[:-DIGEST_BYTES]
-    if blob[:3] == MAGIC[:3] and blob[:4] != MAGIC:
-        raise BadSnapshot(f"the snapshot is of format {blob[:4]!r}, this version reads {MAGIC!r}")
-    if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != blob[len(body) :]:
-        raise BadSnapshot("the snapshot is damaged: its checksum does not fit")
-    size = int.from_bytes(body[4:8], "little")
-    header = read_json(body[8 : 8 + size])
+    _require_whole(blob)
+    try:
+        return _read(blob, model)
+    except BadSnapshot:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ForeignSnapshot("the snapshot is whole, but this version does not understand its header") from None
+
+
+def _read(blob: bytes, model: Model) -> tuple[Saved, int]:
+    """As `read`, for a blob whose checksum fits."""
+    header, state = _header(blob)
     if header["format"] > FORMAT:
-        raise BadSnapshot(f"the snapshot is of format {header['format']}, this version reads up to {FORMAT}")
-    parts, start = [], 8 + size
+        raise ForeignSnapshot(f"the snapshot is of format {header['format']}, this version reads up to {FORMAT}")
+    if state + sum(header["sizes"]) + DIGEST_BYTES != len(blob):
+        raise ForeignSnapshot("the snapshot is whole, but its parts have other sizes than its header says")
+    parts, start = [], state
     for nbytes in header["sizes"]:
-        parts.append(np.frombuffer(body, np.uint8, nbytes, start))
+        parts.append(np.frombuffer(blob, np.uint8, nbytes, start))
         start += nbytes
     schema = header["schema"]
     names = schema and schema["names"] and tuple(schema["names"])
-    saved = Saved(Schema(schema["n_features"], names) if schema else None, header["rows"], tuple(parts))
+    saved = Saved(Schema(schema["n_features"], names) if schema else None, int(header["rows"]), tuple(parts))
     if model.partition != header["partition"]:
-        raise BadSnapshot(f"the snapshot is of partition {header['partition']}, not {model.partition}")
+        raise ForeignSnapshot(f"the snapshot is of partition {header['partition']}, not {model.partition}")
     _require_same(header["model"], model, saved)
     return saved, int(header["offset"])
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a first chunk says of its snapshot, on its own word: nothing is checked before `read`."""
+
+    state_offset: int
+    nbytes: int
+
+
+def outline(chunk: bytes) -> Outline | None:
+    """The outline of the snapshot that begins with `chunk`; None if that cannot be read."""
+    if chunk[:4] != MAGIC:
+        return None
+    try:
+        header, state = _header(chunk)
+        return Outline(int(header["offset"]), state + sum(header["sizes"]) + DIGEST_BYTES)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _digest(*parts: bytes) -> bytes:
+    return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_BYTES).digest()
+
+
+def _header(blob: bytes) -> tuple[Any, int]:
+    """The header, and where the state parts begin."""
+    state = 8 + int.from_bytes(blob[4:8], "little")
+    return read_json(blob[8:state]), state
+
+
+def _require_whole(blob: bytes) -> None:
+    """Check magic and checksum. A number of format that is the only flipped byte is damage, not a newer format."""
+    body, digest = blob[:-DIGEST_BYTES], blob[-DIGEST_BYTES:]
+    if len(blob) > DIGEST_BYTES and blob[:3] == MAGIC[:3] and blob[3:4] != MAGIC[3:4]:
+        if _digest(MAGIC, body[4:]) != digest:
+            raise ForeignSnapshot(f"the snapshot is of format {blob[:4]!r}, this version reads {MAGIC!r}")
+    elif len(blob) > DIGEST_BYTES + 8 and blob[:4] == MAGIC and _digest(body) == digest:
+        return
+    raise DamagedSnapshot("the snapshot is damaged: its checksum does not fit")
 
 
 def _require_same(theirs: dict[str, Any], model: Model, saved: Saved) -> None:
@@ -110,13 +167,13 @@ def _require_same(theirs: dict[str, Any], model: Model, saved: Saved) -> None:
     ours = read_json(write_json(model.identity()))
     for key in ours:
         if key != "states" and theirs.get(key) != ours[key]:
-            raise BadSnapshot(f"the snapshot was made with {key} {theirs.get(key)}, this worker has {ours[key]}")
+            raise ForeignSnapshot(f"the snapshot was made with {key} {theirs.get(key)}, this worker has {ours[key]}")
     try:
         model.load(saved)
     except ValueError as error:
-        raise BadSnapshot(str(error)) from None
+        raise ForeignSnapshot(str(error)) from None
     if theirs["states"] != read_json(write_json(model.identity()))["states"]:
-        raise BadSnapshot("the snapshot's learners have other parameters or another state layout")
+        raise ForeignSnapshot("the snapshot's learners have other parameters or another state layout")
 
 
 def cut(blob: bytes) -> list[bytes]:
@@ -127,3 +184,8 @@ def cut(blob: bytes) -> list[bytes]:
 def chunk_key(partition: int, chunk: int) -> bytes:
     """Key of a chunk: the next snapshot's same chunk replaces it when the topic is compacted."""
     return f"{partition}.{chunk}".encode()
+
+
+def mark_key(partition: int) -> bytes:
+    """Key of the mark that says where a partition's present history began; see `worker.history`."""
+    return f"{partition}.began".encode()

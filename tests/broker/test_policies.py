@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.support.kafka import admin, await_until
+from tests.support.audit import bits, placed_score
+from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 from tests.support.stage import Stage
 from worker.client import quiet
@@ -12,19 +17,60 @@ from worker.client import quiet
 CANNOT_RESTORE = 4
 
 
+def learn(stage: Stage, first: int, last: int, *more: str) -> str:
+    """Write the rows from `first` to `last` and let a worker read to the end; return its log."""
+    stage.fill(first, last)
+    ended = driftway(*stage.worker("--stop-at-end", *more))
+    assert ended.code == 0, ended
+    return ended.stderr
+
+
 def learned(kafka: str) -> Stage:
     """A stage whose first half has been learned, and whose worker is gone."""
     stage = Stage(kafka, partitions=1, rows=1000)
-    stage.fill(0, 500)
-    assert driftway(*stage.worker("--stop-at-end")).code == 0
+    learn(stage, 0, 500)
     return stage
 
 
-def reset(stage: Stage, offset: int) -> None:
-    """Commit an offset as an operator would, without a snapshot pointer."""
+def commit(stage: Stage, offset: int, metadata: str | None = None) -> None:
+    """Commit an offset as an operator would; without metadata there is no snapshot pointer."""
     member = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
-    member.commit(offsets=[TopicPartition(stage.topic, 0, offset)], asynchronous=False)
+    place = TopicPartition(stage.topic, 0, offset)
+    if metadata is not None:
+        place = TopicPartition(stage.topic, 0, offset, metadata)
+    member.commit(offsets=[place], asynchronous=False)
     member.close()
+
+
+def move(stage: Stage, offset: int) -> None:
+    """Commit an offset and keep the metadata: what tools do that copy a group."""
+    commit(stage, offset, committed_offset(stage.bootstrap, stage.group, stage.topic)[1])
+
+
+def delete_before(stage: Stage, topic: str, offset: int) -> None:
+    """Remove the records before `offset`, as retention would."""
+    client = admin(stage.bootstrap)
+    for future in client.delete_records([TopicPartition(topic, 0, offset)]).values():
+        future.result(timeout=30)
+
+
+def predicted(stage: Stage) -> dict[tuple[int, int], list[float]]:
+    """(partition, offset) -> every score that a read_committed reader finds, in the order of writing."""
+    found: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for record in read_all(stage.bootstrap, f"{stage.topic}.predictions"):
+        place, score = placed_score(record.value or b"")
+        found[place].append(score)
+    return found
+
+
+def require_same(stage: Stage, once: Iterable[int], twice: Iterable[int] = ()) -> None:
+    """Exactly these offsets are predicted, once or twice, each time with the expected score."""
+    found = predicted(stage)
+    assert {offset: len(scores) for (_, offset), scores in found.items()} == (
+        dict.fromkeys(once, 1) | dict.fromkeys(twice, 2)
+    )
+    for place, scores in found.items():
+        assert {bits(score) for score in scores} == {bits(stage.expected[place])}, place
 
 
 def refused(stage: Stage, *more: str) -> str:
@@ -37,7 +83,7 @@ def refused(stage: Stage, *more: str) -> str:
 
 def test_an_offset_without_snapshot_is_refused_and_both_ways_out_are_named(kafka: str) -> None:
     stage = learned(kafka)
-    reset(stage, 200)
+    commit(stage, 200)
     sentence = refused(stage)
     assert "committed without a snapshot" in sentence
     assert "--if-unrestorable replay" in sentence
@@ -46,7 +92,7 @@ def test_an_offset_without_snapshot_is_refused_and_both_ways_out_are_named(kafka
 
 def test_replay_relearns_the_log_in_silence_and_goes_on_with_the_same_bits(kafka: str) -> None:
     stage = learned(kafka)
-    reset(stage, 500)
+    commit(stage, 500)
     stage.fill(500)
     with stage.auditor() as auditor:
         with Driftway(*stage.worker("--stop-at-end", "--if-unrestorable", "replay")) as worker:
@@ -57,7 +103,7 @@ def test_replay_relearns_the_log_in_silence_and_goes_on_with_the_same_bits(kafka
 
 def test_fresh_starts_with_an_empty_learner_where_the_group_stands(kafka: str) -> None:
     stage = learned(kafka)
-    reset(stage, 500)
+    commit(stage, 500)
     stage.fill(500)
     with stage.auditor() as auditor:
         assert driftway(*stage.worker("--stop-at-end", "--if-unrestorable", "fresh")).code == 0
@@ -75,9 +121,7 @@ def test_snapshot_of_another_learner_is_refused(kafka: str) -> None:
 def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka: str) -> None:
     stage = learned(kafka)
     stage.fill(500)
-    client = admin(kafka)
-    for future in client.delete_records([TopicPartition(stage.topic, 0, 800)]).values():
-        future.result(timeout=30)
+    delete_before(stage, stage.topic, 800)
     sentence = refused(stage)
     assert "the log holds 800 to 1000" in sentence
     assert "--if-offset-lost earliest goes on at 800, latest at 1000" in sentence
@@ -86,3 +130,160 @@ def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka
         await_until(lambda: auditor.seen >= 700, 30, "the rows before the loss and those still held")
     assert not auditor.complaints
     assert sorted(offset for _, offset in auditor.scores) == [*range(500), *range(800, 1000)]
+
+
+REPLAY, FRESH = ("--if-unrestorable", "replay"), ("--if-unrestorable", "fresh")
+EARLIEST, LATEST = ("--if-offset-lost", "earliest"), ("--if-offset-lost", "latest")
+
+
+@pytest.mark.parametrize("reset", [commit, move])
+def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
+    kafka: str, reset: Callable[[Stage, int], None]
+) -> None:
+    """No snapshot stands before 200: the log is relearned from 0."""
+    stage = learned(kafka)
+    reset(stage, 200)
+    sentence = refused(stage)
+    assert "(a reset" in sentence
+    assert "--if-unrestorable replay relearns the log from offset 0, fresh starts" in sentence
+    learn(stage, 500, 1000, *REPLAY)
+    require_same(stage, once=[*range(200), *range(500, 1000)], twice=range(200, 500))
+
+
+@pytest.mark.parametrize("reset", [commit, move])
+def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(
+    kafka: str, reset: Callable[[Stage, int], None]
+) -> None:
+    """Snapshots stand at 200 and 500; relearning from 150 would give other bits."""
+    stage = Stage(kafka, partitions=1, rows=1000)
+    learn(stage, 0, 200, "--snapshot-rows", "1")
+    learn(stage, 200, 500, "--snapshot-rows", "1")
+    delete_before(stage, stage.topic, 150)
+    reset(stage, 300)
+    assert "--if-unrestorable replay relearns the log from offset 150" in refused(stage)
+    learn(stage, 500, 1000, *REPLAY)
+    require_same(stage, once=[*range(300), *range(500, 1000)], twice=range(300, 500))
+
+
+def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka: str) -> None:
+    stage = learned(kafka)
+    commit(stage, 200)
+    learn(stage, 500, 1000, *FRESH)
+    found = predicted(stage)
+    assert {len(found[0, offset]) for offset in range(200, 500)} == {2}
+    assert found[0, 200][-1] == 0.0, "the first score of an empty learner"
+
+
+@pytest.mark.parametrize("C", [499, 0])
+def test_group_set_back_to_the_edges(kafka: str, C: int) -> None:
+    stage = learned(kafka)
+    move(stage, C)
+    learn(stage, 500, 1000, *REPLAY)
+    require_same(stage, once=[*range(C), *range(500, 1000)], twice=range(C, 500))
+
+
+def test_group_set_forward_is_refused_and_replay_learns_what_is_skipped(kafka: str) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    commit(stage, 700)
+    assert "committed without a snapshot" in refused(stage)
+    learn(stage, 800, 1000, *REPLAY)
+    require_same(stage, once=[*range(500), *range(700, 1000)])
+
+
+def test_group_set_forward_with_its_pointer_learns_what_is_skipped(kafka: str) -> None:
+    """As after any commit without a snapshot: nothing is wrong with it, so nobody is asked."""
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    move(stage, 700)
+    learn(stage, 800, 1000)
+    require_same(stage, once=[*range(500), *range(700, 1000)])
+
+
+def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    commit(stage, 700)
+    learn(stage, 800, 1000, *FRESH)
+    found = predicted(stage)
+    assert sorted(offset for _, offset in found) == [*range(500), *range(700, 1000)]
+    assert found[0, 700] == [0.0]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_the_same_bits(
+    kafka: str, keeps: bool
+) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 600)
+    (move if keeps else commit)(stage, 5000)
+    told = () if keeps else REPLAY
+    if not keeps:
+        assert "committed without a snapshot" in refused(stage)
+    sentence = refused(stage, *told)
+    assert "to 5000 are needed, the log holds 0 to 600" in sentence
+    assert "--if-offset-lost earliest goes on at 0, latest at 600" in sentence
+    learn(stage, 0, 0, *told, *LATEST)
+    assert committed_offset(kafka, stage.group, stage.topic)[0] == 5000, "nothing new, nothing committed"
+    # What follows is read by a worker that runs already, so that the end is the one that was named.
+    with stage.auditor() as auditor, Driftway(*stage.worker(*told, *LATEST)) as worker:
+        worker.await_text("running")
+        stage.fill(600)
+        auditor.await_all(900)
+    require_same(stage, once=[*range(500), *range(600, 1000)])
+
+
+@pytest.mark.parametrize(("lost", "first"), [(EARLIEST, 0), (LATEST, 600)])
+def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
+    kafka: str, lost: tuple[str, str], first: int
+) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 600)
+    commit(stage, 5000)
+    assert "offsets 5000 to 5000 are needed, the log holds 0 to 600" in refused(stage, *FRESH)
+    with stage.auditor(), Driftway(*stage.worker(*FRESH, *lost)) as worker:
+        worker.await_text("running")
+        stage.fill(600)
+        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 1000, 30, "all is read")
+    found = predicted(stage)
+    assert sorted(offset for _, offset in found) == sorted({*range(500), *range(first, 1000)})
+    assert found[0, first][-1] == 0.0
+
+
+@pytest.mark.parametrize(("lost", "first"), [(EARLIEST, 650), (LATEST, 700)])
+def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_as_told(
+    kafka: str, lost: tuple[str, str], first: int
+) -> None:
+    """S = 500, the log begins at 600, C = 650: what it still holds before C is learned in silence."""
+    stage = learned(kafka)
+    stage.fill(500, 700)
+    move(stage, 650)
+    delete_before(stage, stage.topic, 600)
+    assert "offsets 500 to 650 are needed, the log holds 600 to 700" in refused(stage)
+    with stage.auditor() as auditor, Driftway(*stage.worker(*lost)) as worker:
+        worker.await_text("running")
+        stage.fill(700)
+        auditor.await_all(500 + 1000 - first)
+    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(first, 1000)]
+
+
+def test_retention_behind_both_and_told_latest(kafka: str) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 900)
+    delete_before(stage, stage.topic, 800)
+    with stage.auditor() as auditor, Driftway(*stage.worker(*LATEST)) as worker:
+        worker.await_text("running")
+        stage.fill(900)
+        auditor.await_all(600)
+    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(900, 1000)]
+
+
+def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_more(kafka: str) -> None:
+    stage = learned(kafka)
+    stage.fill(500)
+    commit(stage, 600)
+    delete_before(stage, stage.topic, 800)
+    assert "--if-offset-lost earliest goes on at 800" in refused(stage, *REPLAY)
+    assert "--if-offset-lost earliest goes on at 800" in refused(stage, *FRESH)
+    learn(stage, 0, 0, *FRESH, *EARLIEST)
+    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]

@@ -9,12 +9,14 @@ import struct
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from tests.support.audit import Scores, expected_scores
-from tests.support.kafka import create_topic, produce, read_all
-from tests.support.process import driftway
+from tests.support.kafka import admin, committed_offset, create_topic, produce, read_all
+from tests.support.process import Driftway, driftway
 from worker.codec import encode_events, read_json
 from worker.packed import encode_events as encode_packed
+from worker.settings import AT_LEAST_ONCE, GUARANTEES
 
 LEARNER = "dfop:mu=0.01"
 PARTITIONS, GOOD, BAD = 2, 50_000, 500
@@ -173,3 +175,98 @@ def test_a_topic_of_nothing_but_bad_records_is_read_to_its_end(kafka: str, topic
         done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
         assert done.code == 0, done.stderr
         assert len(read_all(kafka, f"{topic}.rejected")) == 150
+
+
+def set_topic(bootstrap: str, topic: str, name: str, value: str) -> None:
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    client = admin(bootstrap)  # a client that is garbage never answers
+    client.incremental_alter_configs([resource])[resource].result(timeout=20)
+
+
+def good_events(n: int = 3000, seed: int = 3) -> list[bytes | None]:
+    X = np.random.default_rng(seed).normal(size=(n, 4))
+    return list(encode_events(X, (X[:, 0] > 0).astype(float), 0))
+
+
+def accounted(kafka: str, topic: str) -> list[int]:
+    """Input offsets of partition 0 that have a prediction or a rejection, sorted."""
+    told = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.predictions")]
+    aside = [int(dict(record.headers)["offset"] or b"") for record in read_all(kafka, f"{topic}.rejected")]
+    return sorted(told + aside)
+
+
+def test_too_many_rejections_stop_the_worker_with_everything_committed(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 1)
+    values = good_events()
+    values[2000:2100] = [b"?"] * 100
+    values[2200:2900] = [b'{"x":[1]}' if i % 2 else values[i] for i in range(2200, 2900)]
+    produce(kafka, topic, values)
+    arguments = (
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end",
+        "--max-rejected", "0.25/400",
+    )  # fmt: skip
+    done = driftway(*arguments)
+    assert done.code == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "driftway: partition 0: 101 of its last 400 events were rejected, more than --max-rejected 0.25/400 allows; "
+        "the latest, at offset 2201: x has 1 features, expected 4"
+    )
+    committed, pointer = committed_offset(kafka, group, topic)
+    assert committed > 2201
+    assert pointer
+    assert accounted(kafka, topic) == list(range(committed))
+    produce(kafka, topic, good_events(500))
+    done = driftway(*arguments[:-2])  # it goes on where it stopped
+    assert done.code == 0, done.stderr
+    assert accounted(kafka, topic) == list(range(3500))
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
+    kafka: str, topic: str, group: str, guarantee: str
+) -> None:
+    create_topic(kafka, topic, 1)
+    create_topic(kafka, f"{topic}.rejected", 1, max_message_bytes="20000")
+    values = good_events()
+    values[1500] = b"?" * 50_000
+    arguments = (
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end", "--guarantee", guarantee,
+    )  # fmt: skip
+    produce(kafka, topic, values[:1000])
+    assert driftway(*arguments).code == 0
+    produce(kafka, topic, values[1000:])
+    for _ in range(2):  # starting again does not help
+        done = driftway(*arguments)
+        assert done.code == 1, done.stderr
+        assert "Traceback" not in done.stderr
+        assert f"{topic}.rejected" in done.stderr.splitlines()[-1]
+        assert committed_offset(kafka, group, topic)[0] <= 1500
+        assert read_all(kafka, f"{topic}.rejected") == []
+    set_topic(kafka, f"{topic}.rejected", "max.message.bytes", "100000")
+    done = driftway(*arguments)
+    assert done.code == 0, done.stderr
+    found = accounted(kafka, topic)
+    assert sorted(set(found)) == list(range(3000))
+    assert guarantee == AT_LEAST_ONCE or len(found) == 3000
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_rejected_topic_that_has_gone_stops_the_worker(kafka: str, topic: str, group: str, guarantee: str) -> None:
+    create_topic(kafka, topic, 1)
+    values = good_events(1000)
+    produce(kafka, topic, values)
+    with Driftway(
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--guarantee", guarantee,
+    ) as worker:  # fmt: skip
+        worker.await_condition(lambda: committed_offset(kafka, group, topic)[0] == 1000, "1000 rows committed")
+        client = admin(kafka)
+        client.delete_topics([f"{topic}.rejected"])[f"{topic}.rejected"].result(timeout=20)
+        produce(kafka, topic, [values[0], b"?", values[1]])
+        assert worker.wait(100) == 1, worker.story()
+        assert "Traceback" not in worker.stderr
+        assert f"{topic}.rejected" in worker.stderr.splitlines()[-1]
+    assert committed_offset(kafka, group, topic)[0] <= 1001

@@ -1,41 +1,111 @@
-"""A worker that kills itself: `python -m tests.support.crash STEP NTH worker ...` runs the real command line.
+"""A worker with a fault in it: `python -m tests.support.crash FAULT STEP NTH worker ...` runs the real command line.
 
-The commit's probe sends SIGKILL to the own process right after the NTH time that STEP was reached, so nothing of
-the process survives that moment: no cleanup, no flush, no goodbye to the group.
+The commit's probe lets FAULT happen right after the NTH time that STEP was reached. A FAULT is one word:
+
+| fault | what happens |
+|---|---|
+| ``kill`` | SIGKILL to the own process: nothing survives that moment, no cleanup, no flush, no goodbye |
+| ``stop`` | SIGSTOP to the own process, until somebody sends SIGCONT |
+| ``raise`` | an exception nobody expects |
+| ``kill=PID`` | SIGKILL to another process: the broker |
+| ``stall=SECONDS`` | the thread that reached the step does nothing for so long; the client's own threads go on |
+| ``second`` | another producer initialises the same transactional id, as a second owner would |
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
+import time
 from itertools import count
 
+from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from worker.checkpoint import Step
 
+KILL, STOP, RAISE, SECOND = "kill", "stop", "raise", "second"
+SECOND_SECONDS = 20.0
 
-class CrashingDriftway(Driftway):
-    """`driftway` that dies at a commit step; `CrashingDriftway(Step.FLUSHED, 3, "worker", ...)`."""
+
+class FaultyDriftway(Driftway):
+    """`driftway` to which something happens at a commit step; ``FaultyDriftway("kill", Step.FLUSHED, 3, "worker")``."""
 
     module = "tests.support.crash"
 
+    def __init__(self, fault: str, step: Step, nth: int, *arguments: str) -> None:
+        super().__init__(fault, step.name, str(nth), *arguments)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether a SIGSTOP holds it."""
+        with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process is over."""
+        return self.process.poll() is not None
+
+    def await_frozen(self, seconds: float = 30.0) -> None:
+        """Wait until a SIGSTOP holds it."""
+        await_until(lambda: self.ended or self.frozen, seconds, "the process is stopped")
+        assert not self.ended, self.story()
+
+
+class CrashingDriftway(FaultyDriftway):
+    """`driftway` that dies at a commit step; `CrashingDriftway(Step.FLUSHED, 3, "worker", ...)`."""
+
     def __init__(self, step: Step, nth: int, *arguments: str) -> None:
-        super().__init__(step.name, str(nth), *arguments)
+        super().__init__(KILL, step, nth, *arguments)
+
+
+class Mishap(Exception):
+    """What ``raise`` raises."""
+
+
+def happen(fault: str, partition: int, arguments: list[str]) -> None:
+    """Let `fault` happen, in the worker that was started with `arguments`."""
+    name, _, value = fault.partition("=")
+    if name == KILL:
+        os.kill(int(value) if value else os.getpid(), signal.SIGKILL)
+    elif name == STOP:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif name == "stall":
+        time.sleep(float(value))
+    elif name == SECOND:
+        take_over(arguments, partition)
+    else:
+        raise Mishap(f"at partition {partition}")
+
+
+def take_over(arguments: list[str], partition: int) -> None:
+    """Initialise the transactional id that the worker with these arguments uses for `partition`."""
+    from confluent_kafka import Producer
+
+    from worker.client import quiet
+
+    given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+    name = f"{given['--group']}-{given['--input']}-{partition}"
+    producer = Producer(quiet({"bootstrap.servers": given["--bootstrap"], "transactional.id": name}))
+    producer.list_topics(given["--input"], SECOND_SECONDS)  # knowing its broker it finds the coordinator at once
+    producer.init_transactions(SECOND_SECONDS)
 
 
 def main() -> None:
-    """Run the command line with a deadly probe."""
+    """Run the command line with the fault as its probe."""
     import driftway
 
-    step, nth = Step[sys.argv[1]], int(sys.argv[2])
+    faulthandler.register(signal.SIGUSR1)  # for whoever wants to see why it hangs
+    fault, step, nth, arguments = sys.argv[1], Step[sys.argv[2]], int(sys.argv[3]), sys.argv[4:]
     seen = count(1)
 
     def probe(reached: Step, partition: int) -> None:
         if reached is step and next(seen) == nth:
-            os.kill(os.getpid(), signal.SIGKILL)
+            happen(fault, partition, arguments)
 
-    driftway.main(sys.argv[3:], obj={"probe": probe})
+    driftway.main(arguments, obj={"probe": probe})
 
 
 if __name__ == "__main__":

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import numpy as np
 from confluent_kafka import Producer
 
 from tests.support.audit import Auditor, Scores, expected_scores
-from tests.support.kafka import await_until, create_topic, unique
+from tests.support.kafka import admin, await_until, create_topic, unique
 from tests.support.process import Driftway
 from worker.client import quiet
 from worker.codec import encode_events
 
 LEARNER = "dfop:mu=0.01"
+OUTPUTS = ("predictions", "accuracy", "rejected")
 SESSION_MS = 2000
 """A dead member is noticed after this long."""
 
@@ -30,12 +32,15 @@ class Stage:
         Of the input; `rows` per partition.
     seed : int
         Of the rows.
+    at_first : int or None
+        Partitions that the topics have before `grow`; None: all of them.
     """
 
     bootstrap: str
     partitions: int = 3
     rows: int = 2000
     seed: int = 7
+    at_first: int | None = None
     topic: str = field(default_factory=lambda: unique("events"))
     group: str = field(default_factory=lambda: unique("group"))
     expected: Scores = field(init=False)
@@ -43,9 +48,9 @@ class Stage:
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
         parts = {}
-        create_topic(self.bootstrap, self.topic, self.partitions)
-        for name in ("predictions", "accuracy", "rejected"):
-            create_topic(self.bootstrap, f"{self.topic}.{name}", self.partitions)
+        create_topic(self.bootstrap, self.topic, self.at_first or self.partitions)
+        for name in OUTPUTS:
+            create_topic(self.bootstrap, f"{self.topic}.{name}", self.at_first or self.partitions)
         self.events: dict[int, list[bytes]] = {}
         for partition in range(self.partitions):
             X = rng.normal(size=(self.rows, 4))
@@ -54,13 +59,29 @@ class Stage:
             parts[partition] = X, y
             self.events[partition] = encode_events(X, y, 0)
         self.expected = expected_scores(LEARNER, parts)
-        self._producer = Producer(quiet({"bootstrap.servers": self.bootstrap, "enable.idempotence": True}))
+        self._properties = {
+            "bootstrap.servers": self.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 300,
+        }  # fmt: skip
+        self._producer = Producer(quiet(self._properties))
 
-    def fill(self, first: int = 0, last: int | None = None) -> None:
-        """Write the rows from `first` to `last` of every partition."""
-        for partition, events in self.events.items():
-            self._producer.produce_batch(self.topic, [{"value": e} for e in events[first:last]], partition=partition)
+    def fill(self, first: int = 0, last: int | None = None, among: Collection[int] | None = None) -> None:
+        """Write the rows from `first` to `last` of every partition, or of those `among`."""
+        self._produce(first, last, self.events if among is None else among)
         assert self._producer.flush(30) == 0
+
+    def grow(self, *names: str) -> None:
+        """Give the topics of these names, or else the input, all the partitions that the stage has rows for."""
+        from confluent_kafka.admin import NewPartitions
+
+        client = admin(self.bootstrap)  # a client that is garbage never answers
+        for topic in names or (self.topic,):
+            client.create_partitions([NewPartitions(topic, self.partitions)])[topic].result(timeout=30)
+        self._producer = Producer(quiet(self._properties))  # one that knows the new partitions
+
+    def _produce(self, first: int, last: int | None, among: Collection[int]) -> None:
+        for partition in among:
+            events = self.events[partition]
+            self._producer.produce_batch(self.topic, [{"value": e} for e in events[first:last]], partition=partition)
 
     def feed(self, auditor: Auditor, victim: Driftway, piece: int = 200) -> None:
         """Write the rows piece by piece, each after the last was predicted; all at once when `victim` has ended."""
@@ -72,6 +93,22 @@ class Stage:
                 30,
                 f"{wanted} rows predicted, or the victim dead",
             )
+
+    def feed_until(self, auditor: Auditor, over: Callable[[], bool], last: int, piece: int = 100) -> int:
+        """Write rows piece by piece, each after the one before was predicted, until `over`; return how many.
+
+        Fails if the rows up to `last` do not suffice: what was to happen did not.
+        """
+        for first in range(0, last, piece):
+            fed = min(first + piece, last)
+            self._produce(first, fed, self.events)
+            await_until(lambda: over() or self._producer.flush(0.05) == 0, 30, "the rows are on the topic")
+            await_until(
+                lambda fed=fed: over() or auditor.seen >= fed * self.partitions, 60, f"{fed} rows predicted, or it"
+            )
+            if over():
+                return fed
+        raise AssertionError(f"nothing happened in {last} rows")
 
     def worker(self, *more: str) -> tuple[str, ...]:
         """Arguments of a worker of the group that commits often and notices dead members soon."""

@@ -58,15 +58,19 @@ rootLogger.appenderRef.file.ref = file
 
 
 def server_properties(data: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:
-    """The text of ``server.properties`` for one combined node on loopback."""
+    """The text of ``server.properties`` for one combined node on loopback.
+
+    Those of ``listeners`` in `own` that are on loopback come beside the plain one, which stays the one between brokers.
+    """
+    more = "".join(f",{one}" for one in own.get("listeners", "").split(",") if f"://{HOST}:" in one)
     fixed = {
         "process.roles": "broker,controller",
         "node.id": "1",
         "controller.quorum.voters": f"1@{HOST}:{controller_port}",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}{more}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}{more}",
         "log.dirs": str(data),
     }
     lines = [f"{key}={value}" for key, value in {**DEVELOPMENT, **own, **fixed}.items()]

@@ -11,6 +11,7 @@ import click
 from worker.cli.learning import event_options, make_model_settings, make_target, target_options
 from worker.cli.options import client_options
 from worker.client import parse_properties
+from worker.rejections import Limit
 from worker.settings import (
     AT_LEAST_ONCE,
     EARLIEST,
@@ -75,14 +76,22 @@ if TYPE_CHECKING:
     type=click.Choice(UNRESTORABLE),
     default=REFUSE,
     show_default=True,
-    help="When a snapshot is missing, damaged or of another learner.",
+    help="When the state cannot be had with the same bits: snapshot of another learner, or damaged with no older one "
+    "to stand in; offset reset by hand. replay relearns the log in silence, fresh starts with an empty learner.",
 )
 @click.option(
     "--if-offset-lost",
     type=click.Choice(OFFSET_LOST),
     default=REFUSE,
     show_default=True,
-    help="When the log no longer holds an offset that is needed.",
+    help="When the log does not hold an offset that is needed: retention has passed it, or it lies behind the end. "
+    "The learner keeps what it has learned and goes on there.",
+)
+@click.option(
+    "--max-rejected",
+    metavar="SHARE[/WINDOW]",
+    help="Commit and stop with exit 1 once more than SHARE of a partition's last WINDOW (1000) events were rejected, "
+    "counted since this start; 0.1: more than 100 of 1000.  [default: never]",
 )
 @click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
 @click.option(
@@ -105,22 +114,27 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input EVENTS --group sea --learner dfop:mu=0.001 --learner arow
       driftway worker --input TRADES --group t --labels DOWN,UP --http-port 8000
       driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
+      driftway worker --input EVENTS --group sea --max-rejected 0.1/1000
     """
     from worker.endpoint import Endpoint
     from worker.journal import Journal
     from worker.loop import Worker as Loop
+    from worker.model import allocating
     from worker.telemetry import Telemetry
 
-    model = make_model_settings(
-        given["learner"],
-        make_target(given["task"], given["classes"], given["labels"]),
-        n_features=given["features"],
-        form=given["form"],
-        output_form=given["output_form"],
-        standardize=given["standardize"],
-        window=given["window"],
-        accuracy_every=given["accuracy_every"],
-    )
+    limit = given["max_rejected"]
+    with allocating(", ".join(given["learner"]), given["features"] or 1):
+        model = make_model_settings(
+            given["learner"],
+            make_target(given["task"], given["classes"], given["labels"]),
+            n_features=given["features"],
+            form=given["form"],
+            output_form=given["output_form"],
+            standardize=given["standardize"],
+            window=given["window"],
+            accuracy_every=given["accuracy_every"],
+            max_rejected=None if limit is None else Limit.parse(limit),
+        )
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
         "if_offset_lost", "stop_at_end",

@@ -1,0 +1,343 @@
+"""`driftway audit` on a real Kafka: it holds where it should, and names the place where somebody tampered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
+from tests.support.process import Driftway, Finished, driftway
+from tests.support.stage import LEARNER, Stage
+from worker.client import quiet
+from worker.snapshot import Pointer
+
+pytestmark = pytest.mark.broker
+
+ROWS, PARTITIONS = 2000, 2
+CHALLENGER = ("--learner", "arow")
+BAD = {100: b"not JSON", 101: None, 700: b'{"x":[1,2],"y":1}', 1999: b'{"x":[1,2,3,4],"y":7}'}
+
+
+def prepared(kafka: str, rows: int = ROWS) -> Stage:
+    """Events with a bad one here and there; the last is bad too."""
+    stage = Stage(kafka, PARTITIONS, rows)
+    for partition in stage.events:
+        for at, value in BAD.items():
+            if at < rows:
+                stage.events[partition][at] = value  # type: ignore[call-overload]
+    return stage
+
+
+def audit(stage: Stage, *more: str, learner: str = LEARNER) -> Finished:
+    options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
+    return driftway("audit", *options, "--learner", learner, *more)
+
+
+def refuted(stage: Stage, *more: str, learner: str = LEARNER) -> str:
+    """The one sentence of a difference."""
+    done = audit(stage, *more, learner=learner)
+    assert done.code == 1, done
+    assert "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    return line.removeprefix("driftway: ").replace(stage.topic, "EVENTS").replace(stage.group, "GROUP")
+
+
+def proven(stage: Stage, *more: str) -> list[dict[str, Any]]:
+    done = audit(stage, "--json", *more)
+    assert done.code == 0, done
+    told = json.loads(done.stdout)
+    assert told["holds"]
+    assert told["difference"] is None
+    return list(told["partitions"])
+
+
+def work(stage: Stage, *more: str) -> None:
+    done = driftway(*stage.worker("--stop-at-end", *more))
+    assert done.code == 0, done.stderr
+
+
+def finished(kafka: str, *more: str, rows: int = ROWS) -> Stage:
+    stage = prepared(kafka, rows)
+    stage.fill()
+    work(stage, *more)
+    return stage
+
+
+def commit_by_hand(stage: Stage, offset: int, metadata: str, partition: int = 0) -> None:
+    consumer = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
+    place = TopicPartition(stage.topic, partition, offset, metadata)
+    consumer.commit(offsets=[place], asynchronous=False)
+    consumer.close()
+
+
+def pointer_of(stage: Stage, partition: int = 0) -> tuple[int, Pointer]:
+    offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic, partition)
+    pointer = Pointer.parse(metadata)
+    assert pointer is not None
+    return offset, pointer
+
+
+def snapshot_chunks(stage: Stage, partition: int = 0) -> list[Any]:
+    name = f"{stage.topic}.{stage.group}.snapshots"
+    return [record for record in read_all(stage.bootstrap, name) if record.partition == partition]
+
+
+def repeat(stage: Stage, name: str, record: Any, value: bytes | None = None) -> None:
+    """Write a record once more, with another value if one is given."""
+    values: Sequence[bytes | None] = [record.value if value is None else value]
+    produce(stage.bootstrap, name, values, record.partition, keys=[record.key])
+
+
+def shorten(bootstrap: str, topic: str, low: int) -> None:
+    """Take every partition's records before offset `low` away, as retention does."""
+    client = admin(bootstrap)  # a client that is garbage never answers
+    for future in client.delete_records([TopicPartition(topic, p, low) for p in range(PARTITIONS)]).values():
+        future.result(timeout=30)
+
+
+def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
+    stage = prepared(kafka)
+    stage.fill(0, 900)
+    work(stage, *CHALLENGER)
+    stage.fill(900)
+    work(stage, *CHALLENGER, "--output-format", "packed")  # a group may change it
+    accounts = proven(stage, *CHALLENGER)
+    assert [account["partition"] for account in accounts] == [0, 1]
+    for account in accounts:
+        bad = len(BAD)
+        assert (account["begin"], account["end"], account["records"]) == (0, ROWS, ROWS)
+        assert (account["predictions"], account["rejections"]) == (ROWS - bad, bad)
+        assert account["points"] == 2 * ((ROWS - bad) // 500)
+        assert account["snapshots"] == len(snapshot_chunks(stage, account["partition"])) >= 2
+        assert account["orphans"] == account["unchecked"] == []
+    shown = audit(stage, *CHALLENGER)
+    assert shown.code == 0
+    assert f"{PARTITIONS * ROWS:,} events have exactly one prediction or rejection each" in shown.stdout
+
+
+def test_another_learner_is_refuted_at_the_first_score(kafka: str) -> None:
+    stage = finished(kafka, rows=600)
+    found = refuted(stage, learner="dfop:mu=0.02")
+    assert found.startswith("EVENTS.GROUP.snapshots/0@0: expected a snapshot of this model, found: ")
+    group, stage.group = stage.group, unique("group")
+    create_topic(kafka, f"{stage.topic}.{stage.group}.snapshots", PARTITIONS)
+    _, pointer = committed_offset(kafka, group, stage.topic)
+    commit_by_hand(stage, 600, pointer)
+    assert refuted(stage, learner="dfop:mu=0.02").startswith(
+        "EVENTS.predictions/0@0: the prediction of EVENTS/0@0 differs: expected learner "
+    )
+    assert refuted(stage).endswith(", found no complete one there")
+
+
+def test_a_second_prediction_is_named(kafka: str) -> None:
+    stage = finished(kafka, rows=600)
+    name = f"{stage.topic}.predictions"
+    (twice,) = [r for r in read_all(kafka, name) if r.partition == 1 and b'"offset":77,' in (r.value or b"")]
+    end = max(r.offset for r in read_all(kafka, name) if r.partition == 1)
+    repeat(stage, name, twice)
+    found = refuted(stage)
+    place = int(found.split("@")[1].split()[0])
+    assert place > end
+    assert found == (
+        f"EVENTS.predictions/1@{place} is one prediction of EVENTS/1@77 too many: all up to offset 600 have theirs"
+    )
+
+
+def test_a_changed_score_is_named(kafka: str) -> None:
+    """The group goes on at its committed offset, but one output in between is not its own."""
+    stage = prepared(kafka, 600)
+    stage.fill(0, 300)
+    work(stage)
+    stage.fill(300)
+    name = f"{stage.topic}.predictions"
+    last = max(r for r in read_all(kafka, name) if r.partition == 0)
+    value = (last.value or b"").replace(b'"offset":299,', b'"offset":300,')
+    repeat(stage, name, last, value)
+    work(stage)
+    assert refuted(stage).startswith(
+        f"EVENTS.predictions/0@{last.offset + 2}: the prediction of EVENTS/0@300 differs: expected id 300, found 299"
+    )
+
+
+def test_a_changed_rejection_is_named(kafka: str) -> None:
+    stage = finished(kafka, rows=600)
+    commit_at, pointer = pointer_of(stage)
+    produce(kafka, stage.topic, [b"broken"])
+    headers = [("reason", b"other"), ("topic", stage.topic.encode()), ("partition", b"0"), ("offset", b"600")]
+    produce(kafka, f"{stage.topic}.rejected", [b"broken"], headers=[headers])
+    commit_by_hand(stage, commit_at + 1, pointer.text())
+    found = refuted(stage)
+    assert "the rejection of EVENTS/0@600 differs: expected the header ('reason', b'not JSON')" in found
+    assert "found ('reason', b'other')" in found
+
+
+def test_a_missing_tail_is_named(kafka: str) -> None:
+    stage = prepared(kafka, 600)
+    stage.fill(0, 400)
+    work(stage)
+    stage.fill(400)
+    _, pointer = pointer_of(stage)
+    commit_by_hand(stage, 450, pointer.text())
+    found = refuted(stage)
+    assert found.startswith("EVENTS/0@400 has no prediction: the group has committed offset 450, ")
+
+
+def test_an_offset_without_pointer_or_with_a_false_one_is_named(kafka: str) -> None:
+    stage = finished(kafka, rows=400)
+    commit_by_hand(stage, 400, "")
+    assert refuted(stage).startswith("EVENTS/0@400 is committed: expected a snapshot's place in the commit")
+    commit_by_hand(stage, 400, Pointer(9999, 1, 400).text())
+    assert refuted(stage) == (
+        "EVENTS/0@400 is committed: expected its snapshot at EVENTS.GROUP.snapshots/0@9999, found no complete one there"
+    )
+
+
+def test_outputs_beyond_the_committed_offset_are_named(kafka: str) -> None:
+    stage = prepared(kafka, 400)
+    stage.fill(0, 200)
+    work(stage, "--snapshot-rows", "100")
+    _, early = pointer_of(stage)
+    stage.fill(200)
+    work(stage, "--snapshot-rows", "100")
+    _, late = pointer_of(stage)
+    assert (early.state_offset, late.state_offset) == (200, 400)
+    commit_by_hand(stage, 399, early.text())
+    assert refuted(stage) == (
+        "EVENTS/0@399 has a prediction in EVENTS.predictions/0: expected none, for the group has committed offset 399"
+    )
+    commit_by_hand(stage, 399, late.text())
+    assert refuted(stage) == "EVENTS/0@399 is committed: expected a snapshot up to there, found one at 400"
+    commit_by_hand(stage, 399, Pointer(early.first, 1, 199).text())
+    found = refuted(stage)
+    assert "expected 1 chunks that stand at 199, as the pointer says, found 1 that stand at 200" in found
+
+
+def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
+    stage = finished(kafka, rows=600)
+    name = f"{stage.topic}.{stage.group}.snapshots"
+    newest = snapshot_chunks(stage)[-1]
+    produce(kafka, name, [b"lost"], keys=[b"0.3"])
+    account = proven(stage)[0]
+    (orphan,) = account["orphans"]
+    assert orphan.startswith(f"{name}/0@")
+    assert f"Chunk of no complete snapshot: {orphan}" in audit(stage).stdout
+    value = bytearray(newest.value or b"")
+    value[-100] ^= 1
+    repeat(stage, name, newest, bytes(value))
+    found = refuted(stage)
+    assert found.startswith("EVENTS.GROUP.snapshots/0@")
+    assert found.endswith(
+        ": expected a snapshot of this model, found: the snapshot is damaged: its checksum does not fit"
+    )
+
+
+def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
+    """It reads well, and its checksum fits: only the recomputation knows."""
+    stage = finished(kafka, rows=600)
+    other = Stage(kafka, PARTITIONS, 600, seed=8)
+    other.fill()
+    work(other)
+    theirs = snapshot_chunks(other)[-1]
+    stage.fill(0, 10)
+    produce(kafka, f"{stage.topic}.{stage.group}.snapshots", [theirs.value], keys=[theirs.key])
+    found = refuted(stage)
+    assert ", which stands at EVENTS/0@600: expected " in found
+
+
+def test_a_group_that_started_late_holds(kafka: str) -> None:
+    stage = prepared(kafka, 1000)
+    stage.fill(0, 300)
+    with Driftway(*stage.worker("--start", "latest")) as worker:
+        worker.await_text("running")
+        stage.fill(300)
+        await_until(
+            lambda: all(committed_offset(kafka, stage.group, stage.topic, p)[0] == 1000 for p in range(PARTITIONS)),
+            30,
+            "everything committed",
+        )
+        worker.terminate()
+        assert worker.wait() == 0
+    accounts = proven(stage, "--start", "latest")
+    assert [(account["begin"], account["orphans"]) for account in accounts] == [(300, []), (300, [])]
+    assert refuted(stage).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.predictions/0@0, ")
+
+
+def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
+    stage = prepared(kafka, 900)
+    stage.fill(0, 500)
+    work(stage)
+    stage.fill(500)
+    work(stage)
+    shorten(stage.bootstrap, stage.topic, 450)
+    for account in proven(stage):
+        assert 450 <= account["begin"] <= 500
+        assert account["predictions"] + account["rejections"] == 900 - account["begin"]
+        (sentence,) = account["unchecked"]
+        assert f"offsets before {account['begin']} cannot be checked" in sentence
+    stage.fill(0, 1)
+    shorten(stage.bootstrap, stage.topic, 901)
+    assert "nothing can be checked: the log begins at 901, and no complete snapshot stands in it" in refuted(stage)
+
+
+def test_shortened_predictions_are_told(kafka: str) -> None:
+    stage = finished(kafka, rows=900)
+    shorten(stage.bootstrap, f"{stage.topic}.predictions", 40)
+    account = proven(stage)[0]
+    assert 0 < 900 - account["predictions"] - account["rejections"] <= 40
+    assert "predictions before offset" in account["unchecked"][0]
+
+
+def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
+    stage = Stage(kafka, PARTITIONS, 20_000)
+    with Driftway(*stage.worker("--commit-interval", "0.05", *CHALLENGER)) as worker:
+        worker.await_text("running")
+        seen = 0
+        for first in range(0, 20_000, 4000):
+            stage.fill(first, first + 4000)
+            await_until(
+                lambda at=first: committed_offset(kafka, stage.group, stage.topic)[0] > at, 30, "more committed"
+            )
+            accounts = proven(stage, *CHALLENGER)
+            assert sum(account["records"] for account in accounts) > seen
+            seen = sum(account["records"] for account in accounts)
+        assert worker.process.poll() is None
+
+
+def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
+    stage = Stage(kafka, PARTITIONS, 3000)
+    stage.fill(0, 1000)
+    with Driftway(*stage.worker("--commit-interval", "2")) as worker:
+        worker.await_text("running")
+        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 1000, 30, "1000 rows committed")
+        stage.fill(1000)
+        name = f"{stage.topic}.predictions"
+        await_until(lambda: len(read_all(kafka, name, committed=False)) > 2 * 1000, 30, "more in an open transaction")
+        worker.kill()
+    assert len(read_all(kafka, name)) < len(read_all(kafka, name, committed=False))
+    for account in proven(stage):
+        committed = committed_offset(kafka, stage.group, stage.topic, account["partition"])[0]
+        assert account["end"] == account["predictions"] == committed >= 1000
+
+
+def test_what_cannot_be_audited_is_said(kafka: str) -> None:
+    stage = finished(kafka, rows=50)
+    topic, group = stage.topic, stage.group
+    stage.group = unique("group")
+    done = audit(stage)
+    assert done.code == 2
+    assert f"there is no topic {topic}.{stage.group}.snapshots: no worker of group {stage.group} has run" in done.stderr
+    create_topic(kafka, f"{topic}.{stage.group}.snapshots", PARTITIONS)
+    done = audit(stage)
+    assert done.code == 1
+    assert "has committed nothing of" in done.stderr
+    stage.topic, stage.group = unique("absent"), group
+    done = audit(stage)
+    assert (done.code, done.stderr) == (2, f"driftway: there is no topic {stage.topic}\n")
+    stage.bootstrap = "127.0.0.1:1"
+    done = audit(stage)
+    assert done.code == 5
+    assert "no Kafka broker answered at 127.0.0.1:1" in done.stderr

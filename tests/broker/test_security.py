@@ -1,0 +1,335 @@
+"""A worker among strangers: it needs exactly the ACLs of docs/operations.md, and its secrets stay its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from tests.support.audit import Scores, bits, expected_scores, placed_score
+from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
+from tests.support.process import ROOT, Driftway, Finished, driftway
+from tests.support.secure import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
+from worker.codec import encode_events
+from worker.errors import Failure
+
+LEARNER = "dfop:mu=0.01"
+PASSWORD = "correct-horse-battery-7"
+ROWS = 1500
+OUTPUTS = ("predictions", "accuracy", "rejected")
+
+NEEDED: tuple[Grant, ...] = (
+    ("TOPIC", "INPUT", "READ"),
+    ("TOPIC", "INPUT.predictions", "WRITE"),
+    ("TOPIC", "INPUT.accuracy", "WRITE"),
+    ("TOPIC", "INPUT.rejected", "WRITE"),
+    ("TOPIC", "INPUT.GROUP.snapshots", "READ"),
+    ("TOPIC", "INPUT.GROUP.snapshots", "WRITE"),
+    ("GROUP", "GROUP", "READ"),
+    ("TRANSACTIONAL_ID", "GROUP-INPUT-*", "WRITE"),
+)
+"""READ and WRITE imply DESCRIBE."""
+
+
+def row(one: Grant) -> str:
+    """A grant as docs/operations.md has it."""
+    kind, name, operation = one
+    prefix = " (prefix)" if name.endswith("*") else ""
+    return f"| {kind} | `{name.removesuffix('*')}`{prefix} | {operation} |"
+
+
+class Site:
+    """Topics of one case, filled; a user of its own who has been granted something."""
+
+    def __init__(self, broker: Secured, user: str, lacking: Grant | None = None, more: tuple[Grant, ...] = ()) -> None:
+        self.broker, self.user = broker, user
+        self.topic, self.group = unique("events"), unique("group")
+        rng = np.random.default_rng(5)
+        X = rng.normal(size=(ROWS, 4))
+        y = (X[:, 0] + rng.normal(0, 0.3, ROWS) > 0).astype(float)
+        create_topic(broker.plain, self.topic)
+        for name in (*OUTPUTS, f"{self.group}.snapshots"):
+            create_topic(broker.plain, f"{self.topic}.{name}")
+        self.values: list[bytes | None] = [*encode_events(X, y, 0), b"not an event"]
+        produce(broker.plain, self.topic, self.values)
+        self.expected: Scores = expected_scores(LEARNER, {0: (X, y)})
+        granted = [self.named(one) for one in NEEDED if one != lacking]
+        grant(broker.plain, user, [*granted, *(self.named(one) for one in more)])
+
+    def named(self, one: Grant) -> Grant:
+        kind, name, operation = one
+        return kind, name.replace("INPUT", self.topic).replace("GROUP", self.group), operation
+
+    def worker(self, *more: str, env: dict[str, str] | None = None, password: str = PASSWORD) -> Finished:
+        login = () if env is not None else scram(self.user, password)
+        return driftway(
+            "worker", "--input", self.topic, "--group", self.group, "--bootstrap", self.broker.guarded,
+            "--learner", LEARNER, "--stop-at-end", *login, *more, env=env, seconds=60,
+        )  # fmt: skip
+
+    def require_all(self) -> None:
+        """Every prediction is right and the rejection is there."""
+        found = dict(placed_score(r.value or b"") for r in read_all(self.broker.plain, f"{self.topic}.predictions"))
+        assert found.keys() == self.expected.keys()
+        assert all(bits(found[place]) == bits(score) for place, score in self.expected.items())
+        assert [r.value for r in read_all(self.broker.plain, f"{self.topic}.rejected")] == [b"not an event"]
+        assert committed_offset(self.broker.plain, self.group, self.topic)[0] == len(self.values)
+
+    def require_nothing(self) -> None:
+        """No reader sees anything, no offset is committed."""
+        for name in (*OUTPUTS, f"{self.group}.snapshots"):
+            assert read_all(self.broker.plain, f"{self.topic}.{name}") == []
+        assert committed_offset(self.broker.plain, self.group, self.topic)[0] < 0
+
+
+def scram(user: str, password: str = PASSWORD) -> tuple[str, ...]:
+    pairs = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": user,
+        "sasl.password": password,
+    }
+    return tuple(piece for key, value in pairs.items() for piece in ("-X", f"{key}={value}"))
+
+
+def sentence(done: Finished, *codes: int) -> str:
+    """The last line of stderr, which is one sentence and no traceback."""
+    assert done.code in codes, f"exit code {done.code}\n{done.stderr}"
+    assert "Traceback" not in done.stderr, done.stderr
+    assert PASSWORD not in done.stdout + done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("driftway: "), done.stderr
+    return last.removeprefix("driftway: ")
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Secured]:
+    """A Kafka with SCRAM users."""
+    with scram_kafka() as broker:
+        yield broker
+
+
+@pytest.fixture
+def user(guarded: Secured) -> str:
+    name = unique("user")
+    add_user(guarded.plain, name, PASSWORD)
+    return name
+
+
+def test_exactly_the_documented_acls_are_enough(guarded: Secured, user: str) -> None:
+    site = Site(guarded, user)
+    done = site.worker()
+    assert done.code == 0, done.stderr
+    site.require_all()
+    produce(guarded.plain, site.topic, site.values[:3])  # and for a restore from a snapshot
+    done = site.worker()
+    assert done.code == 0, done.stderr
+    assert committed_offset(guarded.plain, site.group, site.topic)[0] == len(site.values) + 3
+
+
+def test_the_document_lists_what_is_tested() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (?:TOPIC|GROUP|TRANSACTIONAL_ID|CLUSTER) \|.*?\| [A-Z_]+ \|", text, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(row(one) for one in NEEDED)
+
+
+SNAPSHOT_READ = ("TOPIC", "INPUT.GROUP.snapshots", "READ")
+
+
+@pytest.mark.parametrize("lacking", [one for one in NEEDED if one != SNAPSHOT_READ], ids="-".join)
+def test_one_missing_acl_stops_the_worker_before_anything_is_written(
+    guarded: Secured, user: str, lacking: Grant
+) -> None:
+    site = Site(guarded, user, lacking)
+    words = sentence(site.worker(), 1, 2)
+    kind, name, _ = site.named(lacking)
+    assert "uthoriz" in words or words == f"there is no topic {name}; `driftway topics create` makes it"
+    if kind == "TOPIC":
+        assert name in words
+    site.require_nothing()
+
+
+@pytest.mark.parametrize("name", [*OUTPUTS, "GROUP.snapshots"])
+def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str, name: str) -> None:
+    place = f"INPUT.{name}"
+    lacking = "TOPIC", place, "WRITE"
+    site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
+    words = sentence(site.worker(), 1)
+    assert site.named(lacking)[1] in words
+    assert "uthoriz" in words
+    site.require_nothing()
+
+
+@pytest.mark.parametrize("name", [*OUTPUTS, "GROUP.snapshots"])
+def test_without_transactions_no_offset_passes_an_output_that_was_refused(
+    guarded: Secured, user: str, name: str
+) -> None:
+    place = f"INPUT.{name}"
+    lacking = "TOPIC", place, "WRITE"
+    site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
+    words = sentence(site.worker("--guarantee", "at-least-once"), 1)
+    assert site.named(lacking)[1] in words
+    assert "uthoriz" in words
+    assert committed_offset(guarded.plain, site.group, site.topic)[0] < 0
+
+
+def test_a_snapshot_that_may_not_be_read_stops_the_restore(guarded: Secured, user: str) -> None:
+    site = Site(guarded, user, SNAPSHOT_READ)
+    assert site.worker().code == 0
+    before = committed_offset(guarded.plain, site.group, site.topic)
+    produce(guarded.plain, site.topic, site.values[:3])
+    words = sentence(site.worker(), 1)
+    assert "uthoriz" in words
+    site_predictions = read_all(guarded.plain, f"{site.topic}.predictions")
+    assert len(site_predictions) == ROWS
+    assert committed_offset(guarded.plain, site.group, site.topic) == before
+
+
+def test_topics_are_created_where_that_is_allowed_and_the_refusal_names_one_where_not(
+    guarded: Secured, user: str
+) -> None:
+    topic, group = unique("events"), unique("group")
+    create_topic(guarded.plain, topic)
+    grant(guarded.plain, user, [("TOPIC", topic, "READ"), ("GROUP", group, "READ")])
+    arguments = (
+        "worker", "--input", topic, "--group", group, "--bootstrap", guarded.guarded, "--stop-at-end", *scram(user),
+    )  # fmt: skip
+    words = sentence(driftway(*arguments, seconds=60), 1)
+    assert words.startswith(f"cannot create topic {topic}.")
+    rest: list[Grant] = [("TOPIC", f"{topic}.*", op) for op in ("CREATE", "READ", "WRITE")]
+    grant(guarded.plain, user, [*rest, ("TRANSACTIONAL_ID", f"{group}-{topic}-*", "WRITE")])
+    done = driftway(*arguments, seconds=60)
+    assert done.code == 0, done.stderr
+
+
+# Who is there, and secrets.
+
+
+def test_wrong_password_is_said_to_be_one(guarded: Secured, user: str) -> None:
+    site = Site(guarded, user)
+    words = sentence(site.worker(password="wrong-" + PASSWORD), 1)
+    assert words.startswith(f"the broker at {guarded.guarded} refused this client: ")
+    assert "uthentication" in words
+    site.require_nothing()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("way", ["-X", "environment", "config", "properties file", "help"])
+def test_no_secret_in_anything_that_is_printed(guarded: Secured, tmp_path: Path, way: str, form: str) -> None:
+    secret = "hunter2-correct-horse"
+    pairs = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": "nobody",
+        "sasl.password": secret,
+        "ssl.key.password": f"key-{secret}",
+        "sasl.oauthbearer.client.secret": f"oauth-{secret}",
+    }
+    lines = [f"{key}={value}" for key, value in pairs.items()]
+    arguments = ["worker", "--input", "E", "--group", "g", "--log-format", form, "--http-port", "0"]
+    arguments += ["--bootstrap", f"operator:{secret}@{guarded.guarded}" if way == "-X" else guarded.guarded]
+    before: list[str] = []
+    env: dict[str, str] = {}
+    if way == "-X":
+        arguments += [piece for line in lines for piece in ("-X", line)]
+    elif way in ("environment", "help"):
+        env["DRIFTWAY_X"] = " ".join(lines)
+        arguments += ["--help"] * (way == "help")
+    elif way == "config":
+        (tmp_path / "c.toml").write_text(f"[worker]\nX = {lines!r}\n")
+        before = ["--config", str(tmp_path / "c.toml")]
+    else:
+        (tmp_path / "p").write_text("\n".join(lines))
+        arguments += ["--client-properties", str(tmp_path / "p")]
+    done = driftway(*before, *arguments, env=env, seconds=60)
+    assert done.code == (0 if way == "help" else done.code)
+    assert way == "help" or done.code in (1, 2, 5), done.stderr
+    assert done.stdout + done.stderr
+    assert secret not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["sasl.password hunter2-correct\n", "sasl.password: hunter2-correct\n",
+     "ssl.key.pem=-----BEGIN PRIVATE KEY-----\nhunter2-correct0123\n", "a=b\nhunter2-correct==\n"],
+)  # fmt: skip
+def test_a_malformed_secret_is_not_repeated_either(tmp_path: Path, text: str) -> None:
+    (tmp_path / "p").write_text(text)
+    done = driftway("worker", "--input", "E", "--group", "g", "--client-properties", str(tmp_path / "p"))
+    assert sentence(done, 2).endswith("is not key=value")
+    assert "hunter2" not in done.stderr
+
+
+def test_a_running_worker_shows_no_secret_and_listens_on_loopback_only(guarded: Secured, user: str) -> None:
+    from tests.broker.test_endpoint import event, get
+
+    site = Site(guarded, user)
+    with Driftway(
+        "worker", "--input", site.topic, "--group", site.group, "--bootstrap", guarded.guarded, "--learner", LEARNER,
+        "--http-port", "0", "--log-format", "json", env={"DRIFTWAY_X": " ".join(scram(user)[1::2])},
+    ) as worker:  # fmt: skip
+        port = int(event(worker, "listening")["port"])
+        event(worker, "running")
+        told = [get(port, path)[2] for path in ("/metrics", "/healthz", "/readyz", "/", "/environ")]
+        process = psutil.Process(worker.pid)
+        listening = {c.laddr.ip for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+        assert listening == {"127.0.0.1"}
+        assert PASSWORD not in " ".join(process.cmdline())
+        worker.terminate()
+        assert worker.wait() == 0
+        assert PASSWORD not in "".join([*told, worker.stdout, worker.stderr])
+
+
+# Mutual TLS.
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Secured, Path]]:
+    """A Kafka that knows clients by their certificates, and the folder of these."""
+    pytest.importorskip("cryptography")
+    folder = tmp_path_factory.mktemp("certificates")
+    make_certificates(folder, "broker", "alice", "mallory", password=PASSWORD)
+    try:
+        with tls_kafka(folder) as broker:
+            yield broker, folder
+    except Failure as failure:
+        pytest.fail(str(failure), pytrace=False)
+
+
+def certificate(folder: Path, name: str, password: str = PASSWORD) -> str:
+    pairs = {
+        "security.protocol": "SSL",
+        "ssl.ca.location": folder / "ca.pem",
+        "ssl.certificate.location": folder / f"{name}.crt",
+        "ssl.key.location": folder / f"{name}.key",
+        "ssl.key.password": password,
+    }
+    return " ".join(f"{key}={value}" for key, value in pairs.items())
+
+
+def test_mutual_tls_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
+    broker, folder = tls
+    site = Site(broker, "alice")
+    words = sentence(site.worker(env={"DRIFTWAY_X": certificate(folder, "mallory")}), 1, 2)
+    assert words == f"there is no topic {site.topic}; `driftway topics create` makes it"
+    site.require_nothing()
+    done = site.worker(env={"DRIFTWAY_X": certificate(folder, "alice")})
+    assert done.code == 0, done.stderr
+    site.require_all()
+
+
+def test_without_a_certificate_or_with_the_wrong_key_password_it_is_refused(tls: tuple[Secured, Path]) -> None:
+    broker, folder = tls
+    site = Site(broker, "nobody")
+    bare = f"security.protocol=SSL ssl.ca.location={folder / 'ca.pem'}"
+    assert "refused this client" in sentence(site.worker(env={"DRIFTWAY_X": bare}), 1)
+    wrong = certificate(folder, "alice", password="not-" + PASSWORD)
+    assert "refused" in sentence(site.worker(env={"DRIFTWAY_X": wrong}), 1, 2)
+    plain = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", broker.guarded, seconds=60)
+    assert sentence(plain, 1, 5)
+    site.require_nothing()

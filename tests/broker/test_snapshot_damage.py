@@ -1,0 +1,236 @@
+"""A worker whose newest snapshot is damaged goes on with the same bits, from an older one or from the first row.
+
+Records of a log cannot be altered. So a damaged copy of the newest snapshot is written behind it, and an offset that
+points there is committed in the group's name while no worker runs: what a disk or a bug would leave behind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from learners import Spec
+from tests.broker.test_policies import commit, delete_before, learn, predicted, refused
+from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
+from tests.support.process import Driftway
+from tests.support.stage import LEARNER, Stage
+from worker import snapshot
+from worker.checkpoint import TransactionalCheckpoint
+from worker.deadline import Deadline
+from worker.model import Model
+from worker.restore import restore
+from worker.settings import ModelSettings, WorkerSettings
+from worker.snapshot import Pointer
+
+EVERY_COMMIT = ("--snapshot-rows", "1")
+NEVER = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
+"""But for the first commit behind a damaged snapshot."""
+LONG = ("--window", "16000000")
+"""Two megabytes of state: three chunks."""
+
+
+def snapshots(stage: Stage) -> str:
+    return f"{stage.topic}.{stage.group}.snapshots"
+
+
+def staged(kafka: str, *more: str) -> Stage:
+    """Snapshots at 400 (and perhaps before), rows learned up to 700."""
+    stage = Stage(kafka, partitions=1, rows=1000)
+    create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
+    learn(stage, 0, 400, *EVERY_COMMIT, *more)
+    learn(stage, 400, 700, *NEVER, *more)
+    offset, pointer = where(stage)
+    assert (offset, pointer.state_offset) == (700, 400)
+    return stage
+
+
+def where(stage: Stage) -> tuple[int, Pointer]:
+    """The committed offset and its pointer."""
+    offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic)
+    pointer = Pointer.parse(metadata)
+    assert pointer is not None, metadata
+    return offset, pointer
+
+
+def newest_chunks(stage: Stage) -> list[bytes]:
+    """Those that the committed pointer names."""
+    _, pointer = where(stage)
+    records = [r for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset >= pointer.first]
+    return [record.value or b"" for record in records[: pointer.chunks]]
+
+
+def replaced(stage: Stage, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
+    """Write `chunks` as a snapshot and commit a pointer to them, at the offset where the group stands."""
+    offset, pointer = where(stage)
+    keys = [snapshot.chunk_key(0, number) for number in chunks]
+    end = max((r.offset for r in read_all(stage.bootstrap, snapshots(stage), committed=False)), default=-1)
+    produce(stage.bootstrap, snapshots(stage), list(chunks.values()), keys=keys)
+    written = [r.offset for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset > end]
+    assert len(written) == len(chunks)
+    new = Pointer(written[0], count or pointer.chunks, pointer.state_offset)
+    commit(stage, offset, new.text())
+    return new
+
+
+def flipped(blob: bytes, at: int) -> bytes:
+    at %= len(blob)
+    return blob[:at] + bytes([blob[at] ^ 0xFF]) + blob[at + 1 :]
+
+
+def stands_in(stage: Stage, position: int, words: str, window: int = 1000) -> None:
+    """A restore finds a model that stands at `position`, says `words`, and lets the first commit write a snapshot."""
+    model = ModelSettings((Spec.parse(LEARNER),), window=window)
+    settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
+    checkpoint = TransactionalCheckpoint(settings, 0)
+    found = restore(settings, 0, checkpoint, lambda: Model(model, 0), Deadline(30))
+    checkpoint.discard()
+    assert words in (found.note or "")
+    assert (found.position, found.committed, found.pointer, found.began) == (position, 700, None, None)
+
+
+DAMAGES = {
+    "flipped byte of the header": lambda blob: {0: flipped(blob, 30)},
+    "flipped byte of the body": lambda blob: {0: flipped(blob, -300)},
+    "flipped byte of the checksum": lambda blob: {0: flipped(blob, -1)},
+    "flipped number of format": lambda blob: {0: b"DWT2" + blob[4:]},
+    "cut short": lambda blob: {0: blob[: len(blob) // 2]},
+    "empty": lambda blob: {0: b""},
+    "another chunk": lambda blob: {1: blob},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_snapshot_is_replaced_by_an_older_one_and_no_bit_differs(kafka: str, damage: str) -> None:
+    stage = staged(kafka)
+    replaced(stage, DAMAGES[damage](newest_chunks(stage)[0]))
+    stands_in(stage, 400, "older snapshot at offset 400")
+    with stage.auditor() as auditor:
+        learn(stage, 700, 1000, *NEVER)
+        auditor.await_all(1000)
+    auditor.require(stage.expected)
+    offset, healed = where(stage)
+    assert offset == 1000
+    assert healed.state_offset > 700, "the first commit wrote a snapshot of its own"
+
+
+@pytest.mark.parametrize("kind", ["missing chunk", "swapped chunks", "behind the end", "other state offset"])
+def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, kind: str) -> None:
+    stage = staged(kafka, *LONG)
+    a, b, c = newest_chunks(stage)
+    if kind == "missing chunk":
+        replaced(stage, {0: a, 2: c})
+    elif kind == "swapped chunks":
+        replaced(stage, {0: a, 1: c, 2: b})
+    elif kind == "behind the end":
+        commit(stage, 700, Pointer(100_000, 3, 400).text())
+    else:
+        pointer = replaced(stage, {0: a, 1: b, 2: c})
+        commit(stage, 700, Pointer(pointer.first, 3, 399).text())
+    stands_in(stage, 400, "older snapshot at offset 400", window=16_000_000)
+    with stage.auditor() as auditor:
+        learn(stage, 700, 1000, *LONG)
+        auditor.await_all(1000)
+    auditor.require(stage.expected)
+
+
+def test_older_snapshot_that_is_damaged_too_is_passed_over(kafka: str) -> None:
+    stage = staged(kafka)
+    (blob,) = newest_chunks(stage)
+    for at in (-200, -300, -400):
+        replaced(stage, {0: flipped(blob, at)})
+    stands_in(stage, 400, "older snapshot at offset 400")
+    with stage.auditor() as auditor:
+        learn(stage, 700, 1000)
+        auditor.await_all(1000)
+    auditor.require(stage.expected)
+
+
+def test_without_older_snapshot_the_whole_log_is_relearned_and_no_bit_differs(kafka: str) -> None:
+    stage = staged(kafka)
+    bad = replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
+    delete_before(stage, snapshots(stage), bad.first)
+    stands_in(stage, 0, "relearning the whole log from offset 0")
+    with stage.auditor() as auditor:
+        learn(stage, 700, 1000)
+        auditor.await_all(1000)
+    auditor.require(stage.expected)
+
+
+def test_without_older_snapshot_and_without_the_first_rows_it_is_refused_until_told(kafka: str) -> None:
+    stage = staged(kafka)
+    bad = replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
+    delete_before(stage, snapshots(stage), bad.first)
+    delete_before(stage, stage.topic, 100)
+    sentence = refused(stage)
+    assert "the snapshot is damaged: its checksum does not fit" in sentence
+    assert "--if-unrestorable replay relearns the log from offset 100" in sentence
+    assert "fresh starts with an empty learner at 700" in sentence
+    learn(stage, 700, 1000, "--if-unrestorable", "replay")
+    assert predicted(stage).keys() == stage.expected.keys()
+
+
+def test_older_snapshot_behind_the_lost_rows_still_stands_in(kafka: str) -> None:
+    stage = staged(kafka)
+    replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
+    delete_before(stage, stage.topic, 400)
+    stands_in(stage, 400, "older snapshot at offset 400")
+    with stage.auditor() as auditor:
+        learn(stage, 700, 1000)
+        auditor.await_all(1000)
+    auditor.require(stage.expected)
+
+
+def test_older_snapshot_before_the_lost_rows_does_not(kafka: str) -> None:
+    stage = staged(kafka)
+    replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
+    delete_before(stage, stage.topic, 401)
+    assert "--if-unrestorable replay relearns the log from offset 401" in refused(stage)
+
+
+def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
+    stage = staged(kafka)
+    (blob,) = newest_chunks(stage)
+    replaced(stage, {0: b"DWT2" + blob[4:-1] + b"?"})
+    assert "the snapshot is of format b'DWT2', this version reads b'DWT1'" in refused(stage)
+
+
+def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: str) -> None:
+    stage = staged(kafka)
+    learn(stage, 700, 800, "--if-unrestorable", "replay", "--learner", "arow")
+    sentence = refused(stage)
+    assert "the snapshot was made with learners" in sentence
+    assert "--if-unrestorable" in sentence
+
+
+def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) -> None:
+    """Neither an older snapshot nor the whole log gives the bits of a learner that began at 700."""
+    stage = staged(kafka)
+    commit(stage, 700)
+    learn(stage, 700, 800, "--if-unrestorable", "fresh", *NEVER)
+    _, newest = where(stage)
+    assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(stage)))
+    commit(stage, 800, dataclasses.replace(newest, chunks=2).text())
+    assert "fresh starts with an empty learner at 800" in refused(stage)
+    learn(stage, 800, 1000, "--if-unrestorable", "replay")
+    found = predicted(stage)
+    assert all(found[0, offset] == [stage.expected[0, offset]] for offset in range(800, 1000)), "as told, from 0"
+
+
+def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_saw(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=1000)
+    learn(stage, 0, 300, "--start", "latest")
+    with Driftway(*stage.worker("--start", "latest")) as worker:
+        worker.await_text("running")
+        stage.fill(300, 400)
+        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 400, 30, "100 rows are learned")
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    _, newest = where(stage)
+    commit(stage, 400, dataclasses.replace(newest, first=100_000).text())
+    learn(stage, 400, 410)  # the older snapshot of this history stands in
+    assert predicted(stage).keys() == {(0, offset) for offset in range(300, 410)}
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.began")
+    commit(stage, 410, Pointer(end, 9, 410).text())
+    for options in ((), ("--start", "latest")):
+        assert "fresh starts with an empty learner at 410" in refused(stage, *options)

@@ -1,0 +1,57 @@
+"""Clients that are of no use any more: the worker says so, or goes on with another one; it never hangs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.brokers import own_broker
+from tests.support.crash import KILL, SECOND, FaultyDriftway
+from tests.support.groups import member
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.stage import Stage
+from worker.checkpoint import Step
+from worker.loop import COMMIT_SECONDS
+
+
+def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=200)
+    with Driftway(*member(stage, "static", "same")) as first:
+        first.await_text("running")
+        with Driftway(*member(stage, "static", "same")) as second:
+            second.await_text("running")
+            assert first.wait(10) == 3, first.story()
+            assert "Traceback" not in first.stderr
+            second.terminate()
+            assert second.wait() == 0
+
+
+def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=600)
+    with (
+        stage.auditor() as auditor,
+        FaultyDriftway(SECOND, Step.OUTPUTS_PRODUCED, 1, *stage.worker()) as victim,
+    ):
+        victim.await_text("running")
+        stage.fill()
+        victim.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+        victim.terminate()
+        assert victim.wait() == 0, victim.story()
+    auditor.require(stage.expected)
+
+
+def test_commit_during_a_restart_of_the_broker_ends_by_its_deadline(request: pytest.FixtureRequest) -> None:
+    with own_broker(request.config) as kafka:
+        stage = Stage(kafka.bootstrap, rows=1600)
+        arguments = member(stage, "cooperative", "worker", "-X", "reconnect.backoff.max.ms=300")
+        with (
+            stage.auditor() as auditor,
+            FaultyDriftway(f"{KILL}={kafka.pid}", Step.FLUSHED, 7, *arguments) as worker,
+        ):
+            worker.await_text("running")
+            fed = stage.feed_until(auditor, lambda: kafka.exit_code() is not None, stage.rows)
+            kafka.restart()
+            stage.fill(fed)
+            await_until(
+                lambda: worker.ended or auditor.seen >= len(stage.expected), COMMIT_SECONDS + 10, "it goes on, or ends"
+            )

@@ -1,0 +1,63 @@
+"""The broker commits and its answer never comes: whether it has committed is for the worker to find out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.proxy import Proxy
+from tests.support.stage import Stage
+
+SHORT = ("-X", "socket.timeout.ms=2000")
+"""The client gives a request up while the commit still has time, and asks again."""
+
+
+@pytest.mark.parametrize("replies", [1, 3])
+@pytest.mark.parametrize(("cut", "more"), [(True, ()), (False, SHORT)], ids=["cut", "silent"])
+def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: bool, more: tuple[str, ...]) -> None:
+    stage = Stage(kafka, partitions=2, rows=1200)
+    with (
+        Proxy(kafka) as proxy,
+        stage.auditor() as auditor,
+        Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *more)) as worker,
+    ):
+        worker.await_text("running")
+        for first in range(0, stage.rows, 200):
+            stage.fill(first, first + 200)
+            if first == 600:
+                proxy.swallow(replies, cut)
+            wanted = 2 * (first + 200)
+            await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
+        assert proxy.swallowed == replies
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)
+
+
+@pytest.mark.slow
+def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: str) -> None:
+    """The client itself would wait for a minute; the commit's deadline is shorter, and then only the log knows."""
+    stage = Stage(kafka, partitions=2, rows=1200)
+    with (
+        Proxy(kafka) as proxy,
+        stage.auditor() as auditor,
+        Driftway(*stage.worker("--bootstrap", proxy.bootstrap)) as worker,
+    ):
+        worker.await_text("running")
+        stage.fill(0, 600)
+        await_until(lambda: auditor.seen >= 1200, 60, "first rows predicted")
+        restored = worker.stderr.count("restored partition")
+        proxy.swallow(1)
+        stage.fill(600, 900)
+        worker.await_text("commit failed", 60)
+        worker.await_condition(
+            lambda: worker.stderr.count("restored partition") == restored + 1, "the producer is replaced", 30
+        )
+        assert "verdict=unknown" in worker.stderr, worker.story()
+        stage.fill(900)
+        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        assert proxy.swallowed == 1
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)

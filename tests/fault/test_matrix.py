@@ -1,0 +1,177 @@
+"""Every commit step x every fault x every protocol: whatever happens there, nothing is lost, repeated or changed.
+
+In each case a fault hits one worker right after it has reached one step of its commit for the NTH time, and a
+read_committed reader watches all the while. Default runs take the cases of `CHOSEN`; the others are marked slow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.audit import Auditor
+from tests.support.brokers import own_broker
+from tests.support.crash import KILL, RAISE, SECOND, STOP, FaultyDriftway
+from tests.support.groups import PROTOCOLS, member
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.stage import Stage
+from worker.broker import LocalKafka
+from worker.checkpoint import Step
+
+NTH = 7
+"""Which occurrence of the step is hit: past the first commits of the partitions, so that a state is at stake."""
+ROWS, BEFORE = 2000, 1600
+"""Rows per partition; those that are written until the fault has happened, the others come after its consequences."""
+RECONNECT = ("-X", "reconnect.backoff.max.ms=300")
+"""The client would wait for 10 s before it looks again for a broker that has come back."""
+
+CHOSEN = {
+    "kill": [0, 1, 2, 3, 0, 2],
+    "stop": [1, None, 2, 0, None, 3],
+    "raise": [2, 3, None, None, 1, 0],
+    "broker": [0, None, None, None, None, 2],
+    "second": [3, None, 1, 2, 0, None],
+}
+"""Fault -> for each step the protocol (by its place in PROTOCOLS) of the case that default runs take, if any."""
+
+
+def cases(fault: str) -> Any:
+    """All (step, protocol) of a fault, slow but for the chosen ones."""
+    protocols, params = list(PROTOCOLS), []
+    for (place, step), protocol in itertools.product(enumerate(Step), protocols):
+        chosen = CHOSEN[fault][place]
+        marks = [] if chosen is not None and protocol == protocols[chosen] else [pytest.mark.slow]
+        params.append(pytest.param(step, protocol, marks=marks, id=f"{step.name.lower()}-{protocol}"))
+    return pytest.mark.parametrize(("step", "protocol"), params)
+
+
+@pytest.fixture(scope="module")
+def mortal(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
+    """A broker for the cases that kill it, one after the other."""
+    with own_broker(request.config) as kafka:
+        yield kafka
+
+
+@contextlib.contextmanager
+def heir_of(stage: Stage, protocol: str) -> Iterator[Driftway]:
+    """A second member that is running; of a group of named members nobody, until the first one's name is free."""
+    with Driftway(*member(stage, protocol, "heir")) as heir:
+        heir.await_text("running")
+        yield heir
+
+
+def leave(*workers: Driftway) -> None:
+    """SIGTERM to all of them; each has to end as it should."""
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        assert worker.wait() == 0, worker.story()
+
+
+def await_rows(stage: Stage, auditor: Auditor, rows: int) -> None:
+    """Wait until that many rows of every partition are predicted."""
+    await_until(lambda: auditor.seen >= rows * stage.partitions, 60, f"{rows} rows of each partition predicted")
+
+
+def end_and_succeed(stage: Stage, fault: str, step: Step, protocol: str) -> str:
+    """A worker that ends at its fault, and who goes on: another member, or one of the same name. Returns its story."""
+    victim = FaultyDriftway(fault, step, NTH, *member(stage, protocol, "victim"))
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+        stack.enter_context(victim)
+        victim.await_text("subscribed")
+        if not PROTOCOLS[protocol].static:
+            heir = stack.enter_context(heir_of(stage, protocol))
+        victim.await_text("running")
+        fed = stage.feed_until(auditor, lambda: victim.ended, BEFORE)
+        if PROTOCOLS[protocol].static:
+            heir = stack.enter_context(Driftway(*member(stage, protocol, "victim")))
+        stage.fill(fed)
+        await_rows(stage, auditor, ROWS)
+        leave(heir)
+        story = victim.story()
+    auditor.require(stage.expected)
+    return story
+
+
+@cases("kill")
+def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str) -> None:
+    story = end_and_succeed(Stage(kafka, rows=ROWS), KILL, step, protocol)
+    assert "exit code -9" in story
+
+
+@cases("raise")
+def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str) -> None:
+    story = end_and_succeed(Stage(kafka, rows=ROWS), RAISE, step, protocol)
+    assert "exit code 1" in story
+    assert "Mishap: at partition" in story
+
+
+@cases("stop")
+def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str) -> None:
+    """Stopped at the step until others have predicted all there was; then it wakes up and wants to go on."""
+    stage, static = Stage(kafka, rows=ROWS), PROTOCOLS[protocol].static
+    zombie = FaultyDriftway(STOP, step, NTH, *member(stage, protocol, "zombie"))
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+        stack.enter_context(zombie)
+        zombie.await_text("subscribed")
+        if not static:
+            heir = stack.enter_context(heir_of(stage, protocol))
+        zombie.await_text("running")
+        stage.fill(stage.feed_until(auditor, lambda: zombie.frozen, BEFORE), BEFORE)
+        if static:  # of its name: the group lets it in and the zombie out
+            heir = stack.enter_context(Driftway(*member(stage, protocol, "zombie")))
+        await_rows(stage, auditor, BEFORE)
+        zombie.thaw()
+        if static:
+            assert zombie.wait(20) == 3, zombie.story()
+        else:
+            zombie.await_condition(
+                lambda: any(word in zombie.stderr for word in ("lost partitions", "fenced partition")), "it is told"
+            )
+        stage.fill(BEFORE)
+        await_rows(stage, auditor, ROWS)
+        leave(*([heir] if static else [heir, zombie]))
+    auditor.require(stage.expected)
+
+
+@cases("second")
+def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: Step, protocol: str) -> None:
+    stage = Stage(kafka, rows=ROWS)
+    with (
+        stage.auditor() as auditor,
+        FaultyDriftway(SECOND, step, NTH, *member(stage, protocol, "victim")) as victim,
+    ):
+        victim.await_text("running")
+        stage.fill(stage.feed_until(auditor, lambda: "commit failed partition" in victim.stderr, BEFORE))
+        await_rows(stage, auditor, ROWS)
+        leave(victim)
+    auditor.require(stage.expected)
+
+
+@cases("broker")
+def test_broker_that_dies_and_comes_back_costs_nothing(mortal: LocalKafka, step: Step, protocol: str) -> None:
+    """The worker outlives it, or says that there is no broker and is started again."""
+    stage = Stage(mortal.bootstrap, rows=ROWS)
+    arguments = member(stage, protocol, "worker", *RECONNECT)
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+        first = stack.enter_context(FaultyDriftway(f"{KILL}={mortal.pid}", step, NTH, *arguments))
+        first.await_text("running")
+        fed = stage.feed_until(auditor, lambda: mortal.exit_code() is not None, BEFORE)
+        mortal.restart()
+        stage.fill(fed)
+        await_until(
+            lambda: first.ended or auditor.seen >= len(stage.expected), 45, "it goes on, or says that it cannot"
+        )
+        if not first.ended:
+            leave(first)
+        else:
+            assert first.wait() in (3, 5), first.story()
+            again = stack.enter_context(Driftway(*arguments))
+            await_rows(stage, auditor, ROWS)
+            leave(again)
+    auditor.require(stage.expected)

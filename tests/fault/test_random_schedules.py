@@ -1,0 +1,125 @@
+"""Random schedules of kills, freezes and joins, each drawn from one seed: DRIFTWAY_SEED=N replays schedule N alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import time
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.groups import PROTOCOLS, member
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.stage import SESSION_MS, Stage
+
+FEED_SECONDS = 4.0
+ROWS, PIECE = 2000, 50
+DEFAULT, SLOW = 3, 100
+"""Schedules of a default run, and of one with the slow tests."""
+
+
+class Event(NamedTuple):
+    """Something that happens to the group at a time, in seconds since the first row."""
+
+    at: float
+    deed: str
+    choice: float
+    """Which member it happens to, as a share of the members present."""
+    seconds: float
+    """How long a freeze lasts."""
+
+
+def schedule(seed: int) -> tuple[str, int, list[Event]]:
+    """Protocol, members at the start and events of a seed."""
+    chance = random.Random(seed)
+    protocol = chance.choice([name for name, kind in PROTOCOLS.items() if not kind.static])
+    deeds = chance.choices(["kill", "freeze", "join", "leave"], [3, 3, 3, 1], k=chance.randint(3, 6))
+    events = [
+        Event(chance.uniform(0.2, FEED_SECONDS), deed, chance.random(), chance.uniform(0.2, 2 * SESSION_MS / 1000))
+        for deed in deeds
+    ]
+    return protocol, chance.randint(2, 3), sorted(events)
+
+
+def seeds() -> list[Any]:
+    """The seeds to run: the one of the environment, or 0, 1, 2 … with all but the first few marked slow."""
+    given = os.environ.get("DRIFTWAY_SEED")
+    if given is not None:
+        return [int(given)]
+    return [seed if seed < DEFAULT else pytest.param(seed, marks=pytest.mark.slow) for seed in range(SLOW)]
+
+
+class Group:
+    """The members of a stage's group, of which some are frozen."""
+
+    def __init__(self, stage: Stage, protocol: str, stack: contextlib.ExitStack) -> None:
+        self.arguments = member(stage, protocol, "unnamed")
+        self.awake: list[Driftway] = []
+        self.frozen: list[tuple[float, Driftway]] = []
+        self._stack = stack
+
+    def join(self) -> None:
+        """Start a member."""
+        self.awake.append(self._stack.enter_context(Driftway(*self.arguments)))
+
+    def suffer(self, event: Event) -> None:
+        """Let an event happen; with nobody awake, somebody joins."""
+        if event.deed == "join" or not self.awake:
+            self.join()
+            return
+        victim = self.awake.pop(int(event.choice * len(self.awake)))
+        if event.deed == "kill":
+            victim.kill()
+        elif event.deed == "leave":
+            victim.terminate()
+        else:
+            victim.freeze()
+            self.frozen.append((time.monotonic() + event.seconds, victim))
+
+    def thaw(self) -> None:
+        """Wake up whose time has come."""
+        for due in [due for due in self.frozen if due[0] <= time.monotonic()]:
+            self.frozen.remove(due)
+            due[1].thaw()
+            self.awake.append(due[1])
+
+    def settle(self) -> None:
+        """Let everybody wake up; make sure that somebody is there, and that those who are there are well."""
+        while self.frozen:
+            self.thaw()
+            time.sleep(0.02)
+        if not self.awake:
+            self.join()
+        for worker in self.awake:
+            assert worker.process.poll() is None, worker.story()
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
+    protocol, members, events = schedule(seed)
+    print(f"DRIFTWAY_SEED={seed} replays this schedule: {protocol}, {members} members, {events}")
+    stage = Stage(kafka, rows=ROWS, seed=seed)
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+        group = Group(stage, protocol, stack)
+        for _ in range(members):
+            group.join()
+        await_until(lambda: any("running" in worker.stderr for worker in group.awake), 60, "somebody is running")
+        began = time.monotonic()
+        for first in range(0, ROWS, PIECE):
+            while events and events[0].at <= time.monotonic() - began:
+                group.suffer(events.pop(0))
+            group.thaw()
+            stage.fill(first, first + PIECE)
+            time.sleep(max(0.0, began + FEED_SECONDS * (first + PIECE) / ROWS - time.monotonic()))  # the feed's pace
+        for event in events:
+            group.suffer(event)
+        group.settle()
+        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        for worker in group.awake:
+            worker.terminate()
+        for worker in group.awake:
+            assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)

@@ -1,0 +1,244 @@
+"""A group that does not come to rest, and other weather: the outputs never show it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+
+import pytest
+
+from tests.support.brokers import own_broker
+from tests.support.crash import FaultyDriftway
+from tests.support.groups import member
+from tests.support.kafka import await_until, read_all
+from tests.support.process import Driftway, driftway
+from tests.support.slow import SlowlyRestoring
+from tests.support.stage import OUTPUTS, Stage
+from worker.checkpoint import Step
+
+EVERY_SECONDS = 2.0
+"""Between two members that join or leave."""
+SILENCE_SECONDS = 15.0
+"""Longest time in a storm without a new prediction; on a machine that is doing something else as well."""
+GRACE_SECONDS = 20.0
+
+
+def leave(*workers: Driftway) -> None:
+    """SIGTERM to all of them; each has to end as it should."""
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        assert worker.wait() == 0, worker.story()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "seconds"),
+    [
+        ("range", 20),
+        pytest.param("cooperative", 20, marks=pytest.mark.slow),
+        pytest.param("consumer", 20, marks=pytest.mark.slow),
+        pytest.param("range", 60, marks=pytest.mark.slow),
+        pytest.param("cooperative", 60, marks=pytest.mark.slow),
+        pytest.param("consumer", 60, marks=pytest.mark.slow),
+    ],
+)
+def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol: str, seconds: int) -> None:
+    """Every 2 s a member joins or leaves; rows come all the while, and predictions too."""
+    turns, per_turn = int(seconds / EVERY_SECONDS), 200
+    stage = Stage(kafka, partitions=4, rows=turns * per_turn)
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+
+        def join() -> Driftway:
+            return stack.enter_context(Driftway(*member(stage, protocol, "unnamed")))
+
+        members, left = [join()], []
+        members[0].await_text("running")
+        for turn in range(turns):
+            began, before = time.monotonic(), auditor.seen
+            if turn % 2 == 0:
+                members.append(join())
+            else:
+                left.append(members.pop(0))
+                left[-1].terminate()
+            stage.fill(turn * per_turn, (turn + 1) * per_turn)
+            await_until(lambda before=before: auditor.seen > before, SILENCE_SECONDS, "something new was predicted")
+            time.sleep(max(0.0, began + EVERY_SECONDS - time.monotonic()))  # the storm's rhythm
+        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        leave(*members)
+        for worker in left:
+            assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)
+
+
+def test_sigterm_during_a_restore_ends_the_worker_in_time(kafka: str) -> None:
+    stage = Stage(kafka, partitions=2, rows=1000)
+    with stage.auditor() as auditor:
+        with Driftway(*stage.worker()) as first:
+            stage.fill(0, 500)
+            await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
+            first.kill()
+        stage.fill(500)
+        with SlowlyRestoring(3.0, *stage.worker()) as second:
+            second.await_text("assigned partitions=[0, 1]")
+            second.terminate()
+            assert second.wait(GRACE_SECONDS) == 0, second.story()
+            assert "restored" not in second.stderr
+            assert "left" in second.stderr
+        with Driftway(*stage.worker("--stop-at-end")) as last:
+            assert last.wait() == 0, last.story()
+        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
+    auditor.require(stage.expected)
+
+
+def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
+    """Partitions that move while they are being restored are restored by whoever has them in the end."""
+    stage = Stage(kafka, partitions=4, rows=1000)
+    with stage.auditor() as auditor:
+        with Driftway(*stage.worker()) as first:
+            stage.fill(0, 500)
+            await_until(lambda: auditor.seen >= 2000, 60, "first rows predicted")
+            first.kill()
+        with SlowlyRestoring(2.0, *stage.worker()) as second:
+            second.await_text("assigned partitions=[0, 1, 2, 3]")
+            with Driftway(*stage.worker()) as third:
+                stage.fill(500)
+                await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+                leave(second, third)
+    auditor.require(stage.expected)
+
+
+def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
+    stage = Stage(kafka, partitions=2, rows=1500)
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(Driftway(*stage.worker())) for _ in range(3)]
+        stage.fill(0, 500)
+        await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
+        for worker in workers:
+            worker.await_text("assigned")
+
+        def owned(worker: Driftway) -> str:
+            return worker.stderr.rpartition("assigned partitions=")[2].partition("\n")[0]
+
+        await_until(lambda: sorted(map(owned, workers)) == ["[0]", "[1]", "[]"], 30, "one stands by")
+        (standby,) = [worker for worker in workers if owned(worker) == "[]"]
+        owners = [worker for worker in workers if worker is not standby]
+        owners[0].kill()
+        stage.fill(500, 1000)
+        await_until(lambda: auditor.seen >= 2000, 60, "the standby predicts")
+        owners[1].kill()
+        stage.fill(1000)
+        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        leave(standby)
+    auditor.require(stage.expected)
+
+
+def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> None:
+    """Each is back before its session ends: the others see no rebalance, and nobody starts cold."""
+    stage, names = Stage(kafka, partitions=3, rows=1500), ("one", "two", "three")
+    patient = ("-X", "session.timeout.ms=30000")
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+
+        def start(name: str) -> Driftway:
+            return stack.enter_context(Driftway(*member(stage, "static", name, *patient)))
+
+        workers = {name: start(name) for name in names}
+        stage.fill(0, 300)
+        await_until(lambda: auditor.seen >= 900, 60, "first rows predicted")
+        await_until(lambda: all("running" in w.stderr for w in workers.values()), 60, "all of them own something")
+        for turn, name in enumerate(names, start=1):
+            before = {other: workers[other].stderr.count("assigned") for other in names if other != name}
+            leave(workers[name])
+            stage.fill(turn * 300, (turn + 1) * 300)
+            workers[name] = start(name)
+            workers[name].await_text("running")
+            wanted = (turn + 1) * 900
+            await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
+            for other, count in before.items():
+                assert workers[other].stderr.count("assigned") == count, workers[other].story()
+            assert "restored partition=" in workers[name].stderr
+            assert "committed=0\n" not in workers[name].stderr, workers[name].story()
+        stage.fill(1200)
+        await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+        leave(*workers.values())
+    auditor.require(stage.expected)
+
+
+def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequest) -> None:
+    """And once it is there, the same command does its work."""
+    with own_broker(request.config) as kafka:
+        stage = Stage(kafka.bootstrap, partitions=1, rows=500)
+        stage.fill()
+        kafka.kill()
+        done = driftway(*stage.worker("--stop-at-end"))
+        assert done.code == 5, done.stderr
+        assert done.stderr == f"driftway: no Kafka broker answered at {kafka.bootstrap} within 8 s\n"
+        kafka.restart()
+        with stage.auditor() as auditor:
+            done = driftway(*stage.worker("--stop-at-end"))
+            assert done.code == 0, done.stderr
+            await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
+        auditor.require(stage.expected)
+
+
+@pytest.mark.parametrize("protocol", ["range", pytest.param("cooperative", marks=pytest.mark.slow)])
+def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: str, protocol: str) -> None:
+    """Its heartbeats go on, so that only `max.poll.interval.ms` shows that it is stuck."""
+    stage, hurried = Stage(kafka, partitions=2, rows=1500), ("-X", "max.poll.interval.ms=3000")
+    arguments = member(stage, protocol, "unnamed", *hurried)
+    with stage.auditor() as auditor, FaultyDriftway("stall=10", Step.BEGUN, 5, *arguments) as stuck:
+        stuck.await_text("subscribed")
+        with Driftway(*arguments) as heir:
+            heir.await_text("running")
+            stuck.await_text("running")
+            stage.fill(0, 500)
+            await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
+            for first in range(500, 1000, 100):
+                stage.fill(first, first + 100)
+                wanted = 2 * (first + 100)
+                await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
+            assert heir.stderr.count("assigned") >= 2, "nobody had to take over"
+            stuck.await_text("lost partitions", 30)
+            stage.fill(1000)
+            await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+            leave(stuck, heir)
+    auditor.require(stage.expected)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [pytest.param((*OUTPUTS, "snapshots"), id="all"), pytest.param(OUTPUTS, id="all_but_snapshots")],
+)
+def test_partitions_added_to_the_input_lose_no_event(kafka: str, behind: tuple[str, ...]) -> None:
+    """Either the outputs grow too, or one sentence says that they must, and then everything is there."""
+    stage = Stage(kafka, partitions=4, rows=500, at_first=2)
+    snapshots = f"{stage.topic}.{stage.group}.snapshots"
+    outputs = [f"{stage.topic}.{name}" for name in OUTPUTS]
+
+    def seen() -> int:
+        return len({(record.partition, record.offset) for record in read_all(kafka, outputs[0])})
+
+    # The restores wait, so that every client has heard of the new partitions by then.
+    with SlowlyRestoring(1.0, *stage.worker("-X", "topic.metadata.refresh.interval.ms=500")) as worker:
+        worker.await_text("running")
+        stage.fill(0, 250, among=(0, 1))
+        await_until(lambda: seen() == 500, 60, "rows of the old partitions predicted")
+        if "snapshots" not in behind:
+            stage.grow(snapshots)
+        stage.grow()
+        stage.fill(0, 250, among=(2, 3))
+        worker.await_text("assigned partitions=[0, 1, 2, 3]")
+        await_until(lambda: worker.process.poll() is not None or seen() == 1000, 30, "an end, or all rows")
+        if worker.process.poll() is None:
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+        else:
+            assert worker.wait() in (1, 2), worker.story()
+            assert "Traceback" not in worker.stderr, worker.story()
+            assert re.search(rf"driftway: .*{stage.topic}.*\n$", worker.stderr), worker.story()
+            stage.grow(*outputs, *([snapshots] if "snapshots" in behind else []))
+    stage.fill(250)
+    with stage.auditor() as auditor, Driftway(*stage.worker("--stop-at-end")) as again:
+        assert again.wait() == 0, again.story()
+        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
+    auditor.require(stage.expected)

@@ -1,0 +1,76 @@
+"""Nothing that is read becomes code: no pickle and its kin, no evaluation of text, no shell."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.meta.sources import files, imports, place, tree, within
+
+MODULES = (
+    "pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "dbm", "yaml", "copyreg",
+    "runpy", "code", "codeop", "jsonpickle",
+)  # fmt: skip
+"""May not be imported at all: reading with them runs what was written."""
+NAMES = ("eval", "exec", "compile", "__import__", "execfile")
+"""May not be called by their bare names, nor through `builtins`."""
+METHODS = ("os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "pd.read_pickle", "pandas.read_pickle")
+FLAGS = ("allow_pickle", "shell")
+"""Keyword arguments that must be the constant False if they are given."""
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` of a name or an attribute; empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return ""
+
+
+def dangerous(call: ast.Call) -> str:
+    """Why a call is refused; empty if it is not."""
+    name = dotted(call.func)
+    if name in NAMES or name in METHODS or name.removeprefix("builtins.") in NAMES:
+        return name
+    for keyword in call.keywords:
+        off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        if keyword.arg in FLAGS and not off:
+            return f"{name}({keyword.arg}=...)"
+        if keyword.arg == "dtype" and isinstance(keyword.value, ast.Name) and keyword.value.id == "object":
+            return f"{name}(dtype=object)"
+    return ""
+
+
+def calls(module: ast.Module) -> list[ast.Call]:
+    return [node for node in ast.walk(module) if isinstance(node, ast.Call)]
+
+
+def test_no_module_that_revives_objects_is_imported() -> None:
+    found = [f"{place(p)}:{line} {name}" for p in files() for line, name in imports(p) if within(name, MODULES)]
+    assert found == []
+
+
+def test_no_call_runs_what_was_read() -> None:
+    found = [f"{place(p)}:{c.lineno} {dangerous(c)}" for p in files() for c in calls(tree(p)) if dangerous(c)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "eval('1')", "exec(x)", "builtins.eval(x)", "compile(x, '', 'exec')", "__import__('os')", "yaml.load(f)",
+        "np.load(f, allow_pickle=True)", "numpy.load(f, allow_pickle=flag)", "subprocess.run(x, shell=True)",
+        "os.system(x)", "np.frombuffer(b, dtype=object)",
+    ],
+)  # fmt: skip
+def test_the_check_sees(text: str) -> None:
+    (call, *_) = calls(ast.parse(text))
+    assert dangerous(call)
+
+
+@pytest.mark.parametrize("text", ["np.load(f)", "np.load(f, allow_pickle=False)", "re.compile(x)", "model.eval(x)"])
+def test_the_check_lets_pass(text: str) -> None:
+    (call, *_) = calls(ast.parse(text))
+    assert not dangerous(call)

@@ -1,0 +1,30 @@
+"""Brokers that a test may kill: they keep port and data, and come back when they are told to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from worker.broker import LocalKafka
+from worker.errors import Failure
+
+
+@contextlib.contextmanager
+def own_broker(config: pytest.Config) -> Iterator[LocalKafka]:
+    """A local Kafka that no other test uses; skips where there can be none."""
+    if os.environ.get("DRIFTWAY_BOOTSTRAP"):
+        pytest.skip("kills its broker, and DRIFTWAY_BOOTSTRAP's is not ours to kill")
+    kafka = LocalKafka(heap="256m")
+    try:
+        kafka.start()
+    except Failure as failure:
+        if config.getoption("--require-broker"):
+            pytest.fail(f"no broker: {failure}", pytrace=False)
+        pytest.skip(f"no broker: {failure}")
+    try:
+        yield kafka
+    finally:
+        kafka.stop()

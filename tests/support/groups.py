@@ -1,0 +1,67 @@
+"""The ways in which a group hands its partitions over, as options of `driftway worker`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.support.kafka import END_SECONDS, admin
+from tests.support.stage import SESSION_MS, Stage
+
+HEARTBEAT_MS = 500
+"""The least that the broker lets a group of the new protocol have."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How members come, go and are noticed to be dead.
+
+    Parameters
+    ----------
+    properties : tuple of str
+        Client properties, ``key=value``.
+    static : bool
+        Members have names: the successor of a member is let in under its name, at once.
+    by_broker : bool
+        Session and heartbeat are the broker's to say, not the client's.
+    """
+
+    properties: tuple[str, ...]
+    static: bool = False
+    by_broker: bool = False
+
+
+PROTOCOLS = {
+    "range": Protocol(("partition.assignment.strategy=range",)),
+    "cooperative": Protocol(("partition.assignment.strategy=cooperative-sticky",)),
+    "consumer": Protocol(("group.protocol=consumer",), by_broker=True),
+    "static": Protocol(("partition.assignment.strategy=range",), static=True),
+}
+
+
+def member(stage: Stage, protocol: str, name: str, *more: str) -> list[str]:
+    """Arguments of a member of the stage's group; `name` matters only where members have one.
+
+    In the new protocol the group's session timeout is set on the broker, as short as the stage's.
+    """
+    kind = PROTOCOLS[protocol]
+    properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
+    arguments = list(stage.worker(*(word for pair in properties for word in ("-X", pair)), *more))
+    if kind.by_broker:
+        set_session(stage.bootstrap, stage.group, SESSION_MS)
+        for owned in ("session.timeout.ms", "heartbeat.interval.ms"):
+            at = next(i for i, word in enumerate(arguments) if word.startswith(owned))
+            del arguments[at - 1 : at + 1]
+    return arguments
+
+
+def set_session(bootstrap: str, group: str, session_ms: int) -> None:
+    """Set the session timeout of a group of the new protocol."""
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    settings = {"consumer.session.timeout.ms": session_ms, "consumer.heartbeat.interval.ms": HEARTBEAT_MS}
+    entries = [
+        ConfigEntry(key, str(value), incremental_operation=AlterConfigOpType.SET) for key, value in settings.items()
+    ]
+    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
+    client = admin(bootstrap)  # a client that is garbage never answers
+    client.incremental_alter_configs([resource])[resource].result(timeout=END_SECONDS)

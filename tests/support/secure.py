@@ -1,0 +1,172 @@
+"""A Kafka that asks who is there: SCRAM or mutual TLS on a listener of its own, ACLs for everybody but the test."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import ipaddress
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.kafka import admin, await_until
+from worker.broker import LocalKafka
+
+HOST = "127.0.0.1"
+AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",  # the plain listener: the broker itself, and the test
+    "allow.everyone.if.no.acl.found": "false",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
+}
+SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+
+Grant = tuple[str, str, str]
+"""(resource type, name, operation); a name that ends in * is a prefix."""
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A running broker.
+
+    Parameters
+    ----------
+    plain : str
+        Address of the listener where everybody may do everything.
+    guarded : str
+        Address of the listener that asks.
+    """
+
+    plain: str
+    guarded: str
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def scram_kafka() -> Iterator[Secured]:
+    """Users with passwords, SCRAM-SHA-256."""
+    guarded = f"{HOST}:{free_port()}"
+    properties = {
+        **AUTHORIZED,
+        "listeners": f"SASL_PLAINTEXT://{guarded}",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": SCRAM_LOGIN,
+    }
+    with LocalKafka(properties=properties) as kafka:
+        yield Secured(kafka.bootstrap, guarded)
+
+
+@contextlib.contextmanager
+def tls_kafka(folder: Path) -> Iterator[Secured]:
+    """Certificates on both sides, PEM; a client's principal is its certificate's common name."""
+    guarded = f"{HOST}:{free_port()}"
+    properties = {
+        **AUTHORIZED,
+        "listeners": f"SSL://{guarded}",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / "broker.pem"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        "ssl.client.auth": "required",
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/",
+    }
+    with LocalKafka(properties=properties) as kafka:
+        yield Secured(kafka.bootstrap, guarded)
+
+
+def add_user(bootstrap: str, name: str, password: str) -> None:
+    """Make a SCRAM user and wait until the broker knows it."""
+    from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
+    client = admin(bootstrap)
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+    change = UserScramCredentialUpsertion(name, info, password.encode())
+    client.alter_user_scram_credentials([change])[name].result(timeout=20)
+    await_until(lambda: client.describe_user_scram_credentials([name])[name].result(timeout=5), 20, f"user {name}")
+
+
+def grant(bootstrap: str, user: str, grants: Iterable[Grant]) -> None:
+    """Allow `user` these, and wait until the broker says so."""
+    bindings = [_binding(user, one) for one in grants]
+    client = admin(bootstrap)
+    for future in client.create_acls(bindings).values():
+        future.result(timeout=20)
+    await_until(lambda: len(_of(client, user)) >= len(bindings), 20, f"{len(bindings)} ACLs of {user}")
+
+
+def _of(client: Any, user: str) -> Any:
+    from confluent_kafka.admin import (
+        AclBindingFilter,
+        AclOperation,
+        AclPermissionType,
+        ResourcePatternType,
+        ResourceType,
+    )  # fmt: skip
+
+    everything = AclBindingFilter(
+        ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{user}", None, AclOperation.ANY, AclPermissionType.ANY
+    )
+    return client.describe_acls(everything).result(timeout=10)
+
+
+def _binding(user: str, one: Grant) -> Any:
+    from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+
+    kind, name, operation = one
+    pattern = ResourcePatternType.PREFIXED if name.endswith("*") else ResourcePatternType.LITERAL
+    return AclBinding(
+        ResourceType[kind],
+        name.removesuffix("*"),
+        pattern,
+        f"User:{user}",
+        "*",
+        AclOperation[operation],
+        AclPermissionType.ALLOW,
+    )
+
+
+def make_certificates(folder: Path, *names: str, password: str | None = None) -> None:
+    """Write ca.pem, and for each name NAME.pem (key and certificate), NAME.key and NAME.crt.
+
+    All are for this host, for some hours; the .key files are encrypted if there is a password.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    now = datetime.datetime.now(datetime.UTC)
+    root = ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "driftway test CA")])
+
+    def certify(key: Any, subject: x509.Name, authority: bool) -> bytes:
+        alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))])
+        builder = (
+            x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(hours=1))
+            .not_valid_after(now + datetime.timedelta(hours=6))
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+            .add_extension(alternative, critical=False)
+        )
+        return builder.sign(root, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def written(key: Any, how: Any) -> bytes:
+        form = serialization.PrivateFormat.PKCS8
+        return bytes(key.private_bytes(serialization.Encoding.PEM, form, how))
+
+    (folder / "ca.pem").write_bytes(certify(root, issuer, authority=True))
+    plain = serialization.NoEncryption()
+    locked = plain if password is None else serialization.BestAvailableEncryption(password.encode())
+    for name in names:
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = certify(key, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), authority=False)
+        (folder / f"{name}.pem").write_bytes(written(key, plain) + certificate)
+        (folder / f"{name}.key").write_bytes(written(key, locked))
+        (folder / f"{name}.crt").write_bytes(certificate)

@@ -1,0 +1,187 @@
+"""What `driftway audit` says of records that differ, are missing or too many; without Kafka."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from learners import Spec
+from tests.unit.worker.rows import records
+from worker.audit.contrast import contrast, input_offset
+from worker.audit.outputs import Points, Predictions, Rejections
+from worker.audit.snapshots import Snapshots, unlike
+from worker.audit.stream import Difference
+from worker.codec import PACKED, encode_events
+from worker.model import Model
+from worker.settings import ModelSettings
+from worker.snapshot import chunk_key, mark_key, write
+
+
+@dataclass
+class Written:
+    """A record as a reader gets it."""
+
+    at: int
+    told_key: bytes | None
+    told_value: bytes | None
+    told_headers: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def offset(self) -> int:
+        return self.at
+
+    def key(self) -> bytes | None:
+        return self.told_key
+
+    def value(self) -> bytes | None:
+        return self.told_value
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return self.told_headers
+
+
+class Listed:
+    """A stream of given records."""
+
+    def __init__(self, *written: Written, low: int = 0) -> None:
+        self.written, self.low, self.end, self.partition = list(written), low, 99, 3
+
+    def __str__(self) -> str:
+        return "OUT/3"
+
+    def peek(self, n: int) -> list[Written]:
+        return self.written[:n]
+
+    def drop(self, n: int) -> None:
+        del self.written[:n]
+
+
+def value(offset: int, score: float = 0.5) -> bytes:
+    return json.dumps({"offset": offset, "score": score}).encode()
+
+
+def ledger(*offsets: int, low: int = 0, span: tuple[int, int] = (0, 10)) -> Any:
+    written = [Written(i, None, value(offset)) for i, offset in enumerate(offsets, 50)]
+    return Predictions(Listed(*written, low=low), "IN/3", span)  # type: ignore[arg-type]
+
+
+def wanted(*offsets: int) -> list[tuple[Any, ...]]:
+    return [(None, value(offset)) for offset in offsets]
+
+
+def check(found: Any, *offsets: int) -> int:
+    """Require the offsets one by one and all at once gives the same; then finish."""
+    found.require(wanted(*offsets))
+    found.finish()
+    return int(found.matched)
+
+
+def test_the_same_records_are_checked_off() -> None:
+    assert check(ledger(1, 2, 5), 1, 2, 5) == 3
+    assert check(ledger()) == 0
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [
+        ((1, 5), "IN/3@2 has no prediction: expected it at OUT/3@51, found that of IN/3@5"),
+        ((1, 2), "IN/3@5 has no prediction: the group has committed offset 10, expected it in OUT/3, found its end"),
+        ((1, 1, 2, 5), "OUT/3@51 is one prediction of IN/3@1 too many: expected that of IN/3@2"),
+        ((1, 2, 5, 2), "OUT/3@53 is one prediction of IN/3@2 too many: all up to offset 10 have theirs"),
+        ((1, 2, 5, 11, 2), "OUT/3@54 is one prediction of IN/3@2 too many"),
+    ],
+)
+def test_the_first_difference_is_named(there: tuple[int, ...], words: str) -> None:
+    with pytest.raises(Difference) as raised:
+        check(ledger(*there), 1, 2, 5)
+    assert str(raised.value).startswith(words)
+
+
+def test_what_is_newer_than_the_commit_is_noted() -> None:
+    found = ledger(1, 2, 10, 12, 11)
+    assert check(found, 1, 2) == 2
+    assert found.newest == 12
+
+
+def test_retention_and_a_later_beginning_forgive_the_first_records_only() -> None:
+    assert check(ledger(3, 4, low=7), 1, 2, 3, 4) == 2
+    assert check(ledger(low=7), 1, 2) == 0
+    assert check(ledger(1, 2, 3, 4, span=(3, 10)), 3, 4) == 2
+    with pytest.raises(Difference, match="IN/3@4 has no prediction"):
+        check(ledger(3, 5, low=7), 2, 3, 4, 5)
+    with pytest.raises(Difference, match="one prediction of IN/3@1 too many"):
+        check(ledger(3, 1, 4, span=(3, 10)), 3, 4)
+
+
+def test_points_of_several_learners_have_an_order() -> None:
+    def points(*keys: bytes) -> Points:
+        written = [Written(i, key, value(4)) for i, key in enumerate(keys)]
+        return Points(Listed(*written), "IN/3", (0, 10), [b"a", b"b"])  # type: ignore[arg-type]
+
+    faces = [(b"a", value(4)), (b"b", value(4))]
+    points(b"a", b"b").require(faces)
+    with pytest.raises(Difference, match="IN/3@4 has no accuracy point"):
+        points(b"b", b"a").require(faces)
+    with pytest.raises(Difference, match="one accuracy point of IN/3@4 too many"):
+        points(b"a", b"a", b"b").require(faces)
+
+
+def test_a_rejection_is_compared_with_its_headers() -> None:
+    model = Model(ModelSettings((Spec.parse("arow"),), n_features=1), 3)
+    (bad,) = model.advance(records([b"?"], first=6)).rejected
+    listed = Listed()
+    found = Rejections(listed, "IN/3", (0, 10))  # type: ignore[arg-type]
+    ((key, raw, headers),) = faces = found.faces([bad])
+    listed.written = [Written(0, key, raw, list(headers))]
+    found.require(faces)
+    listed.written = [Written(0, key, raw, [("reason", b"other"), *headers[1:]])]
+    with pytest.raises(Difference, match="the rejection of IN/3@6 differs: expected the header"):
+        found.require(faces)
+    listed.written = [Written(0, key, raw)]
+    with pytest.raises(Difference, match="OUT/3@0 is no rejection: no header offset"):
+        found.require(faces)
+
+
+def test_a_field_or_a_byte_is_named() -> None:
+    assert contrast(value(1, 0.5), value(1, 0.25)) == "expected score 0.5, found 0.25"
+    assert contrast(value(1, 0.0), value(1, -0.0)) == "expected score 0.0, found -0.0"
+    assert contrast(b'{"a":1}', b'{"a": 1}') == "expected b'1}' from byte 5 on, found b' 1}'"
+    assert contrast(b'{"a":1}', b"{}") == "expected the field a, found none"
+    assert contrast(b"x", None) == "expected b'x', found None"
+    specs = (Spec.parse("arow"),)
+    rows = records(encode_events(np.ones((2, 2)), np.ones(2), 0))
+    one, two = Model(ModelSettings(specs, output_form=PACKED), 3).advance(rows).predictions
+    assert contrast(one, two).startswith("expected offset 0, found 1")
+    assert input_offset(two) == 1
+    for bad in (b"", b"[]", b"{}", b'{"offset":null}', b"{", b"\x01\x02"):
+        with pytest.raises(ValueError):  # noqa: PT011
+            input_offset(bad)
+
+
+def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
+    settings = ModelSettings((Spec.parse("arow"),), n_features=2)
+    model = Model(settings, 3)
+    blob = write(model, model.save(), 8)
+    head, tail = (chunk_key(3, 0), blob[:-20]), (chunk_key(3, 1), blob[-20:])
+    mark = (mark_key(3), b"5")
+    written = [Written(i, *pair) for i, pair in enumerate([tail, mark, head, head, tail, (b"other", b""), head])]
+    snapshots = Snapshots(Listed(*written), settings)  # type: ignore[arg-type]
+    found = snapshots.take()
+    assert found is not None
+    assert (found.where, found.first, found.chunks, found.offset) == ("OUT/3@3", 3, 2, 8)
+    assert unlike(found.saved, model.save()) is None
+    assert snapshots.take() is None
+    assert snapshots.orphans == ["OUT/3@0", "OUT/3@2", "OUT/3@5", "OUT/3@6"]
+    assert snapshots.began == 5
+    model.advance(records(encode_events(np.ones((1, 2)), np.ones(1), 0)))
+    assert unlike(found.saved, model.save()) == "expected 1 rows learned, found 0"
+
+
+@pytest.mark.parametrize("damaged", [b"", b"DWT1", b"DWT1\xff\xff\xff\xff{", b"DWT1\x02\x00\x00\x00{}" + bytes(16)])
+def test_a_first_chunk_that_tells_nothing_is_a_damaged_snapshot(damaged: bytes) -> None:
+    settings = ModelSettings((Spec.parse("arow"),), n_features=2)
+    with pytest.raises(Difference, match="OUT/3@0: expected a snapshot of this model, found: the snapshot is damaged"):
+        Snapshots(Listed(Written(0, chunk_key(3, 0), damaged)), settings).take()  # type: ignore[arg-type]

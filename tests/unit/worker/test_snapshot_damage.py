@@ -1,0 +1,121 @@
+"""A damaged snapshot is told from a good one and from a foreign one, wherever the damage is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.worker.rows import events, model_settings, records, wire
+from tests.unit.worker.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
+from worker import snapshot
+from worker.model import Model
+from worker.snapshot import CHUNK_BYTES, BadSnapshot, DamagedSnapshot
+
+LONG = blob_of(learned(model_settings("dfop:mu=0.01", window=16_000_000)))
+"""Two megabytes of window: three chunks."""
+DAMAGED = "the snapshot is damaged: its checksum does not fit"
+
+
+def require_damaged(blob: bytes, model: Model) -> None:
+    """`blob` is refused as damaged: not accepted, not taken for a foreign one, no other exception."""
+    with pytest.raises(DamagedSnapshot) as caught:
+        snapshot.read(blob, model)
+    assert str(caught.value) == DAMAGED
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """One for all: damage leaves it untouched, as a test below shows."""
+    return Model(SETTINGS, 3)
+
+
+def flipped(blob: bytes, at: int, mask: int) -> bytes:
+    return blob[:at] + bytes([blob[at] ^ mask]) + blob[at + 1 :]
+
+
+def test_every_flipped_byte_and_bit_of_the_header_is_noticed(model: Model) -> None:
+    masks = [0xFF, *(1 << bit for bit in range(8))]
+    for at in range(HEADER_END):
+        for mask in masks:
+            require_damaged(flipped(BLOB, at, mask), model)
+
+
+def test_a_thousand_flipped_bytes_of_the_body_are_noticed(model: Model) -> None:
+    chance = random.Random(20)
+    for _ in range(1000):
+        at = chance.randrange(HEADER_END, len(BLOB))
+        require_damaged(flipped(BLOB, at, chance.randrange(1, 256)), model)
+
+
+def test_every_flipped_byte_of_the_checksum_is_noticed(model: Model) -> None:
+    for at in range(len(BLOB) - 16, len(BLOB)):
+        require_damaged(flipped(BLOB, at, 0xFF), model)
+
+
+def test_every_truncation_is_noticed(model: Model) -> None:
+    edges = [e + i for e in (0, 4, 8, HEADER_END, len(BLOB) - 16) for i in range(-3, 4)]
+    lengths = {n for n in [*edges, *range(64), *range(64, len(BLOB), 37), len(BLOB) - 1] if 0 <= n < len(BLOB)}
+    for length in lengths:
+        require_damaged(BLOB[:length], model)
+        require_damaged(BLOB[len(BLOB) - length :], model)
+
+
+def test_bytes_too_many_or_missing_inside_are_noticed(model: Model) -> None:
+    require_damaged(BLOB + b"\x00", model)
+    require_damaged(b"\x00" + BLOB, model)
+    require_damaged(BLOB * 2, model)
+    require_damaged(BLOB[:100] + BLOB[101:], model)
+    require_damaged(bytes(len(BLOB)), model)
+
+
+@given(st.data())
+def test_any_damage_is_noticed(data: st.DataObject) -> None:
+    """Up to five spans overwritten with anything else."""
+    spoilt = bytearray(BLOB)
+    for _ in range(data.draw(st.integers(1, 5))):
+        at = data.draw(st.integers(0, len(BLOB) - 1))
+        piece = data.draw(st.binary(min_size=1, max_size=64))
+        spoilt[at : at + len(piece)] = piece
+    if bytes(spoilt) != BLOB:
+        with pytest.raises(BadSnapshot):
+            snapshot.read(bytes(spoilt), Model(SETTINGS, 3))
+
+
+@given(st.binary(max_size=200))
+def test_anything_else_is_noticed(data: bytes) -> None:
+    for blob in (data, b"DWT1" + data, b"DWT2" + data):
+        with pytest.raises(BadSnapshot):
+            snapshot.read(blob, Model(SETTINGS, 3))
+
+
+def test_chunks_that_are_swapped_missing_or_repeated_are_noticed() -> None:
+    model = Model(model_settings("dfop:mu=0.01", window=16_000_000), 3)
+    chunks = snapshot.cut(LONG)
+    assert len(chunks) == 3
+    a, b, c = chunks
+    for wrong in ([b, a, c], [a, c, b], [c, b, a], [a, b], [a, c], [b, c], [a], [a, a, c], [a, b, b], [a, b, c, c]):
+        require_damaged(b"".join(wrong), model)
+    for at in (0, CHUNK_BYTES - 1, CHUNK_BYTES, 2 * CHUNK_BYTES, len(LONG) - 17):
+        require_damaged(flipped(LONG, at, 0x10), model)
+    assert snapshot.read(b"".join(chunks), model)[1] == 170
+
+
+def test_chunks_of_two_snapshots_do_not_make_one() -> None:
+    """Same model, same size, another state: only the checksum can tell."""
+    settings = model_settings("dfop:mu=0.01", window=16_000_000)
+    later = learned(settings)
+    later.advance(records(events(10, seed=6), first=170))
+    other = blob_of(later)
+    assert len(other) == len(LONG)
+    mixed = [*snapshot.cut(LONG)[:1], *snapshot.cut(other)[1:]]
+    require_damaged(b"".join(mixed), Model(settings, 3))
+
+
+def test_damage_leaves_the_model_as_it_was() -> None:
+    model = Model(SETTINGS, 3)
+    require_damaged(flipped(BLOB, len(BLOB) - 1, 1), model)
+    require_damaged(flipped(BLOB, 3, 3), model)  # 1 becomes 2: not a newer format, its checksum says
+    assert wire([model.advance(records(events()))]) == wire([Model(SETTINGS, 3).advance(records(events()))])

@@ -1,0 +1,120 @@
+"""Snapshots as they lie in their topic: chunks put together again, and those that belong to no whole one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from worker import snapshot
+from worker.audit.stream import Difference, Stream
+from worker.model import Model, Saved
+from worker.settings import ModelSettings
+from worker.snapshot import BadSnapshot, chunk_key, mark_key
+
+
+@dataclass(frozen=True)
+class Written:
+    """A complete snapshot that reads well.
+
+    Parameters
+    ----------
+    where : str
+        The place of its first chunk, for sentences.
+    first, chunks : int
+        Offset of its first chunk, and how many there are.
+    offset : int
+        Input offset that it stands at.
+    saved : Saved
+        What is in it.
+    """
+
+    where: str
+    first: int
+    chunks: int
+    offset: int
+    saved: Saved
+
+
+class Snapshots:
+    """The complete snapshots of a partition, one at a time.
+
+    Parameters
+    ----------
+    stream : Stream
+        The chunks.
+    settings : ModelSettings
+        The model that they must belong to.
+    """
+
+    def __init__(self, stream: Stream, settings: ModelSettings) -> None:
+        self.stream = stream
+        self.settings = settings
+        self.orphans: list[str] = []
+        """Places of chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
+        self.began: int | None = None
+        """Where the workers' last mark says that the learners began empty; see `worker.history`."""
+        self._held: list[Any] = []
+
+    def take(self) -> Written | None:
+        """The next complete one; None at the end.
+
+        Raises
+        ------
+        Difference
+            It is damaged or of another model.
+        """
+        while messages := self.stream.peek(1):
+            self.stream.drop(1)
+            message = messages[0]
+            if message.key() == mark_key(self.stream.partition):
+                self._give_up()
+                self._take_mark(message.value() or b"")
+                continue
+            if message.key() == chunk_key(self.stream.partition, 0):
+                self._give_up()
+            elif not self._held or message.key() != chunk_key(self.stream.partition, len(self._held)):
+                self._give_up()
+                self.orphans.append(self._at(message))
+                continue
+            self._held.append(message)
+            drawn = snapshot.outline(self._held[0].value() or b"")
+            if drawn is None or sum(len(chunk.value() or b"") for chunk in self._held) >= drawn.nbytes:
+                return self._read()
+        self._give_up()
+        return None
+
+    def _take_mark(self, value: bytes) -> None:
+        self.began = int(value) if value.isdigit() else None
+
+    def _read(self) -> Written:
+        chunks, self._held = self._held, []
+        where = self._at(chunks[0])
+        blob = b"".join([chunk.value() or b"" for chunk in chunks])
+        try:
+            saved, offset = snapshot.read(blob, Model(self.settings, self.stream.partition))
+        except BadSnapshot as error:
+            raise Difference(f"{where}: expected a snapshot of this model, found: {error}") from None
+        return Written(where, chunks[0].offset(), len(chunks), offset, saved)
+
+    def _give_up(self) -> None:
+        """What was held will not become whole any more."""
+        self.orphans += map(self._at, self._held)
+        self._held = []
+
+    def _at(self, message: Any) -> str:
+        return f"{self.stream}@{message.offset()}"
+
+
+def unlike(written: Saved, computed: Saved) -> str | None:
+    """How a written state differs from the computed one; None if it does not."""
+    if written.schema != computed.schema:
+        return f"expected the schema {computed.schema}, found {written.schema}"
+    if written.rows != computed.rows:
+        return f"expected {computed.rows} rows learned, found {written.rows}"
+    if len(written.parts) != len(computed.parts):
+        return f"expected {len(computed.parts)} parts of state, found {len(written.parts)}"
+    for i, (theirs, ours) in enumerate(zip(written.parts, computed.parts, strict=True)):
+        if theirs.tobytes() != ours.tobytes():
+            places = (theirs != ours).nonzero()[0] if theirs.shape == ours.shape else []
+            return f"expected the recomputed state, found {len(places)} of {ours.nbytes} bytes of part {i} different"
+    return None

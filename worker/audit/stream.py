@@ -1,0 +1,149 @@
+"""One partition of a topic as a read_committed reader sees it, piece by piece."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import admin as untyped
+
+from worker.client import Properties, base_properties, quiet, without_membership
+from worker.deadline import Deadline
+from worker.errors import Failure, Unreachable, UsageFailure
+from worker.restore import open_reader, watermarks
+from worker.settings import WorkerSettings
+from worker.verdicts import Verdict, judge
+
+api: Any = untyped  # its stubs do not export everything
+
+BATCH_MESSAGES = 10_000
+POLL_SECONDS = 0.1
+ASK_SECONDS = 30.0
+PATIENCE_SECONDS = 10.0
+"""How long an open transaction is waited for: a commit's markers reach the topics a moment after its offset."""
+SILENT_SECONDS = 60.0
+"""How long a broker may deliver nothing, not even the end of the log, before it counts as gone."""
+TUNING: Properties = {
+    # As in worker.intake: with the default back-off of 1 s a reader that drains its queue waits.
+    "fetch.queue.backoff.ms": 5,
+    # Five of these clients are open at a time, and each is read no faster than the slowest.
+    "queued.min.messages": 20_000,
+    "queued.max.messages.kbytes": 16_384,
+}
+
+
+class Difference(Failure):
+    """What the topics hold is not what the same rows give; the message names the first place."""
+
+
+def reader_of(settings: WorkerSettings) -> Consumer:
+    """A client of the group that is no member, with small queues.
+
+    Raises
+    ------
+    UsageFailure
+        A client property is not valid.
+    """
+    try:
+        return open_reader(replace(settings, passthrough={**TUNING, **settings.passthrough}))
+    except KafkaException as error:
+        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+
+
+def log_ends(settings: WorkerSettings, topics: Sequence[str], partition: int) -> list[int]:
+    """Where the partition's logs of `topics` end now, open transactions included.
+
+    A read_committed reader is told the last stable offset instead: what is committed, but whose marker is still on its
+    way, would lie behind that end and seem to be missing.
+    """
+    client = api.AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
+    asked = {TopicPartition(topic, partition): api.OffsetSpec.latest() for topic in topics}
+    futures = client.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ASK_SECONDS)
+    ends = {place.topic: int(future.result().offset) for place, future in futures.items()}
+    return [ends[topic] for topic in topics]
+
+
+class Stream:
+    """The records of one partition from its log's start, for a ``with`` block.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Broker, group and client properties.
+    topic, partition
+        What is read.
+    end : int
+        Where to stop.
+    """
+
+    def __init__(self, settings: WorkerSettings, topic: str, partition: int, end: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self._bootstrap = settings.bootstrap
+        self._reader = reader_of(settings)
+        self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
+        self.end = end
+        self._buffer: list[Any] = []
+        self._over = self.low >= self.end
+        self._heard = time.monotonic()
+        self._at_end = False
+        if not self._over:
+            self._reader.assign([TopicPartition(topic, partition, self.low)])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reader.close()
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}"
+
+    def peek(self, n: int) -> list[Any]:
+        """The next n messages, fewer only where the stream is over.
+
+        Raises
+        ------
+        Failure
+            The broker refuses this reader, or the log loses its beginning meanwhile.
+        Unreachable
+            The broker delivers nothing any more.
+        """
+        while len(self._buffer) < n and not self._over:
+            self._fetch()
+        return self._buffer[:n]
+
+    def drop(self, n: int) -> None:
+        """Go past the next n messages."""
+        del self._buffer[:n]
+
+    def _fetch(self) -> None:
+        first = self._reader.poll(POLL_SECONDS)
+        messages = [] if first is None else [first, *self._reader.consume(BATCH_MESSAGES - 1, timeout=0)]
+        for message in messages:
+            offset = message.offset() or 0
+            error = message.error()
+            if error is None:
+                self._heard, self._at_end = time.monotonic(), False
+                if offset < self.end:
+                    self._buffer.append(message)
+                self._over = self._over or offset >= self.end - 1
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._heard = self._heard if self._at_end else time.monotonic()
+                self._at_end = True
+                self._over = self._over or offset >= self.end
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                raise Failure(f"{self} has lost its beginning while it was read: run the audit again")
+            elif error.fatal() or judge(error) is Verdict.FATAL:
+                raise Failure(f"cannot read {self}: {error.str()}")
+        silent = time.monotonic() - self._heard
+        if self._at_end and silent > PATIENCE_SECONDS:
+            self._over = True
+        elif silent > SILENT_SECONDS:
+            raise Unreachable(f"the broker at {self._bootstrap} has delivered nothing of {self} for {silent:.0f} s")

@@ -1,0 +1,144 @@
+"""`driftway audit`: exactly once and same bits, proven or refuted from the topics alone."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from worker.cli.learning import event_options, make_model_settings, make_target, target_options
+from worker.cli.options import client_options
+from worker.client import parse_properties
+from worker.settings import EARLIEST, LATEST, WorkerSettings
+
+if TYPE_CHECKING:
+    from worker.audit.partition import Account
+
+ORPHANS_SHOWN = 5
+
+
+@click.command()
+@click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events that the workers read.")
+@click.option("--group", required=True, help="The workers' consumer group.")
+@target_options
+@event_options
+@client_options
+@click.option(
+    "--start",
+    type=click.Choice((EARLIEST, LATEST)),
+    default=EARLIEST,
+    show_default=True,
+    help="Where the group began; latest: the first output tells.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
+    """Recompute what the workers of a group have written, from the topics alone, and compare every byte.
+
+    Per partition, the input is read up to the offset that the group has committed when this begins, and learned
+    from as a worker would. Then every event has exactly one prediction (of either format, whatever
+    --output-format says) or one rejection, no other is visible, accuracy points of all learners are the same, and
+    every complete snapshot holds the state of its offset. Give the options that the workers were given, and one
+    group per input: outputs of two groups share their topics. Workers may go on meanwhile; nothing is written, no
+    group joined, and memory stays bounded.
+
+    Where retention has taken the input's beginning, the earliest snapshot whose offset is still there is believed
+    and what follows is checked; the last lines say what was not. Exit code 1 names the first difference.
+
+    \b
+    Examples:
+      driftway audit --input EVENTS --group sea
+      driftway audit --input EVENTS --group sea --learner dfop:mu=0.001 --learner arow
+      driftway audit --input TRADES --group t --labels DOWN,UP --start latest --json
+    """
+    from worker.audit.deployment import Deployment
+    from worker.audit.stream import Difference
+
+    model = make_model_settings(
+        given["learner"],
+        make_target(given["task"], given["classes"], given["labels"]),
+        n_features=given["features"],
+        form=given["form"],
+        output_form=given["output_form"],
+        standardize=given["standardize"],
+        window=given["window"],
+        accuracy_every=given["accuracy_every"],
+    )
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    settings = WorkerSettings(given["bootstrap"], input_, group, model, start=given["start"], passthrough=passthrough)
+    deployment = Deployment(settings)
+    try:
+        with _bar(input_, deployment.total) as progress:
+            accounts = deployment.audit(progress)
+    except Difference as difference:
+        if as_json:
+            _print_object(input_, group, [], str(difference))
+        raise
+    if as_json:
+        _print_object(input_, group, accounts, None)
+    else:
+        _show(input_, accounts)
+
+
+@contextlib.contextmanager
+def _bar(name: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal; yields what to call with the records that are done."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        job = progress.add_task(name, total=total)
+        yield lambda n: progress.advance(job, n)
+
+
+def _print_object(name: str, group: str, accounts: list[Account], difference: str | None) -> None:
+    from dataclasses import asdict
+
+    from worker.codec import write_json
+
+    told = {
+        "input": name,
+        "group": group,
+        "holds": difference is None,
+        "difference": difference,
+        "partitions": [asdict(account) for account in accounts],
+    }
+    click.echo(write_json(told).decode())
+
+
+def _show(name: str, accounts: list[Account]) -> None:
+    """Table, what was not checked, orphans, and the sentence."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    headings = ("partition", "from", "to", "events", "predictions", "rejections", "points", "snapshots", "orphans")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for one in accounts:
+        row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.points,
+               one.snapshots, len(one.orphans))  # fmt: skip
+        table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(width=130, highlight=False)
+    console.print(table)
+    for one in accounts:
+        for place in one.orphans[:ORPHANS_SHOWN]:
+            console.print(f"Chunk of no complete snapshot: {place}", soft_wrap=True)
+        if len(one.orphans) > ORPHANS_SHOWN:
+            console.print(f"... and {len(one.orphans) - ORPHANS_SHOWN} more of partition {one.partition}")
+    for sentence in (sentence for one in accounts for sentence in one.unchecked):
+        console.print(f"Not checked: {sentence}", soft_wrap=True, markup=False)
+    events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)
+    console.print(
+        f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, and "
+        f"{snapshots:,} snapshots are the recomputed state.",
+        soft_wrap=True,
+        markup=False,
+    )
