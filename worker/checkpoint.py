@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +39,9 @@ MOST_UNREPORTED = 20_000
 """Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
 TRANSACTION_TIMEOUT_MS = 60_000
 """How long the broker lets a transaction stay open; twice the commit interval where that is longer."""
-FIRST_TRY_SECONDS = 0.1
+SETTLE_SECONDS = 0.07
+"""From making a producer to asking for its transactional id; see `_meet_coordinator`."""
+FIRST_TRY_SECONDS = 0.05
 """First wait for `init_transactions`, doubled each time; it takes 4 ms if the last owner left nothing open."""
 UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
 """Answers to `init_transactions` that only mean: not yet."""
@@ -352,10 +355,13 @@ class TransactionalCheckpoint(Checkpoint):
     def _meet_coordinator(self, deadline: Deadline) -> None:
         """A new producer that knows its broker.
 
-        One that knows none yet looks for its coordinator again only after 500 ms; metadata first: 10 ms.
+        One that knows none yet looks for its coordinator again only after 500 ms. That is over when the metadata is
+        there and the client has had time to settle: asked within 20 ms it still took 500, after 60 ms it takes 10.
         """
+        made = time.monotonic()
         self.renew()
         insist(lambda: self.producer.list_topics(self.topics.input, deadline.remaining()), deadline)
+        time.sleep(max(0.0, made + SETTLE_SECONDS - time.monotonic()))
 
     def _begin(self) -> None:
         self.producer.begin_transaction()
