@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.learning import event_options, make_model_settings, make_target, target_options
+from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options
 from worker.client import parse_properties
 from worker.settings import EARLIEST, LATEST, WorkerSettings
@@ -56,16 +56,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     from worker.audit.deployment import Deployment
     from worker.audit.stream import Difference
 
-    model = make_model_settings(
-        given["learner"],
-        make_target(given["task"], given["classes"], given["labels"]),
-        n_features=given["features"],
-        form=given["form"],
-        output_form=given["output_form"],
-        standardize=given["standardize"],
-        window=given["window"],
-        accuracy_every=given["accuracy_every"],
-    )
+    model = given_model(given)
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(given["bootstrap"], input_, group, model, start=given["start"], passthrough=passthrough)
     deployment = Deployment(settings)

@@ -125,3 +125,17 @@ def make_model_settings(specs: tuple[str, ...], target: Target, **rest: Any) -> 
             raise UsageFailure(f"learner {text}: {error}") from None
         parsed.append(spec)
     return ModelSettings(tuple(parsed), target, **rest)
+
+
+def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
+    """The settings that the options of a worker say; `rest` as `ModelSettings`.
+
+    Raises
+    ------
+    UsageFailure
+        As `make_model_settings` and `make_target`.
+    """
+    names = "standardize", "window", "accuracy_every", "form", "output_form"
+    target = make_target(given["task"], given["classes"], given["labels"])
+    asked = {name: given[name] for name in names}
+    return make_model_settings(given["learner"], target, n_features=given["features"], **asked, **rest)

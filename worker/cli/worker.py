@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.learning import event_options, make_model_settings, make_target, target_options
+from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options
 from worker.client import parse_properties
 from worker.rejections import Limit
@@ -124,17 +124,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
     limit = given["max_rejected"]
     with allocating(", ".join(given["learner"]), given["features"] or 1):
-        model = make_model_settings(
-            given["learner"],
-            make_target(given["task"], given["classes"], given["labels"]),
-            n_features=given["features"],
-            form=given["form"],
-            output_form=given["output_form"],
-            standardize=given["standardize"],
-            window=given["window"],
-            accuracy_every=given["accuracy_every"],
-            max_rejected=None if limit is None else Limit.parse(limit),
-        )
+        model = given_model(given, max_rejected=None if limit is None else Limit.parse(limit))
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
         "if_offset_lost", "stop_at_end",
