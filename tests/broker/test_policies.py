@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.support.audit import bits, placed_score
+from tests.support.chosen import slow_but
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 from tests.support.stage import Stage
@@ -136,7 +137,7 @@ REPLAY, FRESH = ("--if-unrestorable", "replay"), ("--if-unrestorable", "fresh")
 EARLIEST, LATEST = ("--if-offset-lost", "earliest"), ("--if-offset-lost", "latest")
 
 
-@pytest.mark.parametrize("reset", [commit, move])
+@pytest.mark.parametrize("reset", slow_but([commit], [commit, move]))
 def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
     kafka: str, reset: Callable[[Stage, int], None]
 ) -> None:
@@ -150,7 +151,8 @@ def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
     require_same(stage, once=[*range(200), *range(500, 1000)], twice=range(200, 500))
 
 
-@pytest.mark.parametrize("reset", [commit, move])
+@pytest.mark.slow
+@pytest.mark.parametrize("reset", slow_but([commit], [commit, move]))
 def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(
     kafka: str, reset: Callable[[Stage, int], None]
 ) -> None:
@@ -165,6 +167,7 @@ def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_it
     require_same(stage, once=[*range(300), *range(500, 1000)], twice=range(300, 500))
 
 
+@pytest.mark.slow
 def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka: str) -> None:
     stage = learned(kafka)
     commit(stage, 200)
@@ -174,6 +177,7 @@ def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka:
     assert found[0, 200][-1] == 0.0, "the first score of an empty learner"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [499, 0])
 def test_group_set_back_to_the_edges(kafka: str, C: int) -> None:
     stage = learned(kafka)
@@ -200,6 +204,7 @@ def test_group_set_forward_with_its_pointer_learns_what_is_skipped(kafka: str) -
     require_same(stage, once=[*range(500), *range(700, 1000)])
 
 
+@pytest.mark.slow
 def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> None:
     stage = learned(kafka)
     stage.fill(500, 800)
@@ -233,6 +238,7 @@ def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_
     require_same(stage, once=[*range(500), *range(600, 1000)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lost", "first"), [(EARLIEST, 0), (LATEST, 600)])
 def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
     kafka: str, lost: tuple[str, str], first: int
@@ -267,6 +273,7 @@ def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(first, 1000)]
 
 
+@pytest.mark.slow
 def test_retention_behind_both_and_told_latest(kafka: str) -> None:
     stage = learned(kafka)
     stage.fill(500, 900)
@@ -278,6 +285,7 @@ def test_retention_behind_both_and_told_latest(kafka: str) -> None:
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(900, 1000)]
 
 
+@pytest.mark.slow
 def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_more(kafka: str) -> None:
     stage = learned(kafka)
     stage.fill(500)

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.audit import Scores, bits, expected_scores, placed_score
+from tests.support.chosen import slow_but
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
 from tests.support.secure import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
@@ -140,7 +141,10 @@ def test_the_document_lists_what_is_tested() -> None:
 SNAPSHOT_READ = ("TOPIC", "INPUT.GROUP.snapshots", "READ")
 
 
-@pytest.mark.parametrize("lacking", [one for one in NEEDED if one != SNAPSHOT_READ], ids="-".join)
+LACKING = [one for one in NEEDED if one != SNAPSHOT_READ]
+
+
+@pytest.mark.parametrize("lacking", slow_but([LACKING[0], LACKING[1], LACKING[-1]], LACKING), ids="-".join)
 def test_one_missing_acl_stops_the_worker_before_anything_is_written(
     guarded: Secured, user: str, lacking: Grant
 ) -> None:
@@ -153,7 +157,7 @@ def test_one_missing_acl_stops_the_worker_before_anything_is_written(
     site.require_nothing()
 
 
-@pytest.mark.parametrize("name", [*OUTPUTS, "GROUP.snapshots"])
+@pytest.mark.parametrize("name", slow_but(["rejected"], [*OUTPUTS, "GROUP.snapshots"]))
 def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str, name: str) -> None:
     place = f"INPUT.{name}"
     lacking = "TOPIC", place, "WRITE"
@@ -164,7 +168,7 @@ def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str,
     site.require_nothing()
 
 
-@pytest.mark.parametrize("name", [*OUTPUTS, "GROUP.snapshots"])
+@pytest.mark.parametrize("name", slow_but(["rejected"], [*OUTPUTS, "GROUP.snapshots"]))
 def test_without_transactions_no_offset_passes_an_output_that_was_refused(
     guarded: Secured, user: str, name: str
 ) -> None:
@@ -217,7 +221,7 @@ def test_wrong_password_is_said_to_be_one(guarded: Secured, user: str) -> None:
     site.require_nothing()
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("form", slow_but(["json"], ["text", "json"]))
 @pytest.mark.parametrize("way", ["-X", "environment", "config", "properties file", "help"])
 def test_no_secret_in_anything_that_is_printed(guarded: Secured, tmp_path: Path, way: str, form: str) -> None:
     secret = "hunter2-correct-horse"

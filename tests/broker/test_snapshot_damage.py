@@ -12,6 +12,7 @@ import pytest
 
 from learners import Spec
 from tests.broker.test_policies import commit, delete_before, learn, predicted, refused
+from tests.support.chosen import slow_but
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway
 from tests.support.stage import LEARNER, Stage
@@ -100,7 +101,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", slow_but(["flipped byte of the body"], DAMAGES))
 def test_damaged_snapshot_is_replaced_by_an_older_one_and_no_bit_differs(kafka: str, damage: str) -> None:
     stage = staged(kafka)
     replaced(stage, DAMAGES[damage](newest_chunks(stage)[0]))
@@ -114,7 +115,9 @@ def test_damaged_snapshot_is_replaced_by_an_older_one_and_no_bit_differs(kafka: 
     assert healed.state_offset > 700, "the first commit wrote a snapshot of its own"
 
 
-@pytest.mark.parametrize("kind", ["missing chunk", "swapped chunks", "behind the end", "other state offset"])
+@pytest.mark.parametrize(
+    "kind", slow_but(["missing chunk"], ["missing chunk", "swapped chunks", "behind the end", "other state offset"])
+)
 def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, kind: str) -> None:
     stage = staged(kafka, *LONG)
     a, b, c = newest_chunks(stage)
@@ -134,6 +137,7 @@ def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, k
     auditor.require(stage.expected)
 
 
+@pytest.mark.slow
 def test_older_snapshot_that_is_damaged_too_is_passed_over(kafka: str) -> None:
     stage = staged(kafka)
     (blob,) = newest_chunks(stage)
@@ -170,6 +174,7 @@ def test_without_older_snapshot_and_without_the_first_rows_it_is_refused_until_t
     assert predicted(stage).keys() == stage.expected.keys()
 
 
+@pytest.mark.slow
 def test_older_snapshot_behind_the_lost_rows_still_stands_in(kafka: str) -> None:
     stage = staged(kafka)
     replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
@@ -181,6 +186,7 @@ def test_older_snapshot_behind_the_lost_rows_still_stands_in(kafka: str) -> None
     auditor.require(stage.expected)
 
 
+@pytest.mark.slow
 def test_older_snapshot_before_the_lost_rows_does_not(kafka: str) -> None:
     stage = staged(kafka)
     replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
@@ -188,6 +194,7 @@ def test_older_snapshot_before_the_lost_rows_does_not(kafka: str) -> None:
     assert "--if-unrestorable replay relearns the log from offset 401" in refused(stage)
 
 
+@pytest.mark.slow
 def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
     stage = staged(kafka)
     (blob,) = newest_chunks(stage)

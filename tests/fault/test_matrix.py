@@ -32,10 +32,10 @@ RECONNECT = ("-X", "reconnect.backoff.max.ms=300")
 
 CHOSEN = {
     "kill": [0, 1, 2, 3, 0, 2],
-    "stop": [1, None, 2, 0, None, 3],
-    "raise": [2, 3, None, None, 1, 0],
-    "broker": [0, None, None, None, None, 2],
-    "second": [3, None, 1, 2, 0, None],
+    "stop": [1, None, None, 0, None, 3],
+    "raise": [None, 3, None, None, 1, None],
+    "broker": [None, None, None, None, None, 2],
+    "second": [3, None, 1, None, None, None],
 }
 """Fault -> for each step the protocol (by its place in PROTOCOLS) of the case that default runs take, if any."""
 
