@@ -34,7 +34,7 @@ $(STAMP): pyproject.toml
 demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
 	$(BIN)/driftway demo
 
-# One pytest run for everything, so that the broker is started once. Fault tests marked slow are left to test-fault.
+# One pytest run for everything, so that the broker is started once. Slow tests are left to test-broker and test-fault.
 test: check  ## All checks and default tests on a real Kafka (what CI runs)
 	$(PYTEST) --require-broker -m "not slow"
 
@@ -47,7 +47,7 @@ check: setup  ## Format, lint, types, and the rules of tests/meta
 test-unit: setup  ## Tests without Kafka: seconds
 	$(PYTEST) -m "not broker and not slow"
 
-test-broker: setup  ## Tests on the real local Kafka
+test-broker: setup  ## Tests on the real local Kafka, slow ones included
 	$(PYTEST) --require-broker -m "broker and not fault"
 
 test-fault: setup  ## Every commit step x every fault, slow ones included
