@@ -254,6 +254,7 @@ def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
     assert guarantee == AT_LEAST_ONCE or len(found) == 3000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_a_rejected_topic_that_has_gone_stops_the_worker(kafka: str, topic: str, group: str, guarantee: str) -> None:
     create_topic(kafka, topic, 1)

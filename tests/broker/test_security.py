@@ -327,6 +327,7 @@ def test_mutual_tls_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
     site.require_all()
 
 
+@pytest.mark.slow
 def test_without_a_certificate_or_with_the_wrong_key_password_it_is_refused(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
     site = Site(broker, "nobody")

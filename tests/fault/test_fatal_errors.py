@@ -40,6 +40,7 @@ def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
     auditor.require(stage.expected)
 
 
+@pytest.mark.slow
 def test_commit_during_a_restart_of_the_broker_ends_by_its_deadline(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
         stage = Stage(kafka.bootstrap, rows=1600)
