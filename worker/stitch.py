@@ -8,9 +8,9 @@ import numpy as np
 
 from learners.jit import kernel
 from worker.decimals import Text
-from worker.scanner import Integers
+from worker.scanner import LOWER_N, Integers
+from worker.writer import slices
 
-LOWER_N = ord("n")
 FEW_TURNS = 16
 """Rows per change of length from which on it pays to cut runs of equal length at once."""
 
@@ -34,8 +34,7 @@ def stitch(heads: Text, text: Text, bounds: Integers) -> list[bytes]:
     lengths = np.diff(ends, prepend=0)
     turns = np.flatnonzero(np.diff(lengths)) + 1
     if len(turns) > n // FEW_TURNS:
-        written, stops = out.tobytes(), ends.tolist()
-        return [written[start:end] for start, end in zip([0, *stops], stops, strict=False)]
+        return slices(out, ends)
     records: list[bytes] = []
     for first, last in pairwise([0, *turns.tolist(), n]):
         width = int(lengths[first])

@@ -60,14 +60,10 @@ NEXT = {
 
 @dataclass(frozen=True)
 class Work:
-    """What a restore from the last snapshot would have to do again."""
+    """Rows learned since the last restore began, and how long that took."""
 
     rows: int = 0
     seconds: float = 0.0
-
-    def and_then(self, rows: int, seconds: float) -> Work:
-        """The sum of both."""
-        return Work(self.rows + rows, self.seconds + seconds)
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class Commit:
     saved: Saved
     blob: bytes | None
     """The snapshot that goes with it, if one is due."""
-    since_snapshot: Work
+    work: Work
 
 
 class Task:
@@ -106,7 +102,7 @@ class Task:
         self._saved: Saved = self.model.save()
         self._opened_at = 0.0
         self._snapshot_at = time.monotonic()
-        self._since_snapshot = Work()
+        self._work = self._work_at_snapshot = Work()
         self.committing = False
         """Whether a commit is on its way; outputs are then held back."""
         self._held: list[Outputs] = []
@@ -138,7 +134,7 @@ class Task:
         self.model, self._pointer = found.model, found.pointer
         self.position, self.committed = found.position, found.committed
         self._snapshot_at = time.monotonic()
-        self._since_snapshot = Work()
+        self._work = self._work_at_snapshot = Work()
         self.move(State.RESTORING)
         if self.position >= self.committed:
             self._run()
@@ -189,7 +185,7 @@ class Task:
         due = self._snapshot_due(saved, closing)
         blob = snapshot.write(self.model, saved, self.position) if due else None
         self.committing = True
-        return Commit(self.position, saved, blob, self._since_snapshot)
+        return Commit(self.position, saved, blob, self._work)
 
     def carry(self, commit: Commit, membership: Any, deadline: Deadline) -> Pointer | None:
         """Take a commit through its steps; touches the checkpoint only, so it may run beside `advance`.
@@ -211,10 +207,7 @@ class Task:
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         if commit.blob is not None:
-            self._snapshot_at = time.monotonic()
-            self._since_snapshot = self._since_snapshot.and_then(
-                -commit.since_snapshot.rows, -commit.since_snapshot.seconds
-            )
+            self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
         held = self._stop_holding()
         for outputs in held:
             self.checkpoint.produce(outputs)
@@ -253,7 +246,7 @@ class Task:
         started = time.monotonic()
         outputs = self.model.advance(records, emit)
         seconds = max(0.0, time.monotonic() - started - BATCH_SECONDS)
-        self._since_snapshot = self._since_snapshot.and_then(len(records), seconds)
+        self._work = Work(self._work.rows + len(records), self._work.seconds + seconds)
         if emit:
             if not (self._held if self.committing else self.checkpoint.open):
                 self._opened_at = time.monotonic()
@@ -274,8 +267,9 @@ class Task:
         if self._pointer is None or closing:
             return True
         size = max(1.0, saved.nbytes / LARGE_STATE)
-        work = self._since_snapshot
-        if work.rows >= size * self.settings.snapshot_rows or work.seconds >= size * RELEARN_SECONDS:
+        rows = self._work.rows - self._work_at_snapshot.rows
+        seconds = self._work.seconds - self._work_at_snapshot.seconds
+        if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
             return True
         late = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval
         return late and saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import fragment, kernel, load8, store8
-from worker.decimals import MINUS, Text
-from worker.scanner import CLOSE, NO_TIME, Integers
+from learners.jit import fragment, kernel, load8, store8, trailing_zeros
+from worker.decimals import HIGH_BITS, MINUS, THREE, Text
+from worker.scanner import CLOSE, LOW_BITS, NO_TIME, Integers
 
 Column = tuple[Text, Integers]
 """Text and the bounds i8[2, n] of each row's piece of it."""
@@ -28,13 +28,12 @@ MOST_KEPT = 32 * 2**20
 """Bytes of the largest buffer that is kept for the next batch."""
 
 # Words of eight bytes; the first byte of text is the lowest one.
-LOW_BITS, HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 ALL_COMMAS, ALL_ZEROS = np.uint64(0x2C2C2C2C2C2C2C2C), np.uint64(0x3030303030303030)
 MINUS_SIGN, NULL = np.uint64(MINUS), np.uint64(int.from_bytes(b"null", "little"))
 
 ZERO, ONE, TEN, HUNDRED = np.uint64(0), np.uint64(1), np.uint64(10), np.uint64(100)
 TEN_THOUSAND, HUNDRED_MILLION = np.uint64(10**4), np.uint64(10**8)
-HIGH_TO_LOW_BIT, BYTE, HALF_WORD, TOP_BYTE = np.uint64(7), np.uint64(8), np.uint64(32), np.uint64(56)
+BYTE, HALF_WORD, TOP_BYTE = np.uint64(8), np.uint64(32), np.uint64(56)
 
 
 class Layout:
@@ -152,13 +151,18 @@ def cut(text: Text, ends: Integers) -> list[bytes]:
     n, total = len(ends), int(ends[-1])
     width = int(np.diff(ends, prepend=0).max())
     if n * width > MOST_PADDING * total:
-        written, stops = text[:total].tobytes(), ends.tolist()
-        return [written[start:end] for start, end in zip([0, *stops], stops, strict=False)]
+        return slices(text[:total], ends)
     # numpy makes bytes of equally wide rows, without the zeros at their end, in a third of the time of slices.
     padded = BUFFERS.get("padded", n * width + SPARE)
     _pad(text, ends, width, padded)
     rows: list[bytes] = padded[: n * width].view(f"S{width}").tolist()
     return rows
+
+
+def slices(text: Text, ends: Integers) -> list[bytes]:
+    """The rows of a text as bytes, whatever their widths: text u1[bytes], ends i8[n] where each row ends."""
+    written, stops = text.tobytes(), ends.tolist()
+    return [written[start:end] for start, end in zip([0, *stops], stops, strict=False)]
 
 
 @kernel
@@ -272,9 +276,8 @@ def _number(text: Text, start: int, out: Text, q: int) -> int:
 
 @fragment
 def _bytes_below(word: np.uint64) -> int:
-    """How many bytes of a word lie below the one with its lowest bit."""
-    below = (word & (ZERO - word)) - ONE
-    return int(np.int64((((below >> HIGH_TO_LOW_BIT) & LOW_BITS) * LOW_BITS) >> TOP_BYTE))
+    """How many bytes of a word, not 0, lie below the one with its lowest bit."""
+    return int(np.int64(trailing_zeros(word) >> THREE))
 
 
 @fragment

@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -140,9 +140,9 @@ class LongLog:
 
         The compiler's memory would be the measured worker's peak, and hide whatever grows below it.
         """
-        topics = Topics("empty", "first")
+        topics, case = Topics("empty", "first"), replace(self.case, window=1)
         create_topics(self.bootstrap, {}, {topics.input: (1, {})})
-        with Succession(self.bootstrap, topics, 1, lambda: Observed(self.bootstrap, topics, self.case, 1)) as line:
+        with Succession(self.bootstrap, topics, 1, lambda: Observed(self.bootstrap, topics, case)) as line:
             started = time.monotonic()
             line.worker.await_until(line.running, START_SECONDS, "the first worker is running")
             first = FirstStart(time.monotonic() - started, line.worker.usage().peak_rss)
@@ -151,13 +151,13 @@ class LongLog:
 
     def measure(self, window: int) -> Found:
         """Run and kill workers of one state."""
-        topics = Topics("events", f"window-{window}")
-        make_outputs(self.bootstrap, {}, topics, self.case)
-        partitions, n = self.case.partitions, self.case.messages
+        topics, case = Topics("events", f"window-{window}"), replace(self.case, window=window)
+        make_outputs(self.bootstrap, {}, topics, case)
+        partitions, n = case.partitions, case.messages
         label = f"window {window:,}"
 
         def make() -> Observed:
-            return Observed(self.bootstrap, topics, self.case, window)
+            return Observed(self.bootstrap, topics, case)
 
         with (
             Succession(self.bootstrap, topics, partitions, make) as line,
@@ -177,7 +177,7 @@ class LongLog:
                     line.await_live(group, self.rate)
                     takeovers.append(self._told(label, line.kill()))
         drop(self.bootstrap, {}, topics.outputs())
-        return Found(window, _state_bytes(self.case, window), haul, takeovers)
+        return Found(window, _state_bytes(case), haul, takeovers)
 
     def _told(self, label: str, takeover: Takeover) -> Takeover:
         self.console.print(
@@ -240,8 +240,8 @@ def as_object(found: Sequence[Found], first: FirstStart, case: Case, given: argp
     }
 
 
-def _state_bytes(case: Case, window: int) -> int:
-    settings = ModelSettings((Spec.parse(case.learner),), n_features=case.features, form=case.form, window=window)
+def _state_bytes(case: Case) -> int:
+    settings = ModelSettings((Spec.parse(case.learner),), n_features=case.features, form=case.form, window=case.window)
     return Model(settings, partition=0).save().nbytes
 
 

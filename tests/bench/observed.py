@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any, Self
 from confluent_kafka import Consumer
 
 from worker.bench.cases import Case
+from worker.bench.side import worker_argv
 from worker.broker.guarded import Guarded
 from worker.client import base_properties, quiet
 from worker.deadline import Deadline
@@ -56,27 +56,12 @@ class Observed:
     topics : Topics
         Input and group.
     case : Case
-        Learner, features, format, commit interval.
-    window : int
-        Rows of the rolling window: the state's size.
+        Learner, features, format, commit interval; the rolling window, which makes the state's size.
     """
 
-    def __init__(self, bootstrap: str, topics: Topics, case: Case, window: int) -> None:
-        options = {
-            "--bootstrap": bootstrap,
-            "--input": topics.input,
-            "--group": topics.group,
-            "--learner": case.learner,
-            "--features": str(case.features),
-            "--format": case.form,
-            "--commit-interval": repr(case.commit_interval),
-            "--window": str(window),
-            "--log-format": "json",
-        }
-        self._argv = [sys.executable, "-m", "driftway", "worker", *(word for pair in options.items() for word in pair)]
-        for name, value in (("session.timeout.ms", SESSION_MS), ("heartbeat.interval.ms", SESSION_MS // 6)):
-            self._argv += ["-X", f"{name}={value}"]
-
+    def __init__(self, bootstrap: str, topics: Topics, case: Case) -> None:
+        properties = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": SESSION_MS // 6}
+        self._argv = worker_argv(case, bootstrap, properties, topics, stop_at_end=False)
         self._guarded: Guarded | None = None
         self._log = Path()
         self.pid = 0

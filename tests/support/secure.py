@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaException
+
 from tests.support.kafka import admin, await_until
 from worker.broker import LocalKafka
 
@@ -89,7 +91,14 @@ def add_user(bootstrap: str, name: str, password: str) -> None:
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
     change = UserScramCredentialUpsertion(name, info, password.encode())
     client.alter_user_scram_credentials([change])[name].result(timeout=20)
-    await_until(lambda: client.describe_user_scram_credentials([name])[name].result(timeout=5), 20, f"user {name}")
+
+    def known() -> bool:
+        try:
+            return bool(client.describe_user_scram_credentials([name])[name].result(timeout=5))
+        except KafkaException:  # RESOURCE_NOT_FOUND until the broker has read its own metadata log that far
+            return False
+
+    await_until(known, 20, f"user {name}")
 
 
 def grant(bootstrap: str, user: str, grants: Iterable[Grant]) -> None:

@@ -62,7 +62,7 @@ class Side:
     ) -> None:
         self.name = name
         if name == WORKER:
-            self._argv = _worker(case, bootstrap, properties, topics, stop_at_end)
+            self._argv = worker_argv(case, bootstrap, properties, topics, stop_at_end)
         else:
             self._argv = _passthrough(case, bootstrap, properties, topics, stop_at_end)
         self._count = case.workers
@@ -136,7 +136,10 @@ class Side:
             guarded.close()
 
 
-def _worker(case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool) -> list[str]:
+def worker_argv(
+    case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
+) -> list[str]:
+    """The command line of a worker as a case has it, with a journal for programs."""
     options = {
         "--bootstrap": bootstrap,
         "--input": topics.input,
