@@ -15,7 +15,9 @@ Kind = Literal["local", "docker"]
 
 
 @contextlib.contextmanager
-def provide(kind: Kind = "local", port: int = 0, properties: Mapping[str, str] | None = None) -> Iterator[str]:
+def provide(
+    kind: Kind = "local", port: int = 0, properties: Mapping[str, str] | None = None, steady: bool = False
+) -> Iterator[str]:
     """Give the bootstrap address of a broker and end what had to be started for it.
 
     Parameters
@@ -26,6 +28,8 @@ def provide(kind: Kind = "local", port: int = 0, properties: Mapping[str, str] |
         Port to listen on; 0 takes a free one.
     properties : mapping, optional
         Broker properties, for a broker that is started here.
+    steady : bool
+        For long and heavy work; see `LocalKafka`.
 
     Raises
     ------
@@ -42,5 +46,5 @@ def provide(kind: Kind = "local", port: int = 0, properties: Mapping[str, str] |
         with docker_kafka(port, properties) as bootstrap:
             yield bootstrap
     else:
-        with LocalKafka(port=port, properties=properties) as kafka:
+        with LocalKafka(port=port, properties=properties, steady=steady) as kafka:
             yield kafka.bootstrap

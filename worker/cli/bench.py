@@ -146,7 +146,7 @@ def _kafka(given: dict[str, Any], provide: Any, several: bool) -> Any:
         require_broker(given["bootstrap"], parse_properties(given["properties"], given["client_properties"]))
         return nullcontext(given["bootstrap"])
     _say("starting a local Kafka")
-    return provide(given["broker"], properties=REBALANCE_DELAY if several else None)
+    return provide(given["broker"], properties=REBALANCE_DELAY if several else None, steady=True)
 
 
 def _conclude(results: list[Any], as_json: bool, out: str | None) -> None:
