@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import sys
 import time
 from typing import Any, TextIO
@@ -12,6 +14,9 @@ TEXT, JSON = "text", "json"
 
 class Journal:
     """Writes events as they happen.
+
+    A log that cannot be written (its disk is full, its reader has gone) stops nothing: the lines are counted, and the
+    first one that can be written again is preceded by how many are missing.
 
     Parameters
     ----------
@@ -23,15 +28,57 @@ class Journal:
 
     def __init__(self, form: str = TEXT, out: TextIO | None = None) -> None:
         self.form = form
-        self._out = out or sys.stderr
+        self._out: TextIO | None = out or sys.stderr  # None in a process that was started without one
+        self._missing = 0
 
     def event(self, what: str, **facts: Any) -> None:
         """Write one line; `facts` must not hold secrets."""
+        if self._missing and self._write(self._line("log was interrupted", {"lines_missing": self._missing})):
+            self._missing = 0
+        if not self._write(self._line(what, facts)):
+            self._missing += 1
+
+    def _line(self, what: str, facts: dict[str, Any]) -> str:
         if self.form == JSON:
-            line = json.dumps({"time": round(time.time(), 3), "event": what, **facts}, default=str)
-        else:
-            clock = time.strftime("%H:%M:%S", time.localtime())
-            line = " ".join([clock, what, *(f"{key}={value}" for key, value in facts.items())])
-            line = " ".join(line.splitlines())  # errors of the broker may have line breaks
-        self._out.write(line + "\n")
-        self._out.flush()
+            return json.dumps({"time": round(time.time(), 3), "event": what, **facts}, default=str) + "\n"
+        clock = time.strftime("%H:%M:%S", time.localtime())
+        line = " ".join([clock, what, *(f"{key}={value}" for key, value in facts.items())])
+        return " ".join(line.splitlines()) + "\n"  # errors of the broker may have line breaks
+
+    def _write(self, line: str) -> bool:
+        """Write a line at once; False if it is not there, or not whole.
+
+        Past the stream's buffer: a line that cannot leave it is tried once more when the process ends, and the
+        interpreter then makes 120 of its exit code.
+        """
+        out = self._out
+        buffer = getattr(out, "buffer", None)
+        raw = getattr(buffer, "raw", buffer)
+        try:
+            if out is None:
+                return False
+            if isinstance(raw, io.RawIOBase):
+                text = line.encode(out.encoding, out.errors or "strict")
+                return raw.write(text) == len(text)
+            out.write(line)
+            out.flush()
+        except OSError:
+            return False
+        return True
+
+
+class Echo(logging.Handler):
+    """Makes events of what parts without a journal log.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where they are written.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__()
+        self._journal = journal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._journal.event(record.getMessage())

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.stage import LEARNER, Stage
+from worker import codec, packed
 from worker.client import quiet
 from worker.snapshot import Pointer
 
@@ -46,8 +49,8 @@ def refuted(stage: Stage, *more: str, learner: str = LEARNER) -> str:
     return line.removeprefix("driftway: ").replace(stage.topic, "EVENTS").replace(stage.group, "GROUP")
 
 
-def proven(stage: Stage, *more: str) -> list[dict[str, Any]]:
-    done = audit(stage, "--json", *more)
+def proven(stage: Stage, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
+    done = audit(stage, "--json", *more, learner=learner)
     assert done.code == 0, done
     told = json.loads(done.stdout)
     assert told["holds"]
@@ -55,8 +58,8 @@ def proven(stage: Stage, *more: str) -> list[dict[str, Any]]:
     return list(told["partitions"])
 
 
-def work(stage: Stage, *more: str) -> None:
-    done = driftway(*stage.worker("--stop-at-end", *more))
+def work(stage: Stage, *more: str, learner: str = LEARNER) -> None:
+    done = driftway(*(learner if word == LEARNER else word for word in stage.worker("--stop-at-end", *more)))
     assert done.code == 0, done.stderr
 
 
@@ -117,6 +120,60 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
     shown = audit(stage, *CHALLENGER)
     assert shown.code == 0
     assert f"{PARTITIONS * ROWS:,} events have exactly one prediction or rejection each" in shown.stdout
+
+
+def tampered(value: bytes) -> bytes:
+    """A prediction of either format with the last bit of its score flipped, and nothing else."""
+    if packed.is_packed(value):
+        at = packed.PREDICTION_HEAD.itemsize
+        return value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]
+    text = re.findall(rb'"score":([^,]+)', value)[0]
+    other = (np.float64(text).view(np.int64) ^ 1).view(np.float64)
+    return value.replace(b'"score":' + text, b'"score":%s' % repr(float(other)).encode())
+
+
+def rewrite(stage: Stage, name: str, partition: int, place: int) -> None:
+    """Make a topic of predictions anew with the same records, but tamper with one of them."""
+    records = read_all(stage.bootstrap, name)
+    client = admin(stage.bootstrap)  # a client that is garbage never answers
+    client.delete_topics([name])[name].result(timeout=30)
+    await_until(lambda: name not in client.list_topics(timeout=10).topics, 30, f"{name} gone")
+    create_topic(stage.bootstrap, name, PARTITIONS)
+    for p in range(PARTITIONS):
+        mine = [record for record in records if record.partition == p]
+        values = [record.value or b"" for record in mine]
+        values[place] = tampered(values[place]) if p == partition else values[place]
+        produce(stage.bootstrap, name, values, p, keys=[record.key for record in mine])
+
+
+@pytest.mark.parametrize(
+    ("task", "form", "output_form"),
+    [
+        ("regression", "json", "json"),
+        ("regression", "packed", "packed"),
+        pytest.param("classification", "packed", "json", marks=pytest.mark.slow),
+        pytest.param("classification", "json", "packed", marks=pytest.mark.slow),
+    ],
+)
+def test_every_form_holds_and_one_bit_of_a_score_refutes_it(kafka: str, task: str, form: str, output_form: str) -> None:
+    stage, rng = Stage(kafka, PARTITIONS, 600), np.random.default_rng(5)
+    for partition in stage.events:
+        X = rng.normal(size=(600, 4))
+        y = X[:, 0] - 2.5 * X[:, 1] + rng.normal(0, 0.3, 600)
+        y = np.where(rng.random(600) < 0.1, np.nan, y if task == "regression" else (y > 0).astype(float))
+        values: list[Any] = packed.encode_events(X, y) if form == "packed" else codec.encode_events(X, y, 0)
+        stage.events[partition] = [*values[:100], None, *values[101:]]
+    learner = "rls" if task == "regression" else LEARNER
+    options = ("--task", task, "--format", form)
+    for first in (0, 400):
+        stage.fill(first, first + 400)
+        work(stage, *options, "--output-format", output_form, learner=learner)
+    for account in proven(stage, *options, learner=learner):
+        assert (account["records"], account["predictions"], account["rejections"]) == (600, 599, 1)
+        assert (account["points"], account["unchecked"]) == (1, [])
+    rewrite(stage, f"{stage.topic}.predictions", 1, 300)
+    found = refuted(stage, *options, learner=learner)
+    assert found.startswith("EVENTS.predictions/1@300: the prediction of EVENTS/1@301 differs: expected score"), found
 
 
 def test_another_learner_is_refuted_at_the_first_score(kafka: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from typing import TYPE_CHECKING, Any
@@ -116,8 +117,12 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
       driftway worker --input EVENTS --group sea --max-rejected 0.1/1000
     """
+    from worker.journal import Echo, Journal
+
+    journal = Journal(given["log_format"])
+    logging.getLogger("driftway").addHandler(Echo(journal))  # before kernels are loaded: they may have something to say
+
     from worker.endpoint import Endpoint
-    from worker.journal import Journal
     from worker.loop import Worker as Loop
     from worker.model import allocating
     from worker.telemetry import Telemetry
@@ -133,7 +138,6 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     settings = WorkerSettings(
         given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
     )
-    journal = Journal(given["log_format"])
     running = Loop(settings, journal, Telemetry(), obj.get("probe"))
     endpoint = None
     if given["http_port"] is not None:

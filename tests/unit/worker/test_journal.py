@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
+import sys
 import time
 
 import pytest
@@ -45,3 +48,72 @@ def test_standard_error_is_the_default(capsys: pytest.CaptureFixture[str]) -> No
     out, err = capsys.readouterr()
     assert out == ""
     assert err.endswith("left group=g\n")
+
+
+class Disk(io.RawIOBase):
+    """Takes `room` bytes, as a disk does: the last write may be short, the next one fails."""
+
+    def __init__(self, room: int = 0) -> None:
+        self.room, self.text = room, b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, line: bytes) -> int:  # type: ignore[override]
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = bytes(line[: self.room])
+        self.text += taken
+        self.room -= len(taken)
+        return len(taken)
+
+
+@pytest.mark.parametrize("form", [TEXT, JSON])
+def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) -> None:
+    disk = Disk()
+    journal = Journal(form, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
+    for partition in range(3):
+        journal.event("running", partition=partition)
+    disk.room = 1000
+    journal.event("left", group="g")
+    journal.event("left", group="h")
+    lines = disk.text.decode().splitlines()
+    assert ["lines_missing" in line for line in lines] == [True, False, False]
+    assert re.search(r"log was interrupted.*lines_missing\D*3\b", lines[0])
+    assert "running" not in disk.text.decode()
+
+
+def test_a_line_that_is_cut_is_missing_too() -> None:
+    disk = Disk(room=5)
+    journal = Journal(TEXT, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
+    journal.event("running")
+    disk.room = 1000
+    journal.event("left")
+    assert disk.text.decode().splitlines()[0].endswith("log was interrupted lines_missing=1")
+
+
+def test_nothing_is_left_in_the_stream_that_would_fail_once_more_at_the_end() -> None:
+    disk = Disk()
+    stream = io.TextIOWrapper(io.BufferedWriter(disk), "utf-8")
+    Journal(TEXT, stream).event("left")
+    stream.flush()
+
+
+def test_a_reader_that_has_gone_stops_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        Journal(TEXT, out).event("running")
+
+
+def test_a_process_without_standard_error_has_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    Journal().event("running")
+
+
+def test_what_the_encoding_lacks_is_written_all_the_same() -> None:
+    """As standard error does it: a topic's or a file's name may hold anything."""
+    disk = Disk(room=1000)
+    out = io.TextIOWrapper(io.BufferedWriter(disk), "ascii", "backslashreplace")
+    Journal(TEXT, out).event("left", group="gr\u00fcn")
+    assert disk.text.endswith(b"group=gr\\xfcn\n")

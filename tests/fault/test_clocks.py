@@ -1,0 +1,110 @@
+"""Clocks that jump, the worker's own and those of whoever writes the events: no output shows it, and none is late."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+from confluent_kafka import Producer
+
+from tests.support.audit import Auditor
+from tests.support.jumping import HOUR, Jumping
+from tests.support.kafka import admin, await_until, committed_offset, read_all
+from tests.support.process import Driftway, driftway
+from tests.support.stage import LEARNER, Stage
+from worker.client import quiet
+from worker.snapshot import Pointer
+
+JUMPS = (-1, -1, 1, 1, 1, -1, -1, -1)
+"""Hours; twice they leave the clock behind for longer than a test waits."""
+SILENCE_SECONDS = 10.0
+"""Longest time after a jump without a new prediction or snapshot, on a machine that does something else as well."""
+PIECE = 300
+DAY_MS = 24 * 3600 * 1000
+NEVER_MS = 2**62
+
+
+def snapshot_offset(stage: Stage) -> int:
+    """Input offset at which the newest committed snapshot of partition 0 stands; -1 without one."""
+    pointer = Pointer.parse(committed_offset(stage.bootstrap, stage.group, stage.topic)[1])
+    return -1 if pointer is None else pointer.state_offset
+
+
+def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str) -> None:
+    """Commits, snapshots and the journal keep their rhythm; the journal's clock is the one that jumps."""
+    stage = Stage(kafka, partitions=2, rows=PIECE * len(JUMPS))
+    by_time = ("--snapshot-interval", "0.01", "--snapshot-rows", "1000000", "--window", "20")
+    with stage.auditor() as auditor, Jumping(*stage.worker(*by_time, "--log-format", "json")) as worker:
+        worker.await_text('"running"')
+        began = time.time()
+        for turn, hours in enumerate(JUMPS):
+            worker.jump(hours)
+            first, before = turn * PIECE, snapshot_offset(stage)
+            stage.fill(first, first + PIECE)
+            wanted = 2 * (first + PIECE)
+            await_until(lambda wanted=wanted: auditor.seen >= wanted, SILENCE_SECONDS, f"{wanted} rows predicted")
+            await_until(lambda before=before: snapshot_offset(stage) > before, SILENCE_SECONDS, "a new snapshot")
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+        told = [json.loads(line) for line in worker.stderr.splitlines()]
+    auditor.require(stage.expected)
+    assert [fact["event"] for fact in told if fact["event"] in ("subscribed", "left")] == ["subscribed", "left"]
+    assert abs(told[0]["time"] - began) < HOUR / 2
+    assert abs(told[-1]["time"] - began - sum(JUMPS) * HOUR) < HOUR / 2, "the clock did not jump"
+
+
+def allow_any_timestamp(stage: Stage) -> None:
+    """Take records of the future, and keep those of the past."""
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    settings = {"message.timestamp.after.max.ms": NEVER_MS, "retention.ms": -1}
+    entries = [
+        ConfigEntry(key, str(value), incremental_operation=AlterConfigOpType.SET) for key, value in settings.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, stage.topic, incremental_configs=entries)
+    client = admin(stage.bootstrap)  # a client that is garbage never answers
+    client.incremental_alter_configs([resource])[resource].result(timeout=30)
+
+
+def fill_at(stage: Stage, times: dict[int, list[int]], first: int, last: int) -> None:
+    """Write the events from `first` to `last`, each with its own timestamp, in a few batches."""
+    producer = Producer(quiet({"bootstrap.servers": stage.bootstrap, "max.in.flight": 1}))
+    for start in range(first, last, 100):
+        for partition, events in stage.events.items():
+            for i in range(start, min(start + 100, last, len(events))):
+                producer.produce(stage.topic, events[i], partition=partition, timestamp=times[partition][i])
+        assert producer.flush(30) == 0
+
+
+def require_whole(auditor: Auditor, stage: Stage, rejected: int) -> None:
+    """Every row has its prediction, and every partition's event at `rejected` its rejection."""
+    auditor.await_all(len(stage.expected) + stage.partitions)
+    auditor.require(stage.expected)
+    assert auditor.rejected == {(partition, rejected): "not JSON" for partition in stage.events}
+
+
+def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> None:
+    """The order of the log counts, through a crash too; a rejection tells its event's time as it came."""
+    rows = 1000
+    stage, rng = Stage(kafka, partitions=2, rows=rows), np.random.default_rng(3)
+    allow_any_timestamp(stage)
+    now, times = int(time.time() * 1000), {}
+    for partition, events in stage.events.items():
+        events.append(b"broken")
+        times[partition] = (now + rng.integers(-10, 11, len(events)) * DAY_MS).tolist()
+    with stage.auditor() as auditor:
+        with Driftway(*stage.worker()) as first:
+            first.await_text("running")
+            fill_at(stage, times, 0, rows // 2)
+            await_until(lambda: auditor.seen >= rows, 30, "the first half predicted")
+            first.kill()
+        fill_at(stage, times, rows // 2, rows + 1)
+        done = driftway(*stage.worker("--stop-at-end"))
+        assert done.code == 0, done.stderr
+        require_whole(auditor, stage, rows)
+    told = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{stage.topic}.rejected")}
+    assert told == {partition: b"%d" % times[partition][rows] for partition in times}
+    options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER)
+    done = driftway("audit", *options)
+    assert done.code == 0, done

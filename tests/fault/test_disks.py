@@ -1,0 +1,215 @@
+"""Disks that are full, read-only or faulty: the worker works on, with the same bits and at most one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.kafka import await_until, unique
+from tests.support.process import ROOT, Driftway, clean_environment, driftway
+from tests.support.stage import Stage
+
+NOWHERE = ("/dev/null/nowhere", "/proc/self/nowhere")
+"""No folder can be made there, not even by root."""
+SMALL_BYTES = 32 * 1024
+"""Room for some kernels' machine code and for the log, not for the longer kernels'."""
+KEEP = "compiled kernels cannot be kept in"
+
+
+def written_by(stage: Stage, *workers: Driftway) -> None:
+    """Let the workers end by themselves; then every row has its bits."""
+    with stage.auditor() as auditor:
+        for worker in workers:
+            assert worker.wait(120) == 0, worker.story()
+        auditor.await_all(len(stage.expected))
+    auditor.require(stage.expected)
+
+
+def sentences(worker: Driftway) -> list[str]:
+    """Its lines about the cache; nothing else of it may be longer than a line of the log."""
+    for unwelcome in ("Traceback", "Warning", "Error"):
+        assert unwelcome not in worker.stderr, worker.story()
+    return [line for line in worker.stderr.splitlines() if KEEP in line]
+
+
+def kernels(cache: Path) -> list[Path]:
+    """Files of machine code and their indices."""
+    return sorted(path for path in cache.rglob("*") if path.suffix in (".nbc", ".nbi"))
+
+
+# Where machine code is kept.
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param({"HOME": NOWHERE[0], "XDG_CACHE_HOME": ""}, id="home"),
+        pytest.param({"HOME": NOWHERE[1], "XDG_CACHE_HOME": NOWHERE[1]}, id="cache_home", marks=pytest.mark.slow),
+        pytest.param({"NUMBA_CACHE_DIR": NOWHERE[0]}, id="numba", marks=pytest.mark.slow),
+        pytest.param({"NUMBA_CACHE_DIR": NOWHERE[1]}, id="numba_proc", marks=pytest.mark.slow),
+    ],
+)
+def test_no_place_for_machine_code_costs_one_sentence(kafka: str, places: Mapping[str, str]) -> None:
+    stage = Stage(kafka, partitions=1, rows=500)
+    stage.fill()
+    with Driftway(*stage.worker("--stop-at-end"), env={"NUMBA_CACHE_DIR": "", **places}) as worker:
+        written_by(stage, worker)
+        (told,) = sentences(worker)
+        assert next(filter(None, places.values())) in told
+        assert "NUMBA_CACHE_DIR" in told
+
+
+@contextlib.contextmanager
+def small_files() -> Iterator[None]:
+    """Children started meanwhile can write no file beyond SMALL_BYTES."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_BYTES, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def emptied(content: bytes) -> bytes:
+    return b""
+
+
+def halved(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def holed(content: bytes) -> bytes:
+    """A block that never reached the disk: the length is right."""
+    return content[: len(content) // 3] + bytes(len(content) // 3) + content[2 * len(content) // 3 :]
+
+
+def garbled(content: bytes) -> bytes:
+    """One bit, in the middle of the machine code."""
+    at = len(content) // 2
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+DAMAGES: tuple[Callable[[bytes], bytes], ...] = (emptied, halved, holed, garbled)
+
+
+@pytest.mark.slow
+def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka: str, tmp_path: Path) -> None:
+    """What could not be written is compiled at the next start, which finds nothing half done."""
+    stage = Stage(kafka, partitions=1, rows=1000)
+    env = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    stage.fill(0, 500)
+    with contextlib.ExitStack() as stack:
+        with small_files():
+            worker = stack.enter_context(Driftway(*stage.worker(), env=env))
+        with stage.auditor() as auditor:
+            auditor.await_all(500, 100)
+        assert len(sentences(worker)) == 1
+        assert str(tmp_path) in sentences(worker)[0]
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    kept = kernels(tmp_path)
+    assert kept, "some kernels are small"
+    assert all(path.stat().st_size <= SMALL_BYTES for path in kept)
+    assert list(tmp_path.rglob("*.tmp.*")) == []
+    stage.fill(500)
+    with Driftway(*stage.worker("--stop-at-end"), env=env) as worker:
+        written_by(stage, worker)
+        assert sentences(worker) == []
+    assert any(path.stat().st_size > SMALL_BYTES for path in kernels(tmp_path))
+
+
+@pytest.mark.slow
+def test_damaged_machine_code_is_compiled_anew(kafka: str, tmp_path: Path) -> None:
+    """Every file in the cache, each kind of damage in turn; the next start has the same bits, and mends them."""
+    stage = Stage(kafka, partitions=1, rows=1000)
+    env, step = {"NUMBA_CACHE_DIR": str(tmp_path)}, 1000 // (len(DAMAGES) + 1)
+    whole: dict[Path, bytes] = {}
+    for turn in range(len(DAMAGES) + 1):
+        stage.fill(turn * step, (turn + 1) * step)
+        done = driftway(*stage.worker("--stop-at-end"), env=env)
+        assert done.code == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        assert KEEP not in done.stderr
+        whole = whole or {path: path.read_bytes() for path in kernels(tmp_path)}
+        assert len(whole) > 10
+        assert {path: path.stat().st_size for path in kernels(tmp_path)} == {p: len(c) for p, c in whole.items()}
+        for i, path in enumerate(kernels(tmp_path)):
+            path.write_bytes(DAMAGES[(i + turn) % len(DAMAGES)](whole[path]))
+    with stage.auditor() as auditor:
+        auditor.await_all(len(stage.expected))
+    auditor.require(stage.expected)
+
+
+# Where the log goes.
+
+
+@contextlib.contextmanager
+def logging_to(stderr: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """`driftway` with standard output and error there, buffered as they are for users."""
+    command = [sys.executable, "-m", "driftway", *arguments]
+    env = clean_environment(PYTHONUNBUFFERED="")
+    child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[tuple[int, Callable[[], None]]]:
+    """A file on a full disk, and what makes it so: nothing more."""
+    file = os.open("/dev/full", os.O_WRONLY)
+    try:
+        yield file, lambda: None
+    finally:
+        os.close(file)
+
+
+@contextlib.contextmanager
+def gone_reader() -> Iterator[tuple[int, Callable[[], None]]]:
+    """A pipe, and what reads its first line and goes, as `head -1` does."""
+    reading, writing = os.pipe()
+
+    def head() -> None:
+        os.close(writing)
+        with os.fdopen(reading, "rb") as file:
+            assert file.readline().endswith(b"\n")
+
+    yield writing, head
+
+
+@pytest.mark.parametrize("broken_log", [full_disk, gone_reader])
+def test_log_that_cannot_be_written_stops_nothing(
+    kafka: str, broken_log: Callable[[], contextlib.AbstractContextManager[tuple[int, Callable[[], None]]]]
+) -> None:
+    """Rows are predicted before and after a rebalance, which has much to tell, and the end is an orderly one."""
+    stage = Stage(kafka, partitions=2, rows=600)
+    with stage.auditor() as auditor, broken_log() as (log, break_it), logging_to(log, *stage.worker()) as worker:
+        break_it()
+        stage.fill(0, 300)
+        await_until(lambda: auditor.seen >= 600 or worker.poll() is not None, 60, "first rows predicted, or its end")
+        assert worker.poll() is None, f"exit code {worker.returncode}"
+        with Driftway(*stage.worker()) as other:
+            other.await_text("running")
+            other.terminate()
+            assert other.wait() == 0, other.story()
+        stage.fill(300)
+        auditor.await_all(len(stage.expected))
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+    auditor.require(stage.expected)
+
+
+def test_exit_code_is_the_documented_one_if_its_sentence_cannot_be_written(kafka: str) -> None:
+    options = ("--input", unique("absent"), "--group", "g", "--bootstrap", kafka)
+    with full_disk() as (log, _), logging_to(log, "worker", *options) as worker:
+        assert worker.wait(60) == 2

@@ -1,0 +1,134 @@
+"""Machine code on disk: found by the next process, and never believed when it is damaged."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import struct
+import tempfile
+
+import numba
+import pytest
+
+from learners import jit
+from learners.jit import bare_kernel, kernel
+
+FACTOR = 3.25
+
+
+def scaled(x):
+    return FACTOR * x
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A cache of the test's own, as a process finds it at its start."""
+    monkeypatch.setattr(jit, "FOLDER", tmp_path / "kernels")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(jit, "KEEP_CODE", jit._keep_code())
+    jit._warn.cache_clear()
+    yield jit.FOLDER
+    jit._warn.cache_clear()
+
+
+def started():
+    """What a process does that needs the kernel: its result, and whether the cache had the machine code."""
+    compiled = kernel(scaled)
+    result = compiled(2.0)
+    return result, sum(compiled.stats.cache_hits.values()) == 1
+
+
+def files(folder, suffix):
+    return sorted(folder.rglob(f"*{suffix}"))
+
+
+@pytest.mark.parametrize("decorator", [kernel, bare_kernel])
+def test_a_later_process_finds_what_an_earlier_one_compiled(folder, decorator):
+    first, second = decorator(scaled), decorator(scaled)
+    assert first(2.0) == second(2.0) == 2 * FACTOR
+    assert (sum(first.stats.cache_misses.values()), sum(second.stats.cache_hits.values())) == (1, 1)
+    assert first.stats.cache_path.startswith(str(folder))
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "half": lambda content: content[: len(content) // 2],
+    "short_of_a_byte": lambda content: content[:-1],
+    "hole": lambda content: content[:100] + bytes(len(content) - 200) + content[-100:],
+    "one_bit": lambda content: content[:150] + bytes([content[150] ^ 4]) + content[151:],
+    "other": lambda content: b"not what numba writes",
+}
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_compiled_anew_and_mended(folder, damage, suffix):
+    assert started() == (2 * FACTOR, False)
+    (path,) = files(folder, suffix)
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    assert started() == (2 * FACTOR, False)
+    assert started() == (2 * FACTOR, True)
+
+
+def test_other_numbers_within_machine_code_are_not_believed(folder):
+    started()
+    (path,) = files(folder, ".nbc")
+    content, factor = path.read_bytes(), struct.pack("<d", FACTOR)
+    assert factor in content
+    path.write_bytes(content.replace(factor, struct.pack("<d", 100.0)))
+    assert started() == (2 * FACTOR, False)
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_file_that_is_gone_is_compiled_anew(folder, suffix):
+    started()
+    (path,) = files(folder, suffix)
+    path.unlink()
+    assert started() == (2 * FACTOR, False)
+    assert started() == (2 * FACTOR, True)
+
+
+def test_what_cannot_be_written_costs_one_sentence(folder, caplog, monkeypatch):
+    def full(*_given, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "driftway"):
+        patched.setattr(jit, "_digest", full)
+        assert started() == (2 * FACTOR, False)
+        assert started() == (2 * FACTOR, False)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"compiled kernels cannot be kept in {folder}, so that every start compiles them: No space left on device; "
+        "NUMBA_CACHE_DIR moves it"
+    )
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    assert started() == (2 * FACTOR, False)
+    assert started() == (2 * FACTOR, True)
+
+
+def test_a_folder_without_room_for_a_file_is_not_used(folder, caplog, monkeypatch):
+    def full(*_given, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with caplog.at_level(logging.WARNING, "driftway"):
+        assert started() == (2 * FACTOR, False)
+        assert not jit._keep_code()
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize(
+    ("variables", "place"),
+    [
+        ({"HOME": "/h"}, "/h/.cache/driftway"),
+        ({"HOME": "/h", "XDG_CACHE_HOME": "/x"}, "/x/driftway"),
+        ({"HOME": "/h", "XDG_CACHE_HOME": "/x", "NUMBA_CACHE_DIR": "/n"}, "/n"),
+    ],
+)
+def test_the_folder_is_named_after_the_sources_wherever_it_is(monkeypatch, variables, place):
+    """numba knows only the called kernel's file: a folder that outlives an upgrade would run older arithmetic."""
+    for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.setenv(name, variables.get(name, ""))
+    folder = jit._cache_folder()
+    assert str(folder.parent) == place
+    assert folder.name.startswith("kernels-")
