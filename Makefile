@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log broker clean
+.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log soak broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ bench-kernels: setup  ## Rows a second of each kernel beside a plain numba loop
 # About 6 GB of disk while it runs; ARGS='--rows 200000' tries it out, ARGS='--json FILE' keeps every figure.
 long-log: setup  ## Memory and speed over 10^7 messages, and seconds until a killed worker's successor goes on
 	$(BIN)/python -m tests.bench.long_log $(ARGS)
+
+# About 4 GB of disk an hour; ARGS='--minutes 5' tries it out, ARGS='--seed N' repeats the faults of a run, --json FILE.
+soak: setup  ## An hour of random faults under load: exactly once, memory, descriptors, final audit
+	$(BIN)/python -m tests.soak $(ARGS)
 
 broker: setup  ## A local Kafka until Ctrl-C
 	$(BIN)/driftway broker

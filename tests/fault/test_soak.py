@@ -1,0 +1,28 @@
+"""The soak for a minute: that it still does what `make soak` does for an hour."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.soak.run import Settings, Soak
+from tests.support.brokers import own_broker
+
+SEED = 80
+"""Whose first minute has every kind of fault."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_minute_of_soak_holds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    with own_broker(request.config) as kafka:
+        for name in [name for name in os.environ if name.startswith("DRIFTWAY_")]:
+            monkeypatch.delenv(name)  # they would change the workers' options
+        soak = Soak(kafka, Settings(minutes=1.0, seed=SEED), tell=lambda _line: None)
+        found = soak.run()
+    assert found.holds, (found.complaints, found.audit, soak.herd.unexpected)
+    assert found.produced > 100_000
+    assert found.rejected > 0
+    assert sum(found.faults.values()) > 3
+    assert found.faults["broker restart"] + found.faults["broker outage"] > 0

@@ -1,0 +1,142 @@
+"""`python -m tests.soak`: the command line of the soak.
+
+A group of workers on a local Kafka of its own learns from a paced load while members are killed, ended, frozen, added
+and taken away, and the broker is struck; all of it is drawn from one seed. A read_committed reader counts what comes
+out. At the end everything is let out, and `driftway audit` has the last word. Ctrl-C ends the load early and comes to
+the same end; a second Ctrl-C, or SIGTERM, leaves at once. Everything started is ended and every byte removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.status import Status
+
+from tests.soak.report import Figures
+from tests.soak.run import Settings, Soak
+from tests.support.groups import PROTOCOLS
+from worker.broker import LocalKafka
+from worker.errors import Failure
+
+ROW_BYTES = 500
+"""Disk per row at most: the event, its prediction, room."""
+TABLE_WIDTH = 130
+LINE_SECONDS = 60.0
+"""Between two lines of progress where there is no terminal."""
+
+
+class Progress:
+    """Shows how far it is: one line that changes on a terminal, elsewhere a line a minute; for a ``with`` block."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status = Status("starting", console=console) if console.is_terminal else None
+        self._told_at = float("-inf")
+
+    def __enter__(self) -> Progress:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def tell(self, line: str) -> None:
+        """Show a line, unless there was one a moment ago."""
+        if self._status is not None:
+            self._status.update(line)
+        elif time.monotonic() - self._told_at >= LINE_SECONDS:
+            self._told_at = time.monotonic()
+            self._console.print(line, soft_wrap=True, markup=False)
+
+
+def soak(settings: Settings, console: Console) -> Figures:
+    """Start a broker, soak, show what is wrong as soon as it is over."""
+    console.print(f"{settings}; starting a local Kafka", soft_wrap=True, markup=False)
+    with LocalKafka() as kafka, Progress(console) as progress:
+        one = Soak(kafka, settings, progress.tell)
+
+        def interrupted(_number: int, _frame: object) -> None:
+            if one.over.is_set():
+                raise KeyboardInterrupt
+            one.over.set()
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            return one.run()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            for story in one.herd.unexpected:
+                console.print(story, style="red", markup=False, soft_wrap=True)
+
+
+def main() -> int:
+    """Soak, show, write; the exit code."""
+    given = _arguments()
+    console = Console(stderr=True, highlight=False)
+    signal.signal(signal.SIGTERM, _leave)
+    for name in [name for name in os.environ if name.startswith("DRIFTWAY_")]:
+        del os.environ[name]  # they would change the workers' options
+    seed = random.randrange(2**32) if given.seed is None else given.seed
+    settings = Settings(given.minutes, given.rate, seed, given.partitions, given.members, given.protocol)
+    try:
+        free, needed = shutil.disk_usage(tempfile.gettempdir()).free, ROW_BYTES * 60 * given.minutes * given.rate
+        if free < needed:
+            raise Failure(f"{tempfile.gettempdir()} has {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB may be needed")
+        found = soak(settings, console)
+    except Failure as failure:
+        console.print(str(failure), style="red", markup=False, soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        console.print("interrupted; everything started has been ended")
+        return 130
+    if given.json is not None:
+        given.json.write_text(json.dumps(found.as_object(), indent=2) + "\n")
+    out = Console(highlight=False) if sys.stdout.isatty() else Console(width=TABLE_WIDTH, highlight=False)
+    out.print(found.table())
+    for note in found.notes:
+        out.print(note, markup=False, soft_wrap=True)
+    for complaint in found.complaints:
+        out.print(complaint, style="red", markup=False, soft_wrap=True)
+    out.print(f"the soak of seed {seed} {'holds' if found.holds else 'FAILS'}", soft_wrap=True)
+    return 0 if found.holds else 1
+
+
+def _arguments() -> argparse.Namespace:
+    default = Settings()
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=default.minutes, help="of load (%(default)s)")
+    parser.add_argument("--rate", type=float, default=default.rate, help="rows a second (%(default)s)")
+    parser.add_argument("--seed", type=int, help="of faults and rows (drawn, and printed)")
+    parser.add_argument("--partitions", type=int, default=default.partitions, help="of the input (%(default)s)")
+    parser.add_argument("--members", type=int, default=default.members, help="at the start (%(default)s)")
+    parser.add_argument(
+        "--protocol", choices=tuple(PROTOCOLS), default=default.protocol, help="of the group (%(default)s)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to it")
+    given = parser.parse_args()
+    if given.minutes <= 0 or given.rate <= 0 or given.partitions < 1 or given.members < 1:
+        parser.error("--minutes and --rate must be > 0, --partitions and --members >= 1")
+    if given.json is not None and not given.json.absolute().parent.is_dir():
+        parser.error(f"--json: there is no folder {given.json.absolute().parent}")
+    return given
+
+
+def _leave(number: int, _frame: object) -> None:
+    """SIGTERM unwinds like Ctrl-C: workers ended, Kafka stopped, its folder removed."""
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

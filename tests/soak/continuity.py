@@ -1,0 +1,94 @@
+"""Does every input offset come out once, and in order? One partition, in bounded memory, while it is read."""
+
+from __future__ import annotations
+
+MOST_HOLES = 1_000_000
+"""Offsets remembered that predictions have passed. More are lost for good: who comes late then, counts as twice."""
+TOLD = 5
+
+
+class Continuity:
+    """Checks off the input offsets of one partition's predictions and rejections.
+
+    The two topics are read side by side, so a rejection may be seen before or after the predictions around it. Each
+    topic by itself has to rise.
+    """
+
+    def __init__(self) -> None:
+        self.predicted = 0
+        self.rejected = 0
+        self.duplicates = 0
+        self.disordered = 0
+        self.complaints: list[str] = []
+        """The first few."""
+        self._last_predicted = -1
+        self._last_rejected = -1
+        self._holes: set[int] = set()
+        self._early: set[int] = set()
+
+    @property
+    def accounted(self) -> int:
+        """Input offsets seen, each counted once."""
+        return self.predicted + self.rejected
+
+    def predict(self, offset: int) -> None:
+        """A prediction of this input offset is visible."""
+        last = self._last_predicted
+        if offset <= last:
+            self._predict_late(offset)
+            return
+        passed = range(last + 1, offset)
+        if len(self._holes) + len(passed) <= MOST_HOLES:
+            self._holes.update(o for o in passed if o not in self._early)
+        rejected = offset in self._early
+        self._early = {o for o in self._early if o > offset} if self._early else self._early
+        self._last_predicted = offset
+        if rejected:
+            self._twice(offset, "predicted, and rejected before")
+        else:
+            self.predicted += 1
+
+    def reject(self, offset: int) -> None:
+        """A rejection of this input offset is visible."""
+        known = offset in self._early or (offset <= self._last_predicted and offset not in self._holes)
+        if known:
+            self._twice(offset, "rejected, and accounted for before")
+            return
+        if offset <= self._last_rejected:
+            self.disordered += 1
+            self._complain(f"{offset} is rejected after {self._last_rejected}")
+        self._last_rejected = max(offset, self._last_rejected)
+        self.rejected += 1
+        if offset > self._last_predicted:
+            self._early.add(offset)
+        else:
+            self._holes.discard(offset)
+
+    def gaps(self, end: int) -> int:
+        """How many of the offsets before `end` have not been seen; negative: some were seen beyond it."""
+        return end - self.accounted
+
+    def first_gap(self, end: int) -> int | None:
+        """The first offset before `end` that has not been seen, as far as that is remembered."""
+        after = self._last_predicted + 1
+        while after in self._early:
+            after += 1
+        first = min(self._holes, default=after)
+        return first if first < end else None
+
+    def _predict_late(self, offset: int) -> None:
+        if offset in self._holes:
+            self._holes.discard(offset)
+            self.predicted += 1
+            self.disordered += 1
+            self._complain(f"{offset} is predicted after {self._last_predicted}")
+        else:
+            self._twice(offset, "predicted, and accounted for before")
+
+    def _twice(self, offset: int, what: str) -> None:
+        self.duplicates += 1
+        self._complain(f"{offset} twice: {what}")
+
+    def _complain(self, sentence: str) -> None:
+        if len(self.complaints) < TOLD:
+            self.complaints.append(sentence)

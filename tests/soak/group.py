@@ -1,0 +1,60 @@
+"""What a soak's group is told: its topics, its workers' arguments, and those of the audit that must fit them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+
+from tests.soak.load import FEATURES
+from tests.support.groups import PROTOCOLS, set_session
+from worker.topics import Topics, create_topics, output_plan
+
+SESSION_MS = 4000
+"""A dead member is noticed after this long; on a busy machine a live one still gets its heartbeats through."""
+LEARNING = ("--learner", "dfop:mu=0.01", "--learner", "arow", "--features", str(FEATURES))
+SNAPSHOT_ROWS = 5_000
+"""At the usual rates snapshots are then due by time as well as by count."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One consumer group on one input.
+
+    Parameters
+    ----------
+    bootstrap : str
+        The broker.
+    partitions : int
+        Of the input.
+    protocol : str
+        Of `tests.support.groups.PROTOCOLS`.
+    """
+
+    bootstrap: str
+    partitions: int
+    protocol: str
+    topics: Topics = field(default=Topics("events", "soak"))
+
+    def create(self) -> None:
+        """Make all topics; in the new protocol the session timeout is the broker's to know."""
+        plan = {self.topics.input: (self.partitions, {}), **output_plan(self.topics, self.partitions)}
+        create_topics(self.bootstrap, {}, plan)
+        if PROTOCOLS[self.protocol].by_broker:
+            set_session(self.bootstrap, self.topics.group, SESSION_MS)
+
+    def worker(self, name: str) -> list[str]:
+        """The command line of a member; `name` matters only where members have one."""
+        kind = PROTOCOLS[self.protocol]
+        properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
+        if not kind.by_broker:
+            properties += [f"session.timeout.ms={SESSION_MS}", f"heartbeat.interval.ms={SESSION_MS // 6}"]
+        own = ["--snapshot-rows", str(SNAPSHOT_ROWS), *(word for pair in properties for word in ("-X", pair))]
+        return [sys.executable, "-m", "driftway", "worker", *self._place(), *own]
+
+    def audit(self) -> list[str]:
+        """The arguments of `driftway` that audit the group."""
+        return ["audit", *self._place()]
+
+    def _place(self) -> list[str]:
+        topics = self.topics
+        return ["--bootstrap", self.bootstrap, "--input", topics.input, "--group", topics.group, *LEARNING]

@@ -1,0 +1,114 @@
+"""One `driftway worker` process, from its start to its end; the guard ends it even if the soak is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+from tests.soak.ending import Ending
+from worker.broker.guarded import Guarded
+
+THAWED_SECONDS = 60.0
+"""How long after its thaw a zombie may learn that others have its place."""
+TRACEBACK = b"Traceback (most recent call last)"
+TOLD_BYTES = 6_000
+PIECE_BYTES = 1 << 20
+
+
+class Member:
+    """A worker that has just been started; `close` is due, whatever happens.
+
+    Parameters
+    ----------
+    argv : list of str
+        Its command line.
+    """
+
+    def __init__(self, argv: list[str]) -> None:
+        self.argv = argv
+        self.started_at = time.monotonic()
+        self.killed = False
+        self.terminated_at: float | None = None
+        self.thaw_at: float | None = None
+        """When a freeze is over; None: it is not frozen."""
+        self.running = False
+        """Whether it has ever run a partition."""
+        self._thawed_at = float("-inf")
+        self._read = 0
+        self._tail = b""
+        self._traceback = False
+        folder = Path(tempfile.mkdtemp(prefix="driftway-soak-"))
+        self._log = folder / "log"
+        self._guarded = Guarded(remove=folder)
+        try:
+            self.pid = self._guarded.start(argv, self._log)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it by SIGKILL if it still runs, and remove its log. May be called twice."""
+        self._guarded.close()
+
+    def ended(self, broker_away: bool) -> Ending | None:
+        """How it ended; None while it runs. Also reads what it has told since the last time."""
+        code = self._guarded.exit_code()
+        self._listen()
+        if code is None:
+            return None
+        thawed = time.monotonic() - self._thawed_at < THAWED_SECONDS
+        terminated, silent = self.terminated_at is not None, not self._read
+        return Ending(code, self.killed, terminated, silent, thawed, broker_away, self._traceback)
+
+    @property
+    def awake(self) -> bool:
+        """Whether something may be done to it: it is neither frozen nor on its way out."""
+        return self.thaw_at is None and self.terminated_at is None and not self.killed
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.killed = True
+        self._signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.terminated_at = time.monotonic()
+        self._signal(signal.SIGTERM)
+
+    def freeze(self, seconds: float) -> None:
+        """SIGSTOP: alive for the kernel, silent for everybody else."""
+        self.thaw_at = time.monotonic() + seconds
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT, if it is frozen."""
+        if self.thaw_at is not None:
+            self.thaw_at, self._thawed_at = None, time.monotonic()
+            self._signal(signal.SIGCONT)
+
+    def story(self) -> str:
+        """Command and the end of what it has told."""
+        return f"{' '.join(self.argv[2:])}\n{self._tail.decode(errors='replace')}"
+
+    def last_line(self) -> str:
+        """The last line it has told: the sentence, where it ended with one."""
+        return (self._tail.decode(errors="replace").strip().splitlines() or [""])[-1]
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself a moment ago
+            os.kill(self.pid, number)
+
+    def _listen(self) -> None:
+        """Read what is new in its log, and keep the end of it."""
+        with contextlib.suppress(FileNotFoundError), self._log.open("rb") as log:
+            log.seek(self._read)
+            while piece := log.read(PIECE_BYTES):
+                self._read += len(piece)
+                self._tail += piece
+                self._traceback = self._traceback or TRACEBACK in self._tail
+                self.running = self.running or b" running partition=" in self._tail
+                self._tail = self._tail[-TOLD_BYTES:]

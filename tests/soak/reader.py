@@ -1,0 +1,134 @@
+"""A read_committed reader beside the workers: continuity of every partition, and how long it stood still."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from tests.soak.continuity import Continuity
+from worker.client import base_properties, quiet
+from worker.codec import read_json
+from worker.topics import Topics
+
+OWN = {
+    "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "auto.offset.reset": "error",
+    "fetch.wait.max.ms": 50,
+    "fetch.queue.backoff.ms": 5,
+    "queued.min.messages": 5_000,
+    "queued.max.messages.kbytes": 16_384,
+    "reconnect.backoff.max.ms": 500,
+}
+BATCH_MESSAGES = 10_000
+POLL_SECONDS = 0.1
+MOST_NOTES = 20
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Nothing new of a partition was visible for so long."""
+
+    seconds: float
+    partition: int = -1
+    since: float = 0.0
+    """On the clock of `time.monotonic`."""
+
+
+class Reader(threading.Thread):
+    """Reads predictions and rejections from the start until the end of its ``with`` block.
+
+    Parameters
+    ----------
+    bootstrap : str
+        The broker.
+    topics : Topics
+        All of them exist.
+    partitions : int
+        Of each.
+    away : callable
+        How long the broker was away between two moments.
+    """
+
+    def __init__(self, bootstrap: str, topics: Topics, partitions: int, away: Callable[[float, float], float]) -> None:
+        super().__init__(name="reader", daemon=True)
+        self.partitions = [Continuity() for _ in range(partitions)]
+        self.silence, self.own_silence = Silence(0.0), Silence(0.0)
+        """The longest; the longest without the time that the broker was away."""
+        self.failure: str | None = None
+        """Why reading cannot go on."""
+        self.notes: list[str] = []
+        """The first few errors that pass by themselves."""
+        self._topics, self._away = topics, away
+        self._heard = [time.monotonic()] * partitions
+        self._reader = Consumer(quiet({**base_properties(bootstrap, {}), **OWN}))
+        self._reader.assign(
+            [TopicPartition(topic, p, OFFSET_BEGINNING) for topic in self._outputs() for p in range(partitions)]
+        )
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self.join()
+        self._reader.close()
+
+    @property
+    def accounted(self) -> int:
+        """Input offsets seen so far."""
+        return sum(partition.accounted for partition in self.partitions)
+
+    def begin(self) -> None:
+        """Silence counts from now on: the load has begun."""
+        self._heard = [time.monotonic()] * len(self.partitions)
+        self.silence = self.own_silence = Silence(0.0)
+
+    def run(self) -> None:
+        """Read."""
+        try:
+            while not self._ended.is_set() and self.failure is None:
+                first = self._reader.poll(POLL_SECONDS)
+                if first is not None:
+                    self._take([first, *self._reader.consume(BATCH_MESSAGES - 1, timeout=0)], time.monotonic())
+        except BaseException as error:
+            self.failure = repr(error)
+
+    def _outputs(self) -> tuple[str, str]:
+        return self._topics.predictions, self._topics.rejected
+
+    def _take(self, messages: Sequence[Any], now: float) -> None:
+        for message in messages:
+            if message.error() is not None:
+                self._note(message.error())
+                continue
+            if message.topic() == self._topics.rejected:
+                place = int(dict(message.headers())["offset"])
+                self.partitions[message.partition()].reject(place)
+            else:
+                self.partitions[message.partition()].predict(read_json(message.value())["offset"])
+        for partition in {message.partition() for message in messages if message.error() is None}:
+            self._hear(partition, now)
+
+    def _hear(self, partition: int, now: float) -> None:
+        since, self._heard[partition] = self._heard[partition], now
+        if now - since > self.silence.seconds:
+            self.silence = Silence(now - since, partition, since)
+        if now - since > self.own_silence.seconds:
+            own = now - since - self._away(since, now)
+            if own > self.own_silence.seconds:
+                self.own_silence = Silence(own, partition, since)
+
+    def _note(self, error: Any) -> None:
+        if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
+            self.failure = error.str()
+        elif len(self.notes) < MOST_NOTES:
+            self.notes.append(error.str())

@@ -1,0 +1,150 @@
+"""What a soak has found: the table for people, the object for programs, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from tests.soak.gauge import Trend
+
+MEGABYTE = 1e6
+SAID_LINES = 4
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What `driftway audit` said at the end: its exit code and its last lines."""
+
+    code: int
+    seconds: float
+    said: list[str]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Every figure of a soak.
+
+    Parameters
+    ----------
+    settings : dict
+        What was asked for, and the seed.
+    minutes : float
+        Of load.
+    produced, predicted, rejected : int
+        Rows on the input, and what became of them.
+    faults : dict
+        Fault -> how often it happened.
+    restarts : dict
+        Exit code -> how many members ended with it and were started again.
+    farewells : dict
+        Exit code -> how many ended with it after the last SIGTERM.
+    duplicates, gaps, disordered : int
+        Input offsets that came out twice, not at all, in the wrong order.
+    away_seconds, longest_away_seconds : float
+        The broker, in all and at a time.
+    silence_seconds, own_silence_seconds : float
+        Longest time in which nothing of some partition came out; and without the time that the broker was away.
+    catch_up_seconds : float
+        From the end of the load until everything was out.
+    steady, soak : dict of Trend
+        RSS, descriptors and threads of the steady member's longest life, and of the soak itself.
+    steady_lives : int
+        1: it lived from the beginning to the end.
+    steady_seconds : float
+        Length of the longest life.
+    others_most : dict
+        The largest figures of all other members.
+    complaints : list of str
+        Whatever is wrong, in sentences.
+    notes : list of str
+        What else was said: by the reader, and by members that ended by themselves.
+    audit : Audit or None
+        None: it did not come to that.
+    """
+
+    settings: dict[str, Any]
+    minutes: float
+    produced: int
+    predicted: int
+    rejected: int
+    faults: dict[str, int]
+    restarts: dict[str, int]
+    farewells: dict[str, int]
+    duplicates: int
+    gaps: int
+    disordered: int
+    away_seconds: float
+    longest_away_seconds: float
+    silence_seconds: float
+    own_silence_seconds: float
+    catch_up_seconds: float
+    steady: dict[str, Trend]
+    soak: dict[str, Trend]
+    steady_lives: int
+    steady_seconds: float
+    others_most: dict[str, float]
+    complaints: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    audit: Audit | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the soak is passed."""
+        whole = not (self.duplicates or self.gaps or self.disordered or self.complaints)
+        return whole and self.audit is not None and self.audit.code == 0
+
+    def as_object(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {**asdict(self), "holds": self.holds}
+
+    def table(self) -> Table:
+        """For people."""
+        made = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        made.add_column(justify="left", no_wrap=True)
+        made.add_column(justify="left", overflow="fold")
+        for name, value in self._rows():
+            made.add_row(name, value)
+        return made
+
+    def _rows(self) -> list[tuple[str, str]]:
+        audit = self.audit
+        return [
+            ("minutes", f"{self.minutes:.1f}"),
+            ("rows produced", f"{self.produced:,}"),
+            ("rows predicted", f"{self.predicted:,}"),
+            ("rejected", f"{self.rejected:,}"),
+            *((name, str(n)) for name, n in self.faults.items()),
+            ("broker away", f"{self.away_seconds:.0f} s in all, {self.longest_away_seconds:.0f} s at most"),
+            ("restarts by the supervisor", _codes(self.restarts)),
+            ("ends after the last SIGTERM", _codes(self.farewells)),
+            ("duplicates", str(self.duplicates)),
+            ("gaps", str(self.gaps)),
+            ("out of order", str(self.disordered)),
+            ("longest silence of a partition", f"{self.silence_seconds:.1f} s"),
+            ("  without the broker's absence", f"{self.own_silence_seconds:.1f} s"),
+            ("catching up at the end", f"{self.catch_up_seconds:.1f} s"),
+            ("steady member", f"{self.steady_lives} lives, the longest {self.steady_seconds / 60:.1f} minutes"),
+            ("  RSS", _trend(self.steady.get("rss"), MEGABYTE, " MB")),
+            ("  descriptors", _trend(self.steady.get("descriptors"))),
+            ("  threads", _trend(self.steady.get("threads"))),
+            ("other members at most", ", ".join(f"{n:.0f} {name}" for name, n in self.others_most.items())),
+            ("RSS of the soak itself", _trend(self.soak.get("rss"), MEGABYTE, " MB")),
+            ("audit", f"exit code {audit.code} after {audit.seconds:.0f} s" if audit else "not done"),
+            *(("", line) for line in (audit.said if audit else [])),
+        ]
+
+
+def _codes(exits: dict[str, int]) -> str:
+    return ", ".join(f"{n} with exit code {code}" for code, n in exits.items()) or "none"
+
+
+def _trend(found: Trend | None, unit: float = 1.0, name: str = "") -> str:
+    if found is None:
+        return "not seen"
+    first, last, least, most, slope = (
+        value / unit for value in (found.first, found.last, found.least, found.most, found.per_hour)
+    )
+    span = f"first {first:.0f}, last {last:.0f}, between {least:.0f} and {most:.0f}{name}"
+    return f"{span}; slope {slope:+.1f}{name}/hour"

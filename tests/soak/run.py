@@ -1,0 +1,231 @@
+"""The run of a soak: load, faults, supervision and gauge for its time; then peace, catching up, and the audit."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from tests.soak import schedule
+from tests.soak.gauge import SAMPLE_SECONDS, Gauge, Living
+from tests.soak.group import SESSION_MS, Group
+from tests.soak.herd import STEADY, Herd, first_lines
+from tests.soak.load import Load
+from tests.soak.reader import Reader
+from tests.soak.report import MEGABYTE, SAID_LINES, Audit, Figures
+from tests.soak.weather import Weather
+from tests.support.process import Driftway
+from worker.broker import LocalKafka
+from worker.errors import Failure
+from worker.watch.tail import Ends
+
+TICK_SECONDS = 0.1
+ITSELF = "soak"
+STUCK_SECONDS = 120.0
+"""Without anything new at the end, before what is missing counts as lost: longer than any budget of a worker."""
+AUDIT_SECONDS = 3600.0
+OF_BROKER = (schedule.RESTART, schedule.OUTAGE)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked for.
+
+    Parameters
+    ----------
+    minutes : float
+        Of load.
+    rate : float
+        Rows a second.
+    seed : int
+        Of faults and rows.
+    partitions, members : int
+        Of the input; of the group at the start.
+    protocol : str
+        Of `tests.support.groups.PROTOCOLS`.
+    """
+
+    minutes: float = 60.0
+    rate: float = 2000.0
+    seed: int = 0
+    partitions: int = 4
+    members: int = 3
+    protocol: str = "cooperative"
+
+
+class Soak:
+    """One soak on a broker that is its own to strike.
+
+    Parameters
+    ----------
+    kafka : LocalKafka
+        Running, and empty.
+    settings : Settings
+        What to do.
+    tell : callable
+        Called with a line of progress, several times a second.
+    """
+
+    def __init__(self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None]) -> None:
+        self.settings, self._tell = settings, tell
+        self.group = Group(kafka.bootstrap, settings.partitions, settings.protocol)
+        self.weather = Weather(kafka)
+        self.gauge = Gauge((STEADY, ITSELF))
+        self.herd = Herd(self.group.worker, settings.members, self.weather.away_lately)
+        self.over = threading.Event()
+        """Set from outside to end the load early; catching up and audit follow all the same."""
+        self.complaints: list[str] = []
+        self._ends = dict.fromkeys(range(settings.partitions), 0)
+        self._minutes = self._catch_up = 0.0
+
+    def run(self) -> Figures:
+        """Do all of it.
+
+        Raises
+        ------
+        Failure
+            The broker does not come back, the load is not taken, or no member runs: nothing can be said then.
+        """
+        given, group = self.settings, self.group
+        group.create()
+        load = Load(group.bootstrap, group.topics.input, given.partitions, given.rate, given.seed)
+        reader = Reader(group.bootstrap, group.topics, given.partitions, self.weather.away_between)
+        with reader, self.herd as herd:
+            herd.start(self.over.is_set)
+            with load:
+                self._weather_it(load, reader)
+                self._calm_down(load)
+            self._catch_up_with(reader)
+            herd.dismiss()
+        audit = self._audit()
+        return self._figures(load, reader, audit)
+
+    def _weather_it(self, load: Load, reader: Reader) -> None:
+        """Load and faults for the time that was asked for."""
+        began = time.monotonic()
+        reader.begin()
+        coming = schedule.faults(self.settings.seed, SESSION_MS / 1000)
+        fault, sample_at = next(coming), 0.0
+        while not self.over.wait(TICK_SECONDS):
+            elapsed = time.monotonic() - began
+            if elapsed >= 60 * self.settings.minutes:
+                break
+            while fault.at <= elapsed:
+                self._strike(fault)
+                fault = next(coming)
+            self.herd.tend()
+            self.weather.require_well()
+            load.require_well()
+            if elapsed >= sample_at:
+                sample_at = elapsed + SAMPLE_SECONDS
+                self._sample()
+            self._tell(self._progress(elapsed, load, reader))
+        self._minutes = (time.monotonic() - began) / 60
+
+    def _strike(self, fault: schedule.Fault) -> None:
+        if fault.deed not in OF_BROKER:
+            self.herd.suffer(fault)
+        elif self.weather.strike(fault.seconds):
+            self.herd.deeds[fault.deed] += 1
+
+    def _calm_down(self, load: Load) -> None:
+        """End the faults and the load; note where the input ends."""
+        self.weather.settle()
+        self.herd.settle()
+        produced = load.finish()
+        topic = self.group.topics.input
+        ends = Ends(self.group.bootstrap, {}).of({topic: self.settings.partitions})
+        self._ends = {partition: end for (_, partition), end in ends.items()}
+        if produced != sum(self._ends.values()):
+            self.complaints.append(f"the load sent {produced} rows, the input has {sum(self._ends.values())}")
+
+    def _catch_up_with(self, reader: Reader) -> None:
+        """Let the members go on until everything is out and they have come to rest, or nothing new comes any more."""
+        began = changed = time.monotonic()
+        seen, wanted = -1, sum(self._ends.values())
+        while (
+            (seen < wanted or not self.herd.calm())
+            and time.monotonic() - changed < STUCK_SECONDS
+            and reader.failure is None
+        ):
+            self.herd.tend()
+            if reader.accounted != seen:
+                seen, changed = reader.accounted, time.monotonic()
+            self._tell(f"catching up: {seen:,} of {wanted:,} rows are out")
+            time.sleep(TICK_SECONDS)
+        self._catch_up = changed - began
+
+    def _audit(self) -> Audit:
+        """The real command, on the topics as they are."""
+        began = time.monotonic()
+        with Driftway(*self.group.audit()) as child:
+            while child.process.poll() is None:
+                self._tell(f"audit: {time.monotonic() - began:.0f} s")
+                if time.monotonic() - began > AUDIT_SECONDS:
+                    raise Failure(f"the audit is not done after {AUDIT_SECONDS:.0f} s: {child.story()}")
+                time.sleep(TICK_SECONDS)
+            said = [line.rstrip() for line in (child.stdout + child.stderr).splitlines() if line.strip()]
+            return Audit(child.process.poll() or 0, time.monotonic() - began, said[-SAID_LINES:])
+
+    def _sample(self) -> None:
+        self.gauge.sample([*self.herd.living(), Living(ITSELF, 1, os.getpid())], time.monotonic())
+
+    def _progress(self, elapsed: float, load: Load, reader: Reader) -> str:
+        newest, deeds = self.gauge.newest(STEADY), self.herd.deeds
+        held = f"{newest.rss / MEGABYTE:.0f} MB, {newest.descriptors:.0f} descriptors" if newest else "not there"
+        return (
+            f"minute {elapsed / 60:.1f} of {self.settings.minutes:g}: {load.sent:,} rows, "
+            f"{load.sent - reader.accounted:,} not out yet, {deeds.total()} faults, "
+            f"{self.herd.exits.total()} restarts, {len(self.herd.unexpected)} unexpected ends; steady member: {held}"
+        )
+
+    def _figures(self, load: Load, reader: Reader, audit: Audit) -> Figures:
+        partitions, herd, away = reader.partitions, self.herd, self.weather.away
+        gaps = {p: partitions[p].gaps(end) for p, end in self._ends.items()}
+        complaints = [*self.complaints, *first_lines(herd.unexpected)]
+        complaints += [f"partition {p}: {text}" for p, one in enumerate(partitions) for text in one.complaints]
+        complaints += [
+            f"partition {p}: {n} offsets missing, first {partitions[p].first_gap(self._ends[p])}"
+            for p, n in gaps.items()
+            if n
+        ]
+        complaints += [f"the reader cannot go on: {reader.failure}"] * (reader.failure is not None)
+        life = self.gauge.longest(STEADY)
+        lasted = [until - since for since, until in away]
+        return Figures(
+            settings={**asdict(self.settings), "processors": os.cpu_count()},
+            minutes=self._minutes,
+            produced=load.sent,
+            predicted=sum(one.predicted for one in partitions),
+            rejected=sum(one.rejected for one in partitions),
+            faults={deed: herd.deeds[deed] for deed in (*schedule.WEIGHTS, *OF_BROKER)},
+            restarts=_by_code(herd.exits),
+            farewells=_by_code(herd.farewells),
+            duplicates=sum(one.duplicates for one in partitions),
+            gaps=sum(abs(n) for n in gaps.values()),
+            disordered=sum(one.disordered for one in partitions),
+            away_seconds=sum(lasted),
+            longest_away_seconds=max(lasted, default=0.0),
+            silence_seconds=reader.silence.seconds,
+            own_silence_seconds=reader.own_silence.seconds,
+            catch_up_seconds=self._catch_up,
+            steady=self.gauge.trends(STEADY),
+            soak=self.gauge.trends(ITSELF),
+            steady_lives=self.gauge.lives(STEADY),
+            steady_seconds=life[-1].at - life[0].at if life else 0.0,
+            others_most={
+                "MB": self.gauge.peak.rss / MEGABYTE,
+                "descriptors": self.gauge.peak.descriptors,
+                "threads": self.gauge.peak.threads,
+            },
+            complaints=complaints,
+            notes=[*(f"reader: {note}" for note in reader.notes), *herd.sentences],
+            audit=audit,
+        )
+
+
+def _by_code(exits: Counter[int]) -> dict[str, int]:
+    return {str(code): n for code, n in sorted(exits.items(), reverse=True)}
