@@ -75,7 +75,10 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except Failure as failure:
-            click.echo(f"driftway: {failure}", err=True)
+            try:
+                click.echo(f"driftway: {failure}", err=True)
+            except OSError:
+                sys.stderr = None  # type: ignore[assignment] # else Python tries once more at exit, and makes 120 of the code
             ctx.exit(failure.exit_code)
 
 

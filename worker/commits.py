@@ -7,6 +7,7 @@ without end, and the threads are daemons that do not keep a process from ending.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -87,8 +88,9 @@ class Commits:
         for underway in self._underway.values():
             if underway.deadline.passed_by(GRACE_SECONDS) and not underway.future.done():
                 place = f"{underway.task.settings.input}/{underway.task.partition}"
-                sys.stderr.write(f"driftway: the commit of {place} never returned from the client\n")
-                sys.stderr.flush()
+                with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
+                    sys.stderr.write(f"driftway: the commit of {place} never returned from the client\n")
+                    sys.stderr.flush()
                 os._exit(Unreachable.exit_code)
 
     def conclude(self) -> Iterator[Outcome]:

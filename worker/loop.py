@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import gc
 import time
-from collections import Counter
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
@@ -29,6 +28,7 @@ from worker.commits import Commits
 from worker.deadline import Deadline
 from worker.errors import Failure, Fenced, Unreachable, UsageFailure
 from worker.events import Records
+from worker.fences import Fences
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
 from worker.model import Model, warm
@@ -51,10 +51,6 @@ RESTORES_AT_ONCE = 8
 """They mostly wait for the broker, but also read and relearn."""
 MOST_HELD = 2 * BATCH_MESSAGES
 """Rows that a partition may learn while its commit is on its way; then the loop waits for the commit."""
-FENCED_SECONDS = 3.0
-"""A fenced task's partition should be revoked or lost by then; otherwise it is ours after all, and is restored."""
-MOST_FENCED = 5
-"""Times in succession that a partition may be fenced without moving, before somebody else must be at work."""
 TIDY_SECONDS = 30.0
 """Between two collections of garbage; see `_tidy`."""
 
@@ -84,11 +80,11 @@ class Worker:
         self._probe = probe
         self._intake: Intake | None = None
         self._restores: dict[int, Future[Restored]] = {}
-        self._fenced: dict[int, float] = {}
-        self._times_fenced: Counter[int] = Counter()
+        self._fences = Fences()
         self._commits = Commits()
         self._pool = ThreadPoolExecutor(RESTORES_AT_ONCE, thread_name_prefix="restore")
         self.stopping = False
+        self._leaving = False
         self._tidy_at = 0.0
 
     @property
@@ -146,7 +142,7 @@ class Worker:
         if any(now >= task.due_at for task in self.tasks.values()):
             # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
             self._begin_commits(self._open_tasks(), COMMIT_SECONDS)
-        self._watch_fenced(now)
+        self._watch_fences()
         if now > self._tidy_at:
             self._tidy()
 
@@ -280,11 +276,14 @@ class Worker:
             self._restore_again(task)
 
     def _rewind(self, task: Task) -> None:
-        """Abort and go back to the last commit; if even that fails, restore."""
+        """Abort and go back to the last commit; if even that fails, restore, unless another owner is in the way."""
         try:
             task.rewind(Deadline(COMMIT_SECONDS))
-        except (KafkaException, Unfinished):
-            self._restore_again(task)
+        except (KafkaException, Unfinished) as error:
+            if isinstance(error, KafkaException) and judge(error.args[0]) is Verdict.FENCED:
+                self._fence(task, error.args[0].str())
+            else:
+                self._restore_again(task)
             return
         self.intake.go_on_at(task.partition, task.position)
 
@@ -298,14 +297,12 @@ class Worker:
         """Another owner is at work: let go, and expect the group to say so."""
         self.journal.event("fenced", partition=task.partition, error=sentence)
         self._close(task)
-        self._fenced[task.partition] = time.monotonic()
-        self._times_fenced[task.partition] += 1
+        self._fences.add(task.partition)
 
-    def _watch_fenced(self, now: float) -> None:
-        """A partition that was fenced and still is ours is restored: the fence came from a late predecessor."""
-        for partition in [p for p, since in self._fenced.items() if now - since > FENCED_SECONDS]:
-            del self._fenced[partition]
-            if self._times_fenced[partition] > MOST_FENCED:
+    def _watch_fences(self) -> None:
+        """A partition that was fenced and still is ours is restored."""
+        for partition in self._fences.stayed():
+            if self._fences.too_often(partition):
                 raise Fenced(
                     f"{self.settings.input}/{partition}: another producer keeps taking over transactional.id "
                     f"{self.settings.group}-{self.settings.input}-{partition} without being in the group"
@@ -315,11 +312,13 @@ class Worker:
     # The group's callbacks, called inside 1.
 
     def _assigned(self, partitions: list[int]) -> None:
-        """Partitions are ours: restore them beside the loop."""
+        """Partitions are ours: restore them beside the loop. Leaving a group may hand over some for a moment."""
+        if self._leaving:
+            return
         self.telemetry.rebalances.inc()
         self.journal.event("assigned", partitions=partitions)
         for partition in partitions:
-            self._times_fenced[partition] = 0
+            self._fences.moved(partition)
             self._open_task(partition)
 
     def _revoked(self, partitions: list[int]) -> None:
@@ -340,7 +339,7 @@ class Worker:
         wait([self._restores[p] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
         for partition in partitions:
             self._restores.pop(partition, None)
-            self._fenced.pop(partition, None)
+            self._fences.moved(partition)
             task = self.tasks.pop(partition, None)
             if task is not None and task.state is not State.CLOSED:
                 self._close(task)
@@ -395,6 +394,7 @@ class Worker:
             if task.state is not State.CLOSED:
                 task.close()
         self.tasks.clear()
+        self._leaving = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.intake.close()
         self.journal.event("left", group=self.settings.group)

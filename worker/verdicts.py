@@ -55,11 +55,12 @@ REFUSED = {
 def judge(error: KafkaError) -> Verdict:
     """Sort an error.
 
-    A stale member means that the group has moved on while this worker was away: its generation is as good
-    a fence as the producer's epoch, so the task is closed and the group hands its partition out again.
+    A stale member means that the group has moved on: its generation is as good a fence as the producer's epoch. But
+    where members keep partitions through a rebalance it only says that a commit began before it and ended after: the
+    transaction is aborted, and its rows come again. Who has lost the partition is told so by the group.
     """
     code = error.code()
-    if code in FENCED or code in STALE_MEMBER:
+    if code in FENCED or (code in STALE_MEMBER and not error.txn_requires_abort()):
         return Verdict.FENCED
     if code in REFUSED:
         return Verdict.FATAL

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
+from learners import Spec
 from tests.support.brokers import own_broker
-from tests.support.crash import KILL, SECOND, FaultyDriftway
+from tests.support.crash import KILL, SECOND, FaultyDriftway, take_over
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.stage import Stage
+from tests.support.stage import LEARNER, Stage
 from worker.checkpoint import Step
-from worker.loop import COMMIT_SECONDS
+from worker.intake import Intake
+from worker.journal import Journal
+from worker.loop import COMMIT_SECONDS, Worker
+from worker.settings import ModelSettings, WorkerSettings
+from worker.telemetry import Telemetry
 
 
 def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:
@@ -38,6 +45,50 @@ def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
         victim.terminate()
         assert victim.wait() == 0, victim.story()
     auditor.require(stage.expected)
+
+
+@pytest.mark.slow
+def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_code_3(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=1000)
+    with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:
+        victim.await_text("running")
+        for turn in itertools.count():
+            take_over(list(stage.worker()), partition=0)
+            stage.fill(20 * turn, 20 * (turn + 1))
+            wanted = 20 * (turn + 1)
+            await_until(
+                lambda wanted=wanted: auditor.seen >= wanted or victim.process.poll() is not None,
+                30,
+                "it goes on or ends",
+            )
+            if victim.process.poll() is not None:
+                break
+        assert victim.wait() == 3, victim.story()
+        assert "another producer keeps taking over transactional.id" in victim.stderr
+        assert "Traceback" not in victim.stderr
+        with Driftway(*stage.worker()) as heir:
+            stage.fill(20 * (turn + 1))
+            heir.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+            heir.terminate()
+            assert heir.wait() == 0, heir.story()
+    auditor.require(stage.expected)
+
+
+def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that rebalances may assign in the very moment in which it is left: inside the consumer's close."""
+    stage = Stage(kafka, partitions=1, rows=10)
+    model = ModelSettings((Spec.parse(LEARNER),), n_features=4)
+    worker = Worker(WorkerSettings(kafka, stage.topic, stage.group, model, stop_at_end=True), Journal(), Telemetry())
+    close = Intake.close
+
+    def assign_and_close(intake: Intake) -> None:
+        worker._assigned([0])
+        close(intake)
+
+    monkeypatch.setattr(Intake, "close", assign_and_close)
+    stage.fill()
+    worker.run()
+    assert not worker.tasks
 
 
 @pytest.mark.slow

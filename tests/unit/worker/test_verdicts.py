@@ -7,10 +7,12 @@ from confluent_kafka import KafkaError
 
 from worker.verdicts import Verdict, judge
 
+STALE_MEMBER = (
+    "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH",
+)  # fmt: skip
 TABLE = {
     Verdict.FENCED: (
-        "_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION",
-        "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH",
+        "_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "FENCED_INSTANCE_ID", *STALE_MEMBER,
     ),
     Verdict.FATAL: (
         "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
@@ -36,7 +38,16 @@ def test_a_transaction_that_must_abort_is_aborted_even_after_a_timeout(name: str
     assert judge(error) is Verdict.ABORT
 
 
-@pytest.mark.parametrize("name", [name for name, verdict in ROWS if verdict is not Verdict.UNKNOWN])
+@pytest.mark.parametrize("name", STALE_MEMBER)
+def test_a_commit_that_a_rebalance_overtook_is_aborted(name: str) -> None:
+    """A member that keeps the partition goes on; one that does not is told so by the group."""
+    assert judge(KafkaError(getattr(KafkaError, name), "x", txn_requires_abort=True)) is Verdict.ABORT
+
+
+CERTAIN = [name for name, verdict in ROWS if verdict is not Verdict.UNKNOWN and name not in STALE_MEMBER]
+
+
+@pytest.mark.parametrize("name", CERTAIN)
 def test_a_fence_or_a_refusal_is_not_hidden_by_a_flag(name: str) -> None:
     plain = judge(KafkaError(getattr(KafkaError, name)))
     for flags in ({"txn_requires_abort": True}, {"retriable": True}):
