@@ -1,8 +1,10 @@
 """Commits that run beside the loop: a commit is a wait for the broker, and the loop has better to do.
 
-`Task.begin_commit` and `Task.end_commit` belong to the loop's thread; only `Task.carry` runs on one of these threads. A
-call into the client may outlast its timeout when a broker restarts under it (librdkafka issue 5456): so no wait here is
-without end, and the threads are daemons that do not keep a process from ending.
+`Task.begin_commit` and `Task.end_commit` belong to the loop's thread; only `Task.carry` runs on one of these threads.
+
+A call into the client may never return when a broker restarts under it (librdkafka issue 5456). So no wait here is
+without end: a thread that is stuck keeps its checkpoint, and the task goes on with another one, whose first call fences
+the old one and aborts what it had open. The threads are daemons that do not keep a process from ending.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NoReturn
 
 from confluent_kafka import KafkaException
 
@@ -28,7 +30,7 @@ from worker.task import Commit, Task
 
 AT_ONCE = 32
 """Threads; they wait for the broker, not for the processor."""
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 5.0
 """What a commit may outlast its deadline by before it counts as stuck."""
 
 
@@ -50,6 +52,8 @@ class Outcome:
     task: Task
     error: KafkaException | Unfinished | None
     seconds: float
+    stuck: bool = False
+    """Its thread has not come back and keeps the checkpoint: the task needs another one before anything else."""
 
 
 class Commits:
@@ -78,36 +82,41 @@ class Commits:
     def wait(self) -> None:
         """Wait until all of them are over, or stuck."""
         longest = max((underway.deadline.remaining() for underway in self._underway.values()), default=0.0)
-        wait([underway.future for underway in self._underway.values()], timeout=longest + GRACE_SECONDS)
-
-    def require_alive(self) -> None:
-        """End the process if a commit has outlasted its deadline by far: its client will not answer any more.
-
-        Such a client can neither be used, nor closed, nor destroyed; what it had open, the next owner aborts.
-        """
-        for underway in self._underway.values():
-            if underway.deadline.passed_by(GRACE_SECONDS) and not underway.future.done():
-                place = f"{underway.task.settings.input}/{underway.task.partition}"
-                with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
-                    sys.stderr.write(f"driftway: the commit of {place} never returned from the client\n")
-                    sys.stderr.flush()
-                os._exit(Unreachable.exit_code)
+        wait([underway.future for underway in self._underway.values()], timeout=longest + GRACE_SECONDS + 0.1)
 
     def conclude(self) -> Iterator[Outcome]:
-        """End those that are over, and say how each went; a failed one is the caller's to settle."""
-        for partition, underway in [(p, u) for p, u in self._underway.items() if u.future.done()]:
-            del self._underway[partition]
-            error = None
-            try:
-                underway.task.end_commit(underway.commit, underway.future.result())
-            except (KafkaException, Unfinished) as failure:
-                error = failure
-            yield Outcome(underway.task, error, time.monotonic() - underway.started)
+        """End those that are over or stuck, and say how each went; a failed one is the caller's to settle."""
+        for partition, underway in list(self._underway.items()):
+            seconds = time.monotonic() - underway.started
+            if underway.future.done():
+                del self._underway[partition]
+                yield Outcome(underway.task, _end(underway), seconds)
+            elif underway.deadline.passed_by(GRACE_SECONDS):
+                del self._underway[partition]
+                self._threads -= 1
+                yield Outcome(underway.task, Unfinished("the client did not come back from it"), seconds, stuck=True)
 
     def _serve(self) -> None:
         """A thread's life."""
         while True:
             _carry(*self._work.get())
+
+
+def _end(underway: Underway) -> KafkaException | Unfinished | None:
+    """Conclude a commit that is over; return what went wrong."""
+    try:
+        underway.task.end_commit(underway.commit, underway.future.result())
+    except (KafkaException, Unfinished) as failure:
+        return failure
+    return None
+
+
+def end_process(place: str) -> NoReturn:
+    """End the process at once: a client that it cannot do without is stuck, and can neither be closed nor destroyed."""
+    with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
+        sys.stderr.write(f"driftway: the client never came back from the commit of {place}\n")
+        sys.stderr.flush()
+    os._exit(Unreachable.exit_code)
 
 
 def _carry(underway: Underway, membership: Any) -> None:

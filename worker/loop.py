@@ -23,10 +23,9 @@ from confluent_kafka import KafkaException
 
 from worker.at_least_once import PlainCheckpoint
 from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
-from worker.client import require_broker
-from worker.commits import Commits
+from worker.commits import Commits, end_process
 from worker.deadline import Deadline
-from worker.errors import Failure, Fenced, Unreachable, UsageFailure
+from worker.errors import Failure, Fenced, Unreachable
 from worker.events import Records
 from worker.fences import Fences
 from worker.intake import BATCH_MESSAGES, Intake
@@ -35,15 +34,15 @@ from worker.model import Model, warm
 from worker.rejections import TooManyRejected
 from worker.restore import Restored, restore
 from worker.settings import EXACTLY_ONCE, WorkerSettings
+from worker.startup import check_properties, prepare_topics
 from worker.task import State, Task
 from worker.telemetry import Telemetry
-from worker.topics import create_topics, output_plan, partition_counts
 from worker.verdicts import Verdict, judge
 
 IDLE_SECONDS = 0.1
 """Longest wait for a first message: how late a signal or a finished restore may be noticed."""
-COMMIT_SECONDS = 30.0
-"""Budget of one round of commits; beyond it their outcome counts as unknown."""
+COMMIT_SECONDS = 15.0
+"""Budget of one round of commits; beyond it their outcome counts as unknown, and their tasks are restored."""
 REVOKE_SECONDS = 20.0
 """Budget for everything inside a revoke callback; far below the default `max.poll.interval.ms` of 5 minutes."""
 RESTORE_SECONDS = 60.0
@@ -106,8 +105,8 @@ class Worker:
         Failure
             With the sentence and exit code for the user.
         """
-        self._check_properties()
-        self._prepare_topics()
+        check_properties(self.settings)
+        prepare_topics(self.settings, self.journal)
         warm(self.settings.model)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
@@ -250,6 +249,8 @@ class Worker:
     def _collect_commits(self, leaving: Collection[int] = ()) -> None:
         """Conclude the commits that are over, and sort what went wrong."""
         for done in self._commits.conclude():
+            if done.stuck:
+                self._leave_behind(done.task)
             if done.error is None:
                 self.telemetry.committed(done.task, done.seconds, self.intake.consumer)
             elif done.task.partition in leaving:
@@ -258,7 +259,12 @@ class Worker:
                 self._close(done.task)
             else:
                 self._settle(done.task, done.error)
-        self._commits.require_alive()
+
+    def _leave_behind(self, task: Task) -> None:
+        """Give a task another checkpoint; the old one belongs to the thread that is stuck in it."""
+        if self.settings.guarantee != EXACTLY_ONCE:  # stuck in the consumer, which there is only one of
+            end_process(f"{self.settings.input}/{task.partition}")
+        task.checkpoint = self._make_checkpoint(task.partition)
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
         """Act on a failed call: fence, rewind, restore, or stop."""
@@ -349,22 +355,6 @@ class Worker:
         self.telemetry.state(task)
 
     # Starting and leaving.
-
-    def _check_properties(self) -> None:
-        """Make a producer and let go of it: a wrong client property is found before anything is created."""
-        checkpoint = TransactionalCheckpoint(self.settings, partition=0)
-        checkpoint.renew()
-        checkpoint.discard()
-
-    def _prepare_topics(self) -> None:
-        """Require the input; create what is missing of the outputs."""
-        settings = self.settings
-        present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
-        if settings.input not in present:
-            raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
-        plan = output_plan(settings.topics, present[settings.input])
-        for name in create_topics(settings.bootstrap, settings.passthrough, plan):
-            self.journal.event("created topic", topic=name)
 
     def _make_checkpoint(self, partition: int) -> Checkpoint:
         if self.settings.guarantee == EXACTLY_ONCE:

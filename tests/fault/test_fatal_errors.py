@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.stage import LEARNER, Stage
 from worker.checkpoint import Step
+from worker.commits import GRACE_SECONDS
 from worker.intake import Intake
 from worker.journal import Journal
 from worker.loop import COMMIT_SECONDS, Worker
@@ -92,7 +94,24 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
 
 
 @pytest.mark.slow
-def test_commit_during_a_restart_of_the_broker_ends_by_its_deadline(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("step", [Step.OUTPUTS_PRODUCED, Step.FLUSHED, Step.OFFSETS_SENT])
+def test_commit_that_does_not_come_back_is_left_behind(kafka: str, step: Step) -> None:
+    """Its thread wakes up long after the task went on with another client, and changes nothing."""
+    stage, asleep = Stage(kafka, partitions=2, rows=1200), COMMIT_SECONDS + GRACE_SECONDS + 10
+    with stage.auditor() as auditor, FaultyDriftway(f"stall={asleep}", step, 3, *stage.worker()) as worker:
+        worker.await_text("running")
+        fed = stage.feed_until(auditor, lambda: "did not come back" in worker.stderr, stage.rows - 200)
+        stage.fill(fed)
+        worker.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+        time.sleep(asleep - COMMIT_SECONDS - GRACE_SECONDS)  # until the thread has woken up
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+        assert worker.stderr.count("did not come back") == 1
+    auditor.require(stage.expected)
+
+
+@pytest.mark.slow
+def test_commit_during_a_restart_of_the_broker_is_survived(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
         stage = Stage(kafka.bootstrap, rows=1600)
         arguments = member(stage, "cooperative", "worker", "-X", "reconnect.backoff.max.ms=300")
@@ -104,6 +123,7 @@ def test_commit_during_a_restart_of_the_broker_ends_by_its_deadline(request: pyt
             fed = stage.feed_until(auditor, lambda: kafka.exit_code() is not None, stage.rows)
             kafka.restart()
             stage.fill(fed)
-            await_until(
-                lambda: worker.ended or auditor.seen >= len(stage.expected), COMMIT_SECONDS + 10, "it goes on, or ends"
-            )
+            worker.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+        auditor.require(stage.expected)

@@ -1,0 +1,39 @@
+"""What a worker looks after before it joins the group."""
+
+from __future__ import annotations
+
+from worker.checkpoint import TransactionalCheckpoint
+from worker.client import require_broker
+from worker.errors import UsageFailure
+from worker.journal import Journal
+from worker.settings import WorkerSettings
+from worker.topics import create_topics, output_plan, partition_counts
+
+
+def check_properties(settings: WorkerSettings) -> None:
+    """Make a producer and let go of it: a wrong client property is found before anything is created.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid, or does not go with a transaction.
+    """
+    checkpoint = TransactionalCheckpoint(settings, partition=0)
+    checkpoint.renew()
+    checkpoint.discard()
+
+
+def prepare_topics(settings: WorkerSettings, journal: Journal) -> None:
+    """Require the input; create what is missing of the outputs.
+
+    Raises
+    ------
+    Failure
+        There is no broker, or no such input, or a topic cannot be made.
+    """
+    present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    if settings.input not in present:
+        raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
+    plan = output_plan(settings.topics, present[settings.input])
+    for name in create_topics(settings.bootstrap, settings.passthrough, plan):
+        journal.event("created topic", topic=name)
