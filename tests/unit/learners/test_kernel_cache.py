@@ -10,7 +10,7 @@ import tempfile
 import numba
 import pytest
 
-from learners import jit
+from learners import kernel_cache
 from learners.jit import bare_kernel, kernel
 
 FACTOR = 3.25
@@ -23,12 +23,12 @@ def scaled(x):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A cache of the test's own, as a process finds it at its start."""
-    monkeypatch.setattr(jit, "FOLDER", tmp_path / "kernels")
+    monkeypatch.setattr(kernel_cache, "FOLDER", tmp_path / "kernels")
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setattr(jit, "KEEP_CODE", jit._keep_code())
-    jit._warn.cache_clear()
-    yield jit.FOLDER
-    jit._warn.cache_clear()
+    monkeypatch.setattr(kernel_cache, "KEEP_CODE", kernel_cache._keep_code())
+    kernel_cache._warn.cache_clear()
+    yield kernel_cache.FOLDER
+    kernel_cache._warn.cache_clear()
 
 
 def started():
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_costs_one_sentence(folder, caplog, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "driftway"):
-        patched.setattr(jit, "_digest", full)
+        patched.setattr(kernel_cache, "_digest", full)
         assert started() == (2 * FACTOR, False)
         assert started() == (2 * FACTOR, False)
     (record,) = caplog.records
@@ -113,7 +113,7 @@ def test_a_folder_without_room_for_a_file_is_not_used(folder, caplog, monkeypatc
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with caplog.at_level(logging.WARNING, "driftway"):
         assert started() == (2 * FACTOR, False)
-        assert not jit._keep_code()
+        assert not kernel_cache._keep_code()
     assert len(caplog.records) == 2
 
 
@@ -129,6 +129,6 @@ def test_the_folder_is_named_after_the_sources_wherever_it_is(monkeypatch, varia
     """numba knows only the called kernel's file: a folder that outlives an upgrade would run older arithmetic."""
     for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
         monkeypatch.setenv(name, variables.get(name, ""))
-    folder = jit._cache_folder()
+    folder = kernel_cache._cache_folder()
     assert str(folder.parent) == place
     assert folder.name.startswith("kernels-")
