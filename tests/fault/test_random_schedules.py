@@ -119,6 +119,7 @@ def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
         group.settle()
         await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
         for worker in group.awake:
+            worker.await_text("subscribed")  # before that a signal finds an interpreter that is still importing
             worker.terminate()
         for worker in group.awake:
             assert worker.wait() == 0, worker.story()
