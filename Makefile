@@ -34,9 +34,11 @@ $(STAMP): pyproject.toml
 demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
 	$(BIN)/driftway demo
 
-# One pytest run for everything, so that the broker is started once. Slow tests are left to test-broker and test-fault.
+# Two processes for what computes; one for what waits for the broker, which is so started once. Slow tests are left to
+# test-broker and test-fault.
 test: check  ## All checks and default tests on a real Kafka (what CI runs)
-	$(PYTEST) --require-broker -m "not slow"
+	$(PYTEST) -n 2 --ignore=tests/meta -m "not broker and not slow"
+	$(PYTEST) --require-broker -m "broker and not slow"
 
 check: setup  ## Format, lint, types, and the rules of tests/meta
 	$(BIN)/ruff format --check .
@@ -45,7 +47,7 @@ check: setup  ## Format, lint, types, and the rules of tests/meta
 	$(PYTEST) -q tests/meta
 
 test-unit: setup  ## Tests without Kafka: seconds
-	$(PYTEST) -m "not broker and not slow"
+	$(PYTEST) -n 2 -m "not broker and not slow"
 
 test-broker: setup  ## Tests on the real local Kafka, slow ones included
 	$(PYTEST) --require-broker -m "broker and not fault"

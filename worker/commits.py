@@ -32,6 +32,7 @@ AT_ONCE = 32
 """Threads; they wait for the broker, not for the processor."""
 GRACE_SECONDS = 5.0
 """What a commit may outlast its deadline by before it counts as stuck."""
+STUCK = "the client did not come back from it"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Underway:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A commit that is over: how it went, and how long it took in seconds."""
+    """A commit, or an abort, that is over: how it went, and how long it took in seconds."""
 
     task: Task
     error: KafkaException | Unfinished | None
@@ -94,12 +95,35 @@ class Commits:
             elif underway.deadline.passed_by(GRACE_SECONDS):
                 del self._underway[partition]
                 self._threads -= 1
-                yield Outcome(underway.task, Unfinished("the client did not come back from it"), seconds, stuck=True)
+                yield Outcome(underway.task, Unfinished(STUCK), seconds, stuck=True)
 
     def _serve(self) -> None:
         """A thread's life."""
         while True:
             _carry(*self._work.get())
+
+
+def abort(task: Task, deadline: Deadline) -> Outcome:
+    """Abort a task's open transaction, and wait for it no longer than for a commit."""
+    over: Future[None] = Future()
+    started = time.monotonic()
+
+    def run() -> None:
+        try:
+            task.checkpoint.abort(deadline)
+            over.set_result(None)
+        except BaseException as error:  # handed to the loop, as from a commit
+            over.set_exception(error)
+
+    threading.Thread(target=run, name="abort", daemon=True).start()
+    wait([over], timeout=deadline.remaining() + GRACE_SECONDS)
+    error: KafkaException | Unfinished | None = Unfinished(STUCK)
+    if over.done():
+        try:
+            error = over.result()
+        except (KafkaException, Unfinished) as failure:
+            error = failure
+    return Outcome(task, error, time.monotonic() - started, stuck=not over.done())
 
 
 def _end(underway: Underway) -> KafkaException | Unfinished | None:
@@ -114,7 +138,7 @@ def _end(underway: Underway) -> KafkaException | Unfinished | None:
 def end_process(place: str) -> NoReturn:
     """End the process at once: a client that it cannot do without is stuck, and can neither be closed nor destroyed."""
     with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
-        sys.stderr.write(f"driftway: the client never came back from the commit of {place}\n")
+        sys.stderr.write(f"driftway: the client did not come back from {place}\n")
         sys.stderr.flush()
     os._exit(Unreachable.exit_code)
 

@@ -23,7 +23,7 @@ from confluent_kafka import KafkaException
 
 from worker.at_least_once import PlainCheckpoint
 from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
-from worker.commits import Commits, end_process
+from worker.commits import GRACE_SECONDS, Commits, abort, end_process
 from worker.deadline import Deadline
 from worker.errors import Failure, Fenced, Unreachable
 from worker.events import Records
@@ -78,7 +78,7 @@ class Worker:
         self.tasks: dict[int, Task] = {}
         self._probe = probe
         self._intake: Intake | None = None
-        self._restores: dict[int, Future[Restored]] = {}
+        self._restores: dict[int, tuple[Future[Restored], Deadline]] = {}
         self._fences = Fences()
         self._commits = Commits()
         self._pool = ThreadPoolExecutor(RESTORES_AT_ONCE, thread_name_prefix="restore")
@@ -188,18 +188,18 @@ class Worker:
         self._begin_restore(task)
 
     def _begin_restore(self, task: Task) -> None:
-        self._restores[task.partition] = self._pool.submit(
-            restore,
-            self.settings,
-            task.partition,
-            task.checkpoint,
-            lambda: Model(self.settings.model, task.partition),
-            Deadline(RESTORE_SECONDS),
-        )
+        deadline = Deadline(RESTORE_SECONDS)
+        make = lambda: Model(self.settings.model, task.partition)  # noqa: E731
+        future = self._pool.submit(restore, self.settings, task.partition, task.checkpoint, make, deadline)
+        self._restores[task.partition] = future, deadline
 
     def _collect_restores(self) -> None:
         """Take over restores that have finished."""
-        for partition, future in [(p, f) for p, f in self._restores.items() if f.done()]:
+        for partition, (future, deadline) in list(self._restores.items()):
+            if not future.done():
+                if deadline.passed_by(GRACE_SECONDS):
+                    end_process(f"the restore of {self.settings.input}/{partition}")
+                continue
             del self._restores[partition]
             task = self.tasks.get(partition)
             if task is None or task.state is not State.CREATED:
@@ -263,7 +263,7 @@ class Worker:
     def _leave_behind(self, task: Task) -> None:
         """Give a task another checkpoint; the old one belongs to the thread that is stuck in it."""
         if self.settings.guarantee != EXACTLY_ONCE:  # stuck in the consumer, which there is only one of
-            end_process(f"{self.settings.input}/{task.partition}")
+            end_process(f"the commit of {self.settings.input}/{task.partition}")
         task.checkpoint = self._make_checkpoint(task.partition)
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
@@ -283,15 +283,16 @@ class Worker:
 
     def _rewind(self, task: Task) -> None:
         """Abort and go back to the last commit; if even that fails, restore, unless another owner is in the way."""
-        try:
-            task.rewind(Deadline(COMMIT_SECONDS))
-        except (KafkaException, Unfinished) as error:
-            if isinstance(error, KafkaException) and judge(error.args[0]) is Verdict.FENCED:
-                self._fence(task, error.args[0].str())
-            else:
-                self._restore_again(task)
-            return
-        self.intake.go_on_at(task.partition, task.position)
+        done = abort(task, Deadline(COMMIT_SECONDS))
+        if done.stuck:
+            self._leave_behind(task)
+        if done.error is None:
+            task.rewind()
+            self.intake.go_on_at(task.partition, task.position)
+        elif isinstance(done.error, KafkaException) and judge(done.error.args[0]) is Verdict.FENCED:
+            self._fence(task, done.error.args[0].str())
+        else:
+            self._restore_again(task)
 
     def _restore_again(self, task: Task) -> None:
         self.intake.pause(task.partition)
@@ -342,7 +343,7 @@ class Worker:
     def _drop(self, partitions: list[int]) -> None:
         """Forget partitions. A takeover in flight is waited for: landing later, it would fence the next owner."""
         self._await_commits(leaving=partitions)
-        wait([self._restores[p] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
+        wait([self._restores[p][0] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
         for partition in partitions:
             self._restores.pop(partition, None)
             self._fences.moved(partition)

@@ -212,16 +212,9 @@ class Task:
         for outputs in held:
             self.checkpoint.produce(outputs)
 
-    def rewind(self, deadline: Deadline) -> None:
-        """Abort: outputs vanish, the model goes back to the last commit; the loop seeks to `position`.
-
-        Raises
-        ------
-        KafkaException, Unfinished
-            The abort did not finish: the task must be restored.
-        """
+    def rewind(self) -> None:
+        """The transaction was aborted, its outputs vanish: back to the last commit; the loop seeks to `position`."""
         self._stop_holding()
-        self.checkpoint.abort(deadline)
         self.model.load(self._saved)
         self.position = self.committed
 
