@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -96,6 +96,10 @@ class Commits:
                 del self._underway[partition]
                 self._threads -= 1
                 yield Outcome(underway.task, Unfinished(STUCK), seconds, stuck=True)
+
+    def let_go(self, partitions: Collection[int]) -> list[Task]:
+        """Forget the commits of partitions that others own by now; their threads keep the checkpoints to the end."""
+        return [self._underway.pop(partition).task for partition in partitions if partition in self._underway]
 
     def _serve(self) -> None:
         """A thread's life."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from worker.client import base_properties, quiet
+from worker.client import Properties, base_properties, quiet
 from worker.errors import CannotRestore, Failure, Fenced, UsageFailure
 from worker.events import Records
 from worker.journal import Journal
@@ -28,6 +28,10 @@ CONSUMER_TUNING = {
     "queued.max.messages.kbytes": 65_536,
     "fetch.wait.max.ms": 10,
 }
+
+POLL_INTERVAL_MS = 60_000
+"""`max.poll.interval.ms` unless somebody sets it: how long a group waits for members that do not rejoin (see
+docs/decisions/0013), 5 minutes by the client's default. The longest turn of the loop, a revocation, is below."""
 
 Callback = Callable[[list[int]], None]
 """Called inside `take` with the partitions that a rebalance hands over or takes away."""
@@ -53,6 +57,14 @@ def _offsets(share: list[Message]) -> Integers:
     if last - first == n - 1:
         return np.arange(first, last + 1, dtype=np.int64)
     return np.fromiter(map(Message.offset, share), np.int64, n)
+
+
+def _poll_interval(given: Properties) -> int:
+    """Our default, or the session's length where that is longer: the client refuses less."""
+    try:
+        return max(POLL_INTERVAL_MS, int(given.get("session.timeout.ms", 0)))
+    except ValueError:
+        return POLL_INTERVAL_MS  # the client says what is wrong with the session's length
 
 
 class Timestamps(Sequence[int]):
@@ -107,7 +119,8 @@ class Intake:
             "auto.offset.reset": "error",
             "isolation.level": "read_committed",
         }
-        properties = {**CONSUMER_TUNING, **base_properties(settings.bootstrap, settings.passthrough), **own}
+        given = base_properties(settings.bootstrap, settings.passthrough)
+        properties = {**CONSUMER_TUNING, "max.poll.interval.ms": _poll_interval(given), **given, **own}
         try:
             self.consumer = Consumer(quiet(properties))
         except KafkaException as error:

@@ -44,7 +44,7 @@ IDLE_SECONDS = 0.1
 COMMIT_SECONDS = 15.0
 """Budget of one round of commits; beyond it their outcome counts as unknown, and their tasks are restored."""
 REVOKE_SECONDS = 20.0
-"""Budget for everything inside a revoke callback; far below the default `max.poll.interval.ms` of 5 minutes."""
+"""Budget for each wait inside a revoke callback; together they stay below `worker.intake.POLL_INTERVAL_MS`."""
 RESTORE_SECONDS = 60.0
 RESTORES_AT_ONCE = 8
 """They mostly wait for the broker, but also read and relearn."""
@@ -250,6 +250,8 @@ class Worker:
         """Conclude the commits that are over, and sort what went wrong."""
         for done in self._commits.conclude():
             if done.stuck:
+                if self.settings.guarantee != EXACTLY_ONCE:  # stuck in the consumer, which there is only one of
+                    end_process(f"the commit of {self.settings.input}/{done.task.partition}")
                 self._leave_behind(done.task)
             if done.error is None:
                 self.telemetry.committed(done.task, done.seconds, self.intake.consumer)
@@ -261,9 +263,7 @@ class Worker:
                 self._settle(done.task, done.error)
 
     def _leave_behind(self, task: Task) -> None:
-        """Give a task another checkpoint; the old one belongs to the thread that is stuck in it."""
-        if self.settings.guarantee != EXACTLY_ONCE:  # stuck in the consumer, which there is only one of
-            end_process(f"the commit of {self.settings.input}/{task.partition}")
+        """Give a task another checkpoint; the old one belongs to the thread that works, or is stuck, in it."""
         task.checkpoint = self._make_checkpoint(task.partition)
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
@@ -333,17 +333,24 @@ class Worker:
         self.journal.event("revoked", partitions=partitions)
         self._await_commits(leaving=partitions)
         self._begin_commits(self._open_tasks(partitions), REVOKE_SECONDS, closing=True)
+        self._await_commits(leaving=partitions)
+        # A takeover in flight is waited for: landing later, it would fence the next owner.
+        wait([self._restores[p][0] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
         self._drop(partitions)
 
     def _lost(self, partitions: list[int]) -> None:
-        """Partitions have moved already: nothing of theirs may be committed any more."""
+        """Partitions have moved already: what is under way for them will be fenced, and is not waited for."""
         self.journal.event("lost", partitions=partitions)
+        for task in self._commits.let_go(partitions):
+            self._leave_behind(task)
+        for partition in [p for p in partitions if p in self._restores]:
+            self._restores[partition][1].expire()
+            if partition in self.tasks:
+                self._leave_behind(self.tasks[partition])
         self._drop(partitions)
 
     def _drop(self, partitions: list[int]) -> None:
-        """Forget partitions. A takeover in flight is waited for: landing later, it would fence the next owner."""
-        self._await_commits(leaving=partitions)
-        wait([self._restores[p][0] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
+        """Forget partitions."""
         for partition in partitions:
             self._restores.pop(partition, None)
             self._fences.moved(partition)
