@@ -1,6 +1,8 @@
-"""The two vector operations that every linear kernel is made of: a product and a guarded step."""
+"""The vector operations that linear kernels are made of: a product, guarded steps and lengths that do not overflow."""
 
 from __future__ import annotations
+
+import math
 
 from learners.jit import fragment
 from learners.learner import Array
@@ -34,3 +36,42 @@ def step_along(weight: Array, x: Array, step: float) -> bool:
     for j in range(x.shape[0]):
         weight[j] += step * x[j]
     return True
+
+
+@fragment
+def shrink_and_step(weight: Array, keep: float, x: Array, step: float) -> bool:
+    """As `step_along`, to keep * weight + step * x.
+
+    Shapes: weight f8[d], x f8[d].
+    """
+    overflows = False
+    for j in range(x.shape[0]):
+        moved = keep * weight[j] + step * x[j]
+        overflows |= moved - moved != 0.0
+    if overflows:
+        return False
+    for j in range(x.shape[0]):
+        weight[j] = keep * weight[j] + step * x[j]
+    return True
+
+
+@fragment
+def length(weight: Array) -> float:
+    """Euclidean length, also where the squares would overflow or vanish. Shapes: weight f8[d]."""
+    squared = dot(weight, weight)
+    if not 1e-280 < squared < math.inf:
+        largest = 0.0
+        for j in range(weight.shape[0]):
+            largest = max(largest, abs(weight[j]))
+        squared = 0.0
+        for j in range(weight.shape[0]):
+            squared += (weight[j] / largest) ** 2 if largest > 0.0 else 0.0
+        return largest * math.sqrt(squared)
+    return math.sqrt(squared)
+
+
+@fragment
+def multiply(weight: Array, factor: float) -> None:
+    """Multiply every coordinate by `factor`. Shapes: weight f8[d]."""
+    for j in range(weight.shape[0]):
+        weight[j] *= factor
