@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, choice, flag, number
-from learners.second_order.covariance import VARIANCE_FLOOR, inflate_diagonal, inflate_full, is_full
+from learners.second_order.covariance import (
+    COLLAPSED,
+    VARIANCE_FLOOR,
+    covariance_shape,
+    fill,
+    inflate_diagonal,
+    inflate_full,
+)
 from learners.state import Fields
 from learners.symmetric import downdate, times
 from learners.vectors import dot, step_along
-
-COLLAPSED = 1e-12
-"""Variance of a row below which it teaches nothing: a zero row, or a direction that is already certain."""
 
 
 class AROW(Learner):
@@ -74,15 +78,11 @@ class AROW(Learner):
 
     def fields(self) -> Fields:
         d = self.width
-        shape = (d, d) if is_full(self.parameters.cov, d) else (d,)
+        shape = covariance_shape(self.parameters.cov, d)
         return {"weight": ("f8", (d,)), "covariance": ("f8", shape), "skipped": ("i8", (1,))}
 
     def initialise(self) -> None:
-        covariance = self.state["covariance"]
-        if covariance.ndim == 2:
-            np.fill_diagonal(covariance, self.parameters.a)
-        else:
-            covariance[:] = self.parameters.a
+        fill(self.state["covariance"], self.parameters.a)
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         p, s = self.parameters, self.state

@@ -1,9 +1,11 @@
-"""What covariance learners share: full or diagonal form, and drift that keeps the covariance alive.
+"""What covariance learners share: full or diagonal form, its start, and drift that keeps the covariance alive.
 
 The matrix itself is kept sound by `learners.symmetric`.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from learners.jit import fragment
 from learners.learner import Array
@@ -15,9 +17,26 @@ VARIANCE_FLOOR = 1e-300
 """Smallest variance of the diagonal form; 0 would freeze a weight for ever and divide by zero."""
 
 
+COLLAPSED = 1e-12
+"""Variance of a row below which it teaches nothing: a zero row, or a direction that is already certain."""
+
+
 def is_full(cov: str, width: int) -> bool:
     """Whether the covariance is d x d rather than its diagonal: ``full``, ``diag`` or by size."""
     return cov == "full" or (cov == "auto" and width <= FULL_AT_MOST)
+
+
+def covariance_shape(cov: str, width: int) -> tuple[int, ...]:
+    """The state's view: (d, d) in the full form, (d,) in the diagonal one."""
+    return (width, width) if is_full(cov, width) else (width,)
+
+
+def fill(covariance: Array, start: float) -> None:
+    """The covariance of the start: `start` times the identity. Shapes: covariance f8[d, d] or f8[d]."""
+    if covariance.ndim == 2:
+        np.fill_diagonal(covariance, start)
+    else:
+        covariance[:] = start
 
 
 @fragment
@@ -36,3 +55,13 @@ def inflate_diagonal(variance: Array, q: float, start: float) -> None:
     """As `inflate_full`, of the diagonal form. Shapes: variance f8[d]."""
     for j in range(variance.shape[0]):
         variance[j] += min(q, max(0.0, start - variance[j]))
+
+
+@fragment
+def narrow_diagonal(variance: Array, x: Array, kappa: float) -> None:
+    """Keep the diagonal of the inverse covariance, which gains kappa x x'. ALGORITHMS.md 1.13.
+
+    Shapes: variance f8[d], x f8[d]; kappa >= 0. A square that overflows leaves the floor, not 0.
+    """
+    for j in range(variance.shape[0]):
+        variance[j] = max(VARIANCE_FLOOR, 1.0 / (1.0 / variance[j] + kappa * x[j] * x[j]))
