@@ -1,0 +1,69 @@
+"""The table: one row per learner covers it with every check. Add a learner, add a row to its family's file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from learners.learner import CLASSIFICATION, REGRESSION, Learner
+from learners.registry import find
+from learners.spec import Spec
+from tests.conformance.table import baselines, forgetting, linear, second_order
+from tests.conformance.table.row import Row
+from tests.support.oracle.standardize import Standardize
+
+TABLE = (*baselines.ROWS, *linear.ROWS, *second_order.ROWS, *forgetting.ROWS)
+
+ROWS = {row.name: row for row in TABLE}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A learner with parameters, for a kind of task, plain or behind the standardiser."""
+
+    row: Row
+    kind: str
+    parameters: str = "{}"
+    standardize: bool = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return dict(json.loads(self.parameters))
+
+    @property
+    def label(self) -> str:
+        text = Spec(self.row.name, tuple(self.given.items())).text
+        return (
+            text
+            + {"binary": "", "multiclass": "@multiclass", "regression": "@regression"}[self.kind]
+            + ("+standardize" if self.standardize else "")
+        )
+
+    @property
+    def task(self) -> str:
+        return REGRESSION if self.kind == "regression" else CLASSIFICATION
+
+    def classes(self, wanted: int = 4) -> int:
+        return {"binary": 2, "multiclass": wanted, "regression": 0}[self.kind]
+
+    def make(self, d: int, n_classes: int = 4) -> Learner:
+        spec = Spec(self.row.name, tuple(self.given.items()))
+        return spec.create(d, self.classes(n_classes) or 2, self.task, self.standardize)
+
+    def oracle(self, d: int, n_classes: int = 4) -> Any:
+        plain = self.row.oracle(d, self.classes(n_classes), self.kind, **self.given)
+        return Standardize(plain, d) if self.standardize else plain
+
+
+def cases() -> list[Case]:
+    """Every row's variants x tasks, and its defaults behind the standardiser."""
+    found = []
+    for row in TABLE:
+        learner = find(row.name)
+        for kind in learner.tasks:
+            texts = [json.dumps(dict(variant)) for variant in row.variants]
+            found += [Case(row, kind, text) for text in texts]
+            if learner.uses_features:
+                found += [Case(row, kind, text, standardize=True) for text in texts[:2]]
+    return found

@@ -1,0 +1,29 @@
+"""What a row of the table holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the suite knows about a learner.
+
+    `accuracy` maps parameters (as JSON) to the columns of ALGORITHMS.md 19.6, in per cent; `adapts` maps
+    them to the least accuracy in the 1000 rows after a sudden drift and 1000 more; `opt_out` names a check
+    and says why it does not apply; `invalid` lists values that violate each number's bounds.
+    """
+
+    name: str
+    oracle: Any
+    variants: tuple[Parameters, ...] = ({},)
+    exact: bool = False
+    symmetric: tuple[str, ...] = ()
+    invalid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    accuracy: tuple[tuple[Parameters, tuple[float, ...]], ...] = ()
+    adapts: tuple[tuple[Parameters, float], ...] = ()
+    opt_out: Mapping[str, str] = field(default_factory=dict)
