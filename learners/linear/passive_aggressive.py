@@ -37,3 +37,35 @@ def passive_aggressive(
         tau = min(cap, loss / (x2 + ridge))  # step 3
         if not step_along(weight, x, tau * label):  # step 4
             skipped[0] += 1
+
+
+@bare_kernel
+def passive_aggressive_regression(
+    rows: Array,
+    y: Array,
+    score: Array,
+    eps: float,
+    cap: float,
+    ridge: float,
+    weight: Array,
+    skipped: NDArray[np.int64],
+) -> None:
+    """As `passive_aggressive`, towards a score within eps of the target.
+
+    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], skipped i8[1]. ALGORITHMS.md 3.
+    """
+    for t in range(rows.shape[0]):
+        x = rows[t]
+        s = dot(weight, x)
+        finite = math.isfinite(s)
+        score[t, 0] = s if finite else 0.0
+        loss = abs(y[t] - s) - eps
+        if (finite and loss <= 0.0) or math.isnan(y[t]):
+            continue
+        x2 = dot(x, x)
+        if not (finite and 0.0 < x2 < math.inf):
+            skipped[0] += 1
+            continue
+        tau = min(cap, loss / (x2 + ridge))
+        if not step_along(weight, x, math.copysign(tau, y[t] - s)):
+            skipped[0] += 1

@@ -14,6 +14,7 @@ import pytest
 
 from learners.learner import DIGEST_BYTES, MAGIC, Learner, SnapshotMismatch
 from learners.prequential import predicted_class
+from learners.registry import find
 from tests.conformance.rows import hostile, rows
 from tests.conformance.table import ROWS, Case
 from tests.support.oracle.protocol import run
@@ -228,7 +229,7 @@ def signed(body: bytes) -> bytes:
 def strangers(case: Case) -> list[Learner]:
     """Learners whose snapshots must not fit."""
     found = [case.make(3)]
-    found += [Case(row, "binary").make(2) for row in ROWS.values() if row is not case.row]
+    found += [Case(row, find(row.name).tasks[0]).make(2) for row in ROWS.values() if row is not case.row]
     if case.standardize:
         found.append(Case(case.row, case.kind, case.parameters).make(2))
     if case.kind == "multiclass":

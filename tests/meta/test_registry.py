@@ -47,8 +47,9 @@ def test_opting_out_is_rare_and_reasoned():
     names = {check.__name__ for check in CHECKS} | {"learns", "adapts"}
     opted = [(row.name, check, reason) for row in TABLE for check, reason in row.opt_out.items()]
     assert all(check in names and len(reason) > 8 for _, check, reason in opted)
-    assert len(opted) == 5, "opting out is counted: change this number with the reason"
+    assert len(opted) == 11, "opting out is counted: change this number with the reason"
 
 
-def test_every_learner_that_learns_from_features_has_an_accuracy_row():
-    assert {r.name for r in TABLE if find(r.name).uses_features and not r.accuracy} == set()
+def test_every_classifier_that_learns_from_features_has_an_accuracy_row():
+    classifies = [r for r in TABLE if find(r.name).uses_features and find(r.name).tasks != ("regression",)]
+    assert {r.name for r in classifies if not r.accuracy} == set()

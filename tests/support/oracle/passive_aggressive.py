@@ -32,3 +32,33 @@ class PA2(PA):
 
     def tau(self, loss, x2):
         return loss / (x2 + 1.0 / (2.0 * self.C))
+
+
+class Regressor:
+    def __init__(self, n_features, n_classes, kind, eps=0.1, C=1.0, intercept=True):
+        self.eps, self.C, self.intercept = eps, C, intercept
+        self.w = [0.0] * (n_features + intercept)
+
+    def score(self, x):
+        return [inner(self.w, extended(x, self.intercept))]
+
+    def learn(self, x, y):
+        x = extended(x, self.intercept)
+        s, x2 = inner(self.w, x), inner(x, x)
+        loss = max(0.0, abs(y - s) - self.eps)
+        if loss > 0.0 and x2 > 0.0:
+            sign = 1.0 if y > s else -1.0
+            self.w = [w + sign * self.tau(loss, x2) * v for w, v in zip(self.w, x, strict=True)]
+
+    def tau(self, loss, x2):
+        return loss / x2
+
+
+class Regressor1(Regressor):
+    def tau(self, loss, x2):
+        return min(self.C, loss / x2)
+
+
+class Regressor2(Regressor):
+    def tau(self, loss, x2):
+        return loss / (x2 + 1.0 / (2.0 * self.C))
