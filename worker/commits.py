@@ -98,8 +98,9 @@ class Commits:
                 yield Outcome(underway.task, Unfinished(STUCK), seconds, stuck=True)
 
     def let_go(self, partitions: Collection[int]) -> list[Task]:
-        """Forget the commits of partitions that others own by now; their threads keep the checkpoints to the end."""
-        return [self._underway.pop(partition).task for partition in partitions if partition in self._underway]
+        """Forget the commits of partitions that others own by now; return the tasks whose checkpoint one still uses."""
+        underway = [self._underway.pop(partition) for partition in partitions if partition in self._underway]
+        return [one.task for one in underway if not one.future.done()]
 
     def _serve(self) -> None:
         """A thread's life."""
@@ -113,11 +114,12 @@ def abort(task: Task, deadline: Deadline) -> Outcome:
     started = time.monotonic()
 
     def run() -> None:
-        try:
-            task.checkpoint.abort(deadline)
-            over.set_result(None)
-        except BaseException as error:  # handed to the loop, as from a commit
-            over.set_exception(error)
+        with tidied(task):
+            try:
+                task.checkpoint.abort(deadline)
+                over.set_result(None)
+            except BaseException as error:  # handed to the loop, as from a commit
+                over.set_exception(error)
 
     threading.Thread(target=run, name="abort", daemon=True).start()
     wait([over], timeout=deadline.remaining() + GRACE_SECONDS)
@@ -149,7 +151,22 @@ def end_process(place: str) -> NoReturn:
 
 def _carry(underway: Underway, membership: Any) -> None:
     """Take a commit through its steps and note how it went."""
+    with tidied(underway.task):
+        try:
+            underway.future.set_result(underway.task.carry(underway.commit, membership, underway.deadline))
+        except BaseException as error:  # handed to the loop, which raises it
+            underway.future.set_exception(error)
+
+
+@contextlib.contextmanager
+def tidied(task: Task) -> Iterator[None]:
+    """Work in a task's checkpoint on another thread; if the task has left it behind meanwhile, let go of its client.
+
+    A client with delivery reports that nobody fetches keeps itself alive.
+    """
+    checkpoint = task.checkpoint
     try:
-        underway.future.set_result(underway.task.carry(underway.commit, membership, underway.deadline))
-    except BaseException as error:  # handed to the loop, which raises it
-        underway.future.set_exception(error)
+        yield
+    finally:
+        if task.checkpoint is not checkpoint:
+            checkpoint.discard()

@@ -23,14 +23,14 @@ from confluent_kafka import KafkaException
 
 from worker.at_least_once import PlainCheckpoint
 from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
-from worker.commits import GRACE_SECONDS, Commits, abort, end_process
+from worker.commits import GRACE_SECONDS, Commits, abort, end_process, tidied
 from worker.deadline import Deadline
 from worker.errors import Failure, Fenced, Unreachable
 from worker.events import Records
 from worker.fences import Fences
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
-from worker.model import Model, warm
+from worker.model import warm
 from worker.rejections import TooManyRejected
 from worker.restore import Restored, restore
 from worker.settings import EXACTLY_ONCE, WorkerSettings
@@ -146,11 +146,8 @@ class Worker:
             self._tidy()
 
     def _tidy(self) -> None:
-        """Collect garbage now and then instead of every few hundred records.
-
-        Each batch makes thousands of objects that live until its end and form no cycles; looking through them took
-        more than a third of the loop's time.
-        """
+        """Collect garbage now and then: a batch's thousands of objects form no cycles, and looking for some took a third
+        of the loop's time."""
         gc.collect()
         self._tidy_at = time.monotonic() + TIDY_SECONDS
 
@@ -189,9 +186,12 @@ class Worker:
 
     def _begin_restore(self, task: Task) -> None:
         deadline = Deadline(RESTORE_SECONDS)
-        make = lambda: Model(self.settings.model, task.partition)  # noqa: E731
-        future = self._pool.submit(restore, self.settings, task.partition, task.checkpoint, make, deadline)
-        self._restores[task.partition] = future, deadline
+
+        def run() -> Restored:
+            with tidied(task):
+                return restore(self.settings, task.partition, task.checkpoint, task.new_model, deadline)
+
+        self._restores[task.partition] = self._pool.submit(run), deadline
 
     def _collect_restores(self) -> None:
         """Take over restores that have finished."""
@@ -263,7 +263,7 @@ class Worker:
                 self._settle(done.task, done.error)
 
     def _leave_behind(self, task: Task) -> None:
-        """Give a task another checkpoint; the old one belongs to the thread that works, or is stuck, in it."""
+        """Give a task another checkpoint; the thread that works, or is stuck, in the old one ends that."""
         task.checkpoint = self._make_checkpoint(task.partition)
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
@@ -343,9 +343,10 @@ class Worker:
         self.journal.event("lost", partitions=partitions)
         for task in self._commits.let_go(partitions):
             self._leave_behind(task)
-        for partition in [p for p in partitions if p in self._restores]:
-            self._restores[partition][1].expire()
-            if partition in self.tasks:
+        for partition in [p for p in partitions if p in self._restores and p in self.tasks]:
+            future, deadline = self._restores[partition]
+            deadline.expire()
+            if not (future.done() or future.cancel()):
                 self._leave_behind(self.tasks[partition])
         self._drop(partitions)
 

@@ -95,7 +95,7 @@ class Task:
         self.partition = partition
         self.checkpoint = checkpoint
         self.state = State.CREATED
-        self.model = Model(settings.model, partition)
+        self.model = self.new_model()
         self.position = 0
         self.committed = 0
         self._pointer: Pointer | None = None
@@ -106,6 +106,10 @@ class Task:
         self.committing = False
         """Whether a commit is on its way; outputs are then held back."""
         self._held: list[Outputs] = []
+
+    def new_model(self) -> Model:
+        """A model that has learned nothing yet."""
+        return Model(self.settings.model, self.partition)
 
     def move(self, state: State) -> None:
         """Change the state.
