@@ -146,8 +146,7 @@ class Worker:
             self._tidy()
 
     def _tidy(self) -> None:
-        """Collect garbage now and then: a batch's thousands of objects form no cycles, and looking for some took a third
-        of the loop's time."""
+        """Collect garbage now and then: looking for cycles in a batch's many objects took a third of the time."""
         gc.collect()
         self._tidy_at = time.monotonic() + TIDY_SECONDS
 
