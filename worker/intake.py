@@ -111,6 +111,8 @@ class Intake:
         self.journal = journal
         self.at_end: set[int] = set()
         """Partitions read to their end; filled with `stop_at_end` only."""
+        self._moved: dict[int, int] = {}
+        """Partition -> where `go_on_at` has sent it since the last `take` began."""
         own = {
             "group.id": settings.group,
             "enable.auto.commit": False,
@@ -138,6 +140,7 @@ class Intake:
         Fenced, CannotRestore, Failure
             The broker refuses this consumer for good.
         """
+        self._moved.clear()
         # Poll, then drain: one timed call for a whole batch would wait for it to fill up (KAFKA.md 3r).
         first = self.consumer.poll(wait)
         if first is None:
@@ -149,7 +152,17 @@ class Intake:
         self.at_end.difference_update(records.partition for records in arrived)
         for message in bad:  # after the rows: an end of partition comes behind its last row
             self._complain(message)
-        return arrived
+        return self._still_valid(arrived)
+
+    def _still_valid(self, arrived: list[Records]) -> list[Records]:
+        """What was taken, without partitions that a callback has moved meanwhile.
+
+        The client may have collected rows of theirs before it called back: they would be taken for the next ones.
+        """
+        moved = dict(self._moved)
+        for partition, offset in moved.items():
+            self.go_on_at(partition, offset)
+        return [records for records in arrived if records.partition not in moved]
 
     def membership(self) -> Any:
         """The group metadata that fences a commit by a member whom the group has left behind."""
@@ -158,6 +171,7 @@ class Intake:
     def go_on_at(self, partition: int, offset: int) -> None:
         """Seek to an offset and let the partition flow; whether it is at its end is to be seen anew."""
         self.at_end.discard(partition)
+        self._moved[partition] = offset
         place = TopicPartition(self.settings.input, partition, offset)
         try:
             self.consumer.seek(place)
