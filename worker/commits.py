@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -32,7 +32,6 @@ AT_ONCE = 32
 """Threads; they wait for the broker, not for the processor."""
 GRACE_SECONDS = 5.0
 """What a commit may outlast its deadline by before it counts as stuck."""
-STUCK = "the client did not come back from it"
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Underway:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A commit, or an abort, that is over: how it went, and how long it took in seconds."""
+    """A commit that is over: how it went, and how long it took in seconds."""
 
     task: Task
     error: KafkaException | Unfinished | None
@@ -95,41 +94,12 @@ class Commits:
             elif underway.deadline.passed_by(GRACE_SECONDS):
                 del self._underway[partition]
                 self._threads -= 1
-                yield Outcome(underway.task, Unfinished(STUCK), seconds, stuck=True)
-
-    def let_go(self, partitions: Collection[int]) -> list[Task]:
-        """Forget the commits of partitions that others own by now; return the tasks whose checkpoint one still uses."""
-        underway = [self._underway.pop(partition) for partition in partitions if partition in self._underway]
-        return [one.task for one in underway if not one.future.done()]
+                yield Outcome(underway.task, Unfinished("the client did not come back from it"), seconds, stuck=True)
 
     def _serve(self) -> None:
         """A thread's life."""
         while True:
             _carry(*self._work.get())
-
-
-def abort(task: Task, deadline: Deadline) -> Outcome:
-    """Abort a task's open transaction, and wait for it no longer than for a commit."""
-    over: Future[None] = Future()
-    started = time.monotonic()
-
-    def run() -> None:
-        with tidied(task):
-            try:
-                task.checkpoint.abort(deadline)
-                over.set_result(None)
-            except BaseException as error:  # handed to the loop, as from a commit
-                over.set_exception(error)
-
-    threading.Thread(target=run, name="abort", daemon=True).start()
-    wait([over], timeout=deadline.remaining() + GRACE_SECONDS)
-    error: KafkaException | Unfinished | None = Unfinished(STUCK)
-    if over.done():
-        try:
-            error = over.result()
-        except (KafkaException, Unfinished) as failure:
-            error = failure
-    return Outcome(task, error, time.monotonic() - started, stuck=not over.done())
 
 
 def _end(underway: Underway) -> KafkaException | Unfinished | None:
@@ -144,29 +114,14 @@ def _end(underway: Underway) -> KafkaException | Unfinished | None:
 def end_process(place: str) -> NoReturn:
     """End the process at once: a client that it cannot do without is stuck, and can neither be closed nor destroyed."""
     with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
-        sys.stderr.write(f"driftway: the client did not come back from {place}\n")
+        sys.stderr.write(f"driftway: the client never came back from the commit of {place}\n")
         sys.stderr.flush()
     os._exit(Unreachable.exit_code)
 
 
 def _carry(underway: Underway, membership: Any) -> None:
     """Take a commit through its steps and note how it went."""
-    with tidied(underway.task):
-        try:
-            underway.future.set_result(underway.task.carry(underway.commit, membership, underway.deadline))
-        except BaseException as error:  # handed to the loop, which raises it
-            underway.future.set_exception(error)
-
-
-@contextlib.contextmanager
-def tidied(task: Task) -> Iterator[None]:
-    """Work in a task's checkpoint on another thread; if the task has left it behind meanwhile, let go of its client.
-
-    A client with delivery reports that nobody fetches keeps itself alive.
-    """
-    checkpoint = task.checkpoint
     try:
-        yield
-    finally:
-        if task.checkpoint is not checkpoint:
-            checkpoint.discard()
+        underway.future.set_result(underway.task.carry(underway.commit, membership, underway.deadline))
+    except BaseException as error:  # handed to the loop, which raises it
+        underway.future.set_exception(error)

@@ -21,10 +21,6 @@ class Deadline:
         """Seconds left, never below 0.01: a zero would mean "do not wait at all" to the client."""
         return max(0.01, self._end - time.monotonic())
 
-    def expire(self) -> None:
-        """End it now: whoever works under it gives up at the next call."""
-        self._end = time.monotonic()
-
     @property
     def passed(self) -> bool:
         """Whether the budget is used up."""

@@ -23,14 +23,14 @@ from confluent_kafka import KafkaException
 
 from worker.at_least_once import PlainCheckpoint
 from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
-from worker.commits import GRACE_SECONDS, Commits, abort, end_process, tidied
+from worker.commits import Commits, end_process
 from worker.deadline import Deadline
 from worker.errors import Failure, Fenced, Unreachable
 from worker.events import Records
 from worker.fences import Fences
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
-from worker.model import warm
+from worker.model import Model, warm
 from worker.rejections import TooManyRejected
 from worker.restore import Restored, restore
 from worker.settings import EXACTLY_ONCE, WorkerSettings
@@ -44,7 +44,7 @@ IDLE_SECONDS = 0.1
 COMMIT_SECONDS = 15.0
 """Budget of one round of commits; beyond it their outcome counts as unknown, and their tasks are restored."""
 REVOKE_SECONDS = 20.0
-"""Budget for each wait inside a revoke callback; together they stay below `worker.intake.POLL_INTERVAL_MS`."""
+"""Budget for everything inside a revoke callback; below `worker.intake.POLL_INTERVAL_MS`."""
 RESTORE_SECONDS = 60.0
 RESTORES_AT_ONCE = 8
 """They mostly wait for the broker, but also read and relearn."""
@@ -78,7 +78,7 @@ class Worker:
         self.tasks: dict[int, Task] = {}
         self._probe = probe
         self._intake: Intake | None = None
-        self._restores: dict[int, tuple[Future[Restored], Deadline]] = {}
+        self._restores: dict[int, Future[Restored]] = {}
         self._fences = Fences()
         self._commits = Commits()
         self._pool = ThreadPoolExecutor(RESTORES_AT_ONCE, thread_name_prefix="restore")
@@ -146,7 +146,11 @@ class Worker:
             self._tidy()
 
     def _tidy(self) -> None:
-        """Collect garbage now and then: looking for cycles in a batch's many objects took a third of the time."""
+        """Collect garbage now and then instead of every few hundred records.
+
+        Each batch makes thousands of objects that live until its end and form no cycles; looking through them took
+        more than a third of the loop's time.
+        """
         gc.collect()
         self._tidy_at = time.monotonic() + TIDY_SECONDS
 
@@ -184,21 +188,18 @@ class Worker:
         self._begin_restore(task)
 
     def _begin_restore(self, task: Task) -> None:
-        deadline = Deadline(RESTORE_SECONDS)
-
-        def run() -> Restored:
-            with tidied(task):
-                return restore(self.settings, task.partition, task.checkpoint, task.new_model, deadline)
-
-        self._restores[task.partition] = self._pool.submit(run), deadline
+        self._restores[task.partition] = self._pool.submit(
+            restore,
+            self.settings,
+            task.partition,
+            task.checkpoint,
+            lambda: Model(self.settings.model, task.partition),
+            Deadline(RESTORE_SECONDS),
+        )
 
     def _collect_restores(self) -> None:
         """Take over restores that have finished."""
-        for partition, (future, deadline) in list(self._restores.items()):
-            if not future.done():
-                if deadline.passed_by(GRACE_SECONDS):
-                    end_process(f"the restore of {self.settings.input}/{partition}")
-                continue
+        for partition, future in [(p, f) for p, f in self._restores.items() if f.done()]:
             del self._restores[partition]
             task = self.tasks.get(partition)
             if task is None or task.state is not State.CREATED:
@@ -249,8 +250,6 @@ class Worker:
         """Conclude the commits that are over, and sort what went wrong."""
         for done in self._commits.conclude():
             if done.stuck:
-                if self.settings.guarantee != EXACTLY_ONCE:  # stuck in the consumer, which there is only one of
-                    end_process(f"the commit of {self.settings.input}/{done.task.partition}")
                 self._leave_behind(done.task)
             if done.error is None:
                 self.telemetry.committed(done.task, done.seconds, self.intake.consumer)
@@ -262,7 +261,9 @@ class Worker:
                 self._settle(done.task, done.error)
 
     def _leave_behind(self, task: Task) -> None:
-        """Give a task another checkpoint; the thread that works, or is stuck, in the old one ends that."""
+        """Give a task another checkpoint; the old one belongs to the thread that is stuck in it."""
+        if self.settings.guarantee != EXACTLY_ONCE:  # stuck in the consumer, which there is only one of
+            end_process(f"{self.settings.input}/{task.partition}")
         task.checkpoint = self._make_checkpoint(task.partition)
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
@@ -282,16 +283,15 @@ class Worker:
 
     def _rewind(self, task: Task) -> None:
         """Abort and go back to the last commit; if even that fails, restore, unless another owner is in the way."""
-        done = abort(task, Deadline(COMMIT_SECONDS))
-        if done.stuck:
-            self._leave_behind(task)
-        if done.error is None:
-            task.rewind()
-            self.intake.go_on_at(task.partition, task.position)
-        elif isinstance(done.error, KafkaException) and judge(done.error.args[0]) is Verdict.FENCED:
-            self._fence(task, done.error.args[0].str())
-        else:
-            self._restore_again(task)
+        try:
+            task.rewind(Deadline(COMMIT_SECONDS))
+        except (KafkaException, Unfinished) as error:
+            if isinstance(error, KafkaException) and judge(error.args[0]) is Verdict.FENCED:
+                self._fence(task, error.args[0].str())
+            else:
+                self._restore_again(task)
+            return
+        self.intake.go_on_at(task.partition, task.position)
 
     def _restore_again(self, task: Task) -> None:
         self.intake.pause(task.partition)
@@ -332,25 +332,17 @@ class Worker:
         self.journal.event("revoked", partitions=partitions)
         self._await_commits(leaving=partitions)
         self._begin_commits(self._open_tasks(partitions), REVOKE_SECONDS, closing=True)
-        self._await_commits(leaving=partitions)
-        # A takeover in flight is waited for: landing later, it would fence the next owner.
-        wait([self._restores[p][0] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
         self._drop(partitions)
 
     def _lost(self, partitions: list[int]) -> None:
-        """Partitions have moved already: what is under way for them will be fenced, and is not waited for."""
+        """Partitions have moved already: nothing of theirs may be committed any more."""
         self.journal.event("lost", partitions=partitions)
-        for task in self._commits.let_go(partitions):
-            self._leave_behind(task)
-        for partition in [p for p in partitions if p in self._restores and p in self.tasks]:
-            future, deadline = self._restores[partition]
-            deadline.expire()
-            if not (future.done() or future.cancel()):
-                self._leave_behind(self.tasks[partition])
         self._drop(partitions)
 
     def _drop(self, partitions: list[int]) -> None:
-        """Forget partitions."""
+        """Forget partitions. A takeover in flight is waited for: landing later, it would fence the next owner."""
+        self._await_commits(leaving=partitions)
+        wait([self._restores[p] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
         for partition in partitions:
             self._restores.pop(partition, None)
             self._fences.moved(partition)

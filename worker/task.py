@@ -95,7 +95,7 @@ class Task:
         self.partition = partition
         self.checkpoint = checkpoint
         self.state = State.CREATED
-        self.model = self.new_model()
+        self.model = Model(settings.model, partition)
         self.position = 0
         self.committed = 0
         self._pointer: Pointer | None = None
@@ -106,10 +106,6 @@ class Task:
         self.committing = False
         """Whether a commit is on its way; outputs are then held back."""
         self._held: list[Outputs] = []
-
-    def new_model(self) -> Model:
-        """A model that has learned nothing yet."""
-        return Model(self.settings.model, self.partition)
 
     def move(self, state: State) -> None:
         """Change the state.
@@ -216,9 +212,16 @@ class Task:
         for outputs in held:
             self.checkpoint.produce(outputs)
 
-    def rewind(self) -> None:
-        """The transaction was aborted, its outputs vanish: back to the last commit; the loop seeks to `position`."""
+    def rewind(self, deadline: Deadline) -> None:
+        """Abort: outputs vanish, the model goes back to the last commit; the loop seeks to `position`.
+
+        Raises
+        ------
+        KafkaException, Unfinished
+            The abort did not finish: the task must be restored.
+        """
         self._stop_holding()
+        self.checkpoint.abort(deadline)
         self.model.load(self._saved)
         self.position = self.committed
 

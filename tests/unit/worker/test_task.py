@@ -207,8 +207,7 @@ def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[t
             made.end_commit(begun, made.carry(begun, None, Deadline(1)))
             assert made.committed == begun.position
         else:
-            drawer.abort(Deadline(1))
-            made.rewind()
+            made.rewind(Deadline(1))
             assert made.position == made.committed
         assert made.held_rows == 0
     take(N)
@@ -241,8 +240,7 @@ def test_commits_and_rewinds_in_any_order_end_in_the_same_bytes(plan: list[tuple
             commit(made)
             assert made.committed == made.position
         elif then == "rewind":
-            drawer.abort(Deadline(1))
-            made.rewind()
+            made.rewind(Deadline(1))
             assert made.position == made.committed
             assert not drawer.open
     if made.position < N:
