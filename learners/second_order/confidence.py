@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array
 from learners.second_order.covariance import COLLAPSED, inflate_diagonal, inflate_full, narrow_diagonal
+from learners.state import State
 from learners.symmetric import downdate, times
 from learners.vectors import dot, step_along
 
@@ -183,3 +185,10 @@ def confidence_diagonal(
                 skipped[0] += 1
         if q > 0.0:
             inflate_diagonal(variance, q, a)
+
+
+def learn_confidently(rule: int, C: float, p: Any, s: State, rows: Array, y: Array, score: Array) -> None:
+    """Run the kernel of a learner's form, full or diagonal; its parameters p have a, eta and q. Shapes as there."""
+    run = confidence_full if s["covariance"].ndim == 2 else confidence_diagonal
+    phi, k = deviations(p.eta), np.empty(rows.shape[1])
+    run(rows, y, score, rule, phi, C, p.a, p.q, s["weight"], s["covariance"], s["skipped"], k)

@@ -9,13 +9,13 @@ import numpy as np
 
 from learners.jit import fragment
 from learners.learner import Array
+from learners.state import Fields
 
 FULL_AT_MOST = 256
 """Largest width for which ``auto`` takes the full matrix: 0.5 MB, about 50 microseconds a row."""
 
 VARIANCE_FLOOR = 1e-300
 """Smallest variance of the diagonal form; 0 would freeze a weight for ever and divide by zero."""
-
 
 COLLAPSED = 1e-12
 """Variance of a row below which it teaches nothing: a zero row, or a direction that is already certain."""
@@ -29,6 +29,11 @@ def is_full(cov: str, width: int) -> bool:
 def covariance_shape(cov: str, width: int) -> tuple[int, ...]:
     """The state's view: (d, d) in the full form, (d,) in the diagonal one."""
     return (width, width) if is_full(cov, width) else (width,)
+
+
+def gaussian_fields(cov: str, width: int) -> Fields:
+    """State of a Gaussian over `width` weights: its mean, its covariance, and a count of rows not learned from."""
+    return {"weight": ("f8", (width,)), "covariance": ("f8", covariance_shape(cov, width)), "skipped": ("i8", (1,))}
 
 
 def fill(covariance: Array, start: float) -> None:

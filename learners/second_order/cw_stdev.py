@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, choice, flag, number
-from learners.second_order.confidence import DEVIATION, confidence_diagonal, confidence_full, deviations
-from learners.second_order.covariance import covariance_shape, fill
+from learners.second_order.confidence import DEVIATION, learn_confidently
+from learners.second_order.covariance import fill, gaussian_fields
 from learners.state import Fields
 
 
@@ -75,15 +73,10 @@ class CWStdev(Learner):
         intercept: bool = flag(True)
 
     def fields(self) -> Fields:
-        d = self.width
-        shape = covariance_shape(self.parameters.cov, d)
-        return {"weight": ("f8", (d,)), "covariance": ("f8", shape), "skipped": ("i8", (1,))}
+        return gaussian_fields(self.parameters.cov, self.width)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        run = confidence_full if s["covariance"].ndim == 2 else confidence_diagonal
-        phi, k = deviations(p.eta), np.empty(self.width)
-        run(rows, y, score, DEVIATION, phi, 0.0, p.a, p.q, s["weight"], s["covariance"], s["skipped"], k)
+        learn_confidently(DEVIATION, 0.0, self.parameters, self.state, rows, y, score)

@@ -13,8 +13,8 @@ from learners.learner import Array, Learner
 from learners.parameters import Parameters, choice, flag, number
 from learners.second_order.covariance import (
     COLLAPSED,
-    covariance_shape,
     fill,
+    gaussian_fields,
     inflate_diagonal,
     inflate_full,
     narrow_diagonal,
@@ -85,9 +85,7 @@ class NAROW(Learner):
         intercept: bool = flag(True)
 
     def fields(self) -> Fields:
-        d = self.width
-        shape = covariance_shape(self.parameters.cov, d)
-        return {"weight": ("f8", (d,)), "covariance": ("f8", shape), "skipped": ("i8", (1,))}
+        return gaussian_fields(self.parameters.cov, self.width)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
