@@ -17,22 +17,24 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any
 
 from confluent_kafka import KafkaException
 
 from worker.at_least_once import PlainCheckpoint
 from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
-from worker.commits import Commits, end_process
+from worker.commits import Commits
 from worker.deadline import Deadline
+from worker.errands import Errand, await_all, end_process
 from worker.errors import Failure, Fenced, Unreachable
 from worker.events import Records
 from worker.fences import Fences
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
-from worker.model import Model, warm
+from worker.model import warm
 from worker.rejections import TooManyRejected
-from worker.restore import Restored, restore
+from worker.restores import Restores
 from worker.settings import EXACTLY_ONCE, WorkerSettings
 from worker.startup import check_properties, prepare_topics
 from worker.task import State, Task
@@ -45,9 +47,6 @@ COMMIT_SECONDS = 15.0
 """Budget of one round of commits; beyond it their outcome counts as unknown, and their tasks are restored."""
 REVOKE_SECONDS = 20.0
 """Budget for everything inside a revoke callback; below `worker.intake.POLL_INTERVAL_MS`."""
-RESTORE_SECONDS = 60.0
-RESTORES_AT_ONCE = 8
-"""They mostly wait for the broker, but also read and relearn."""
 MOST_HELD = 2 * BATCH_MESSAGES
 """Rows that a partition may learn while its commit is on its way; then the loop waits for the commit."""
 TIDY_SECONDS = 30.0
@@ -78,10 +77,9 @@ class Worker:
         self.tasks: dict[int, Task] = {}
         self._probe = probe
         self._intake: Intake | None = None
-        self._restores: dict[int, Future[Restored]] = {}
+        self._restores = Restores(settings)
         self._fences = Fences()
         self._commits = Commits()
-        self._pool = ThreadPoolExecutor(RESTORES_AT_ONCE, thread_name_prefix="restore")
         self.stopping = False
         self._leaving = False
         self._tidy_at = 0.0
@@ -140,7 +138,7 @@ class Worker:
         now = time.monotonic()
         if any(now >= task.due_at for task in self.tasks.values()):
             # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
-            self._begin_commits(self._open_tasks(), COMMIT_SECONDS)
+            self._begin_commits(self._open_tasks(), Deadline(COMMIT_SECONDS))
         self._watch_fences()
         if now > self._tidy_at:
             self._tidy()
@@ -185,27 +183,16 @@ class Worker:
         task = Task(self.settings, partition, self._make_checkpoint(partition))
         self.tasks[partition] = task
         self.telemetry.state(task)
-        self._begin_restore(task)
-
-    def _begin_restore(self, task: Task) -> None:
-        self._restores[task.partition] = self._pool.submit(
-            restore,
-            self.settings,
-            task.partition,
-            task.checkpoint,
-            lambda: Model(self.settings.model, task.partition),
-            Deadline(RESTORE_SECONDS),
-        )
+        self._restores.begin(task)
 
     def _collect_restores(self) -> None:
         """Take over restores that have finished."""
-        for partition, future in [(p, f) for p, f in self._restores.items() if f.done()]:
-            del self._restores[partition]
-            task = self.tasks.get(partition)
-            if task is None or task.state is not State.CREATED:
+        for errand in self._restores.conclude():
+            task, partition = errand.task, errand.task.partition
+            if task.state is not State.CREATED:
                 continue
             try:
-                found = future.result()
+                found = errand.result()
             except Unfinished as error:
                 raise Unreachable(f"{self.settings.input}/{partition}: {error}") from None
             except KafkaException as error:
@@ -232,11 +219,11 @@ class Worker:
         chosen = self.tasks.values() if partitions is None else [self.tasks[p] for p in partitions if p in self.tasks]
         return [task for task in chosen if task.checkpoint.open and not task.committing]
 
-    def _begin_commits(self, tasks: Sequence[Task], seconds: float, closing: bool = False) -> None:
+    def _begin_commits(self, tasks: Sequence[Task], deadline: Deadline, closing: bool = False) -> None:
         """Start tasks' commits, side by side under one deadline."""
         if not tasks:
             return
-        self._commits.begin(tasks, self.intake.membership(), Deadline(seconds), closing)
+        self._commits.begin(tasks, self.intake.membership(), deadline, closing)
         if self.settings.guarantee != EXACTLY_ONCE:
             # These commits call the consumer, which lets one call in at a time: the loop must not be polling it.
             self._await_commits()
@@ -249,10 +236,10 @@ class Worker:
     def _collect_commits(self, leaving: Collection[int] = ()) -> None:
         """Conclude the commits that are over, and sort what went wrong."""
         for done in self._commits.conclude():
-            if done.stuck:
-                self._leave_behind(done.task)
+            if not done.errand.over:
+                self._leave_behind(done.errand)
             if done.error is None:
-                self.telemetry.committed(done.task, done.seconds, self.intake.consumer)
+                self.telemetry.committed(done.task, done.errand.seconds, self.intake.consumer)
             elif done.task.partition in leaving:
                 # Its next owner starts from the last commit, whatever became of this one.
                 self.journal.event("last commit failed", partition=done.task.partition, error=str(done.error))
@@ -260,10 +247,12 @@ class Worker:
             else:
                 self._settle(done.task, done.error)
 
-    def _leave_behind(self, task: Task) -> None:
-        """Give a task another checkpoint; the old one belongs to the thread that is stuck in it."""
-        if self.settings.guarantee != EXACTLY_ONCE:  # stuck in the consumer, which there is only one of
-            end_process(f"{self.settings.input}/{task.partition}")
+    def _leave_behind(self, errand: Errand[Any]) -> None:
+        """Give a task another checkpoint; the old one belongs to the errand whose thread is still in it."""
+        task = errand.task
+        if self.settings.guarantee != EXACTLY_ONCE and errand.name == "commit":  # in the consumer: there is only one
+            end_process(errand)
+        errand.leave_behind()
         task.checkpoint = self._make_checkpoint(task.partition)
 
     def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
@@ -283,21 +272,27 @@ class Worker:
 
     def _rewind(self, task: Task) -> None:
         """Abort and go back to the last commit; if even that fails, restore, unless another owner is in the way."""
+        deadline = Deadline(COMMIT_SECONDS)
+        errand = Errand(task, "abort", partial(task.checkpoint.abort, deadline), deadline)
+        await_all([errand])
         try:
-            task.rewind(Deadline(COMMIT_SECONDS))
+            errand.result()
         except (KafkaException, Unfinished) as error:
             if isinstance(error, KafkaException) and judge(error.args[0]) is Verdict.FENCED:
                 self._fence(task, error.args[0].str())
-            else:
-                self._restore_again(task)
+                return
+            if not errand.over:
+                self._leave_behind(errand)
+            self._restore_again(task)
             return
+        task.rewind()
         self.intake.go_on_at(task.partition, task.position)
 
     def _restore_again(self, task: Task) -> None:
         self.intake.pause(task.partition)
         task.reopen()
         self.telemetry.state(task)
-        self._begin_restore(task)
+        self._restores.begin(task)
 
     def _fence(self, task: Task, sentence: str) -> None:
         """Another owner is at work: let go, and expect the group to say so."""
@@ -330,21 +325,23 @@ class Worker:
     def _revoked(self, partitions: list[int]) -> None:
         """Partitions are about to move: commit what is open under one deadline, then let go."""
         self.journal.event("revoked", partitions=partitions)
+        deadline = Deadline(REVOKE_SECONDS)
         self._await_commits(leaving=partitions)
-        self._begin_commits(self._open_tasks(partitions), REVOKE_SECONDS, closing=True)
-        self._drop(partitions)
+        self._begin_commits(self._open_tasks(partitions), deadline, closing=True)
+        self._await_commits(leaving=partitions)
+        self._drop(partitions, wait=True)
 
     def _lost(self, partitions: list[int]) -> None:
-        """Partitions have moved already: nothing of theirs may be committed any more."""
+        """Partitions have moved already: nothing of theirs can be committed any more, nor is it waited for."""
         self.journal.event("lost", partitions=partitions)
-        self._drop(partitions)
+        self._drop(partitions, wait=False)
 
-    def _drop(self, partitions: list[int]) -> None:
-        """Forget partitions. A takeover in flight is waited for: landing later, it would fence the next owner."""
-        self._await_commits(leaving=partitions)
-        wait([self._restores[p] for p in partitions if p in self._restores], timeout=REVOKE_SECONDS)
+    def _drop(self, partitions: list[int], wait: bool) -> None:
+        """Forget partitions. A takeover in flight is waited for, if told: landing later, it fences the next owner."""
+        errands: list[Errand[Any]] = [*self._commits.forget(partitions), *self._restores.forget(partitions, wait)]
+        for errand in errands:
+            self._leave_behind(errand)
         for partition in partitions:
-            self._restores.pop(partition, None)
             self._fences.moved(partition)
             task = self.tasks.pop(partition, None)
             if task is not None and task.state is not State.CLOSED:
@@ -375,16 +372,12 @@ class Worker:
         )
 
     def _leave(self, clean: bool) -> None:
-        """Commit what is open (if nothing went wrong), leave the group, end the pool."""
+        """Commit what is open (if nothing went wrong), leave the group."""
         if clean:
             self._await_commits(leaving=self.tasks.keys())
-            self._begin_commits(self._open_tasks(), REVOKE_SECONDS, closing=True)
+            self._begin_commits(self._open_tasks(), Deadline(REVOKE_SECONDS), closing=True)
         self._await_commits(leaving=self.tasks.keys())
-        for task in self.tasks.values():
-            if task.state is not State.CLOSED:
-                task.close()
-        self.tasks.clear()
+        self._drop(list(self.tasks), wait=clean)
         self._leaving = True
-        self._pool.shutdown(wait=False, cancel_futures=True)
         self.intake.close()
         self.journal.event("left", group=self.settings.group)

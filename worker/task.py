@@ -11,8 +11,9 @@
 CREATED: the partition is paused while `worker.restore` works beside the loop. RESTORING: rows from the snapshot
 to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted.
 
-A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state, `carry` takes
-it through the steps on another thread, and what is learned until `end_commit` is held back for the next transaction.
+A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state, `Commit.carry`
+takes it through the steps on another thread, and what is learned until `end_commit` is held back for the next
+transaction.
 """
 
 from __future__ import annotations
@@ -68,13 +69,26 @@ class Work:
 
 @dataclass(frozen=True)
 class Commit:
-    """The task as it stood when a commit began."""
+    """The task as it stood when a commit began; also the checkpoint, for the task may be given another one."""
 
+    checkpoint: Checkpoint
     position: int
     saved: Saved
     blob: bytes | None
     """The snapshot that goes with it, if one is due."""
+    pointer: Pointer | None
+    """The newest committed snapshot."""
     work: Work
+
+    def carry(self, membership: Any, deadline: Deadline) -> Pointer | None:
+        """Take it through its steps; touches nothing of the task, so it may run beside `Task.advance`.
+
+        Raises
+        ------
+        KafkaException, Unfinished
+            To be judged by `worker.verdicts`.
+        """
+        return self.checkpoint.commit(self.position, self.blob, self.pointer, membership, deadline)
 
 
 class Task:
@@ -95,7 +109,7 @@ class Task:
         self.partition = partition
         self.checkpoint = checkpoint
         self.state = State.CREATED
-        self.model = Model(settings.model, partition)
+        self.model = self.new_model()
         self.position = 0
         self.committed = 0
         self._pointer: Pointer | None = None
@@ -106,6 +120,10 @@ class Task:
         self.committing = False
         """Whether a commit is on its way; outputs are then held back."""
         self._held: list[Outputs] = []
+
+    def new_model(self) -> Model:
+        """A model that has learned nothing yet."""
+        return Model(self.settings.model, self.partition)
 
     def move(self, state: State) -> None:
         """Change the state.
@@ -185,17 +203,7 @@ class Task:
         due = self._snapshot_due(saved, closing)
         blob = snapshot.write(self.model, saved, self.position) if due else None
         self.committing = True
-        return Commit(self.position, saved, blob, self._work)
-
-    def carry(self, commit: Commit, membership: Any, deadline: Deadline) -> Pointer | None:
-        """Take a commit through its steps; touches the checkpoint only, so it may run beside `advance`.
-
-        Raises
-        ------
-        KafkaException, Unfinished
-            To be judged by `worker.verdicts`.
-        """
-        return self.checkpoint.commit(commit.position, commit.blob, self._pointer, membership, deadline)
+        return Commit(self.checkpoint, self.position, saved, blob, self._pointer, self._work)
 
     def end_commit(self, commit: Commit, pointer: Pointer | None) -> None:
         """The commit is visible and can no longer be rewound: hand over what was held back.
@@ -212,16 +220,12 @@ class Task:
         for outputs in held:
             self.checkpoint.produce(outputs)
 
-    def rewind(self, deadline: Deadline) -> None:
-        """Abort: outputs vanish, the model goes back to the last commit; the loop seeks to `position`.
+    def rewind(self) -> None:
+        """The transaction was aborted and its outputs have vanished: back to the last commit.
 
-        Raises
-        ------
-        KafkaException, Unfinished
-            The abort did not finish: the task must be restored.
+        The loop seeks to `position`.
         """
         self._stop_holding()
-        self.checkpoint.abort(deadline)
         self.model.load(self._saved)
         self.position = self.committed
 

@@ -15,7 +15,7 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.stage import LEARNER, Stage
 from worker.checkpoint import Step
-from worker.commits import GRACE_SECONDS
+from worker.errands import GRACE_SECONDS
 from worker.intake import Intake
 from worker.journal import Journal
 from worker.loop import COMMIT_SECONDS, Worker

@@ -61,11 +61,11 @@ class Progress:
             self._console.print(line, soft_wrap=True, markup=False)
 
 
-def soak(settings: Settings, console: Console) -> Figures:
+def soak(settings: Settings, console: Console, logs: Path | None) -> Figures:
     """Start a broker, soak, show what is wrong as soon as it is over."""
     console.print(f"{settings}; starting a local Kafka", soft_wrap=True, markup=False)
     with LocalKafka() as kafka, Progress(console) as progress:
-        one = Soak(kafka, settings, progress.tell)
+        one = Soak(kafka, settings, progress.tell, logs)
 
         def interrupted(_number: int, _frame: object) -> None:
             if one.over.is_set():
@@ -89,13 +89,17 @@ def main() -> int:
     for name in [name for name in os.environ if name.startswith("DRIFTWAY_")]:
         del os.environ[name]  # they would change the workers' options
     seed = random.randrange(2**32) if given.seed is None else given.seed
-    settings = Settings(given.minutes, given.rate, seed, given.partitions, given.members, given.protocol)
+    settings = Settings(
+        given.minutes, given.rate, seed, given.partitions, given.members, given.protocol, given.broker_seconds
+    )
     try:
         free, needed = shutil.disk_usage(tempfile.gettempdir()).free, ROW_BYTES * 60 * given.minutes * given.rate
         if free < needed:
             raise Failure(f"{tempfile.gettempdir()} has {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB may be needed")
-        found = soak(settings, console)
-    except Failure as failure:
+        if given.logs is not None:
+            given.logs.mkdir(parents=True)
+        found = soak(settings, console, given.logs)
+    except (Failure, FileExistsError) as failure:
         console.print(str(failure), style="red", markup=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
@@ -124,10 +128,18 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--protocol", choices=tuple(PROTOCOLS), default=default.protocol, help="of the group (%(default)s)"
     )
+    parser.add_argument(
+        "--broker-seconds",
+        type=float,
+        default=default.broker_seconds,
+        metavar="S",
+        help="between two faults of the broker, in the mean (%(default)s)",
+    )
+    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="a new folder that keeps every member's log")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to it")
     given = parser.parse_args()
-    if given.minutes <= 0 or given.rate <= 0 or given.partitions < 1 or given.members < 1:
-        parser.error("--minutes and --rate must be > 0, --partitions and --members >= 1")
+    if given.minutes <= 0 or given.rate <= 0 or given.partitions < 1 or given.members < 1 or given.broker_seconds <= 0:
+        parser.error("--minutes, --rate and --broker-seconds must be > 0, --partitions and --members >= 1")
     if given.json is not None and not given.json.absolute().parent.is_dir():
         parser.error(f"--json: there is no folder {given.json.absolute().parent}")
     return given

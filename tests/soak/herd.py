@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from tests.soak import schedule
@@ -59,10 +60,14 @@ class Herd:
         Members at the start, the steady one among them.
     away : callable
         Whether the broker was away in so many seconds before now.
+    logs : Path or None
+        Where every member leaves its whole log.
     """
 
-    def __init__(self, argv: Callable[[str], list[str]], size: int, away: Callable[[float], bool]) -> None:
-        self._argv, self._size, self._away = argv, size, away
+    def __init__(
+        self, argv: Callable[[str], list[str]], size: int, away: Callable[[float], bool], logs: Path | None = None
+    ) -> None:
+        self._argv, self._size, self._away, self._logs = argv, size, away, logs
         self.slots = [Slot(STEADY), *(Slot(f"member-{n}") for n in range(1, size))]
         self._guests = 0
         self.deeds: Counter[str] = Counter()
@@ -163,8 +168,9 @@ class Herd:
             time.sleep(TICK_SECONDS)
 
     def _start(self, slot: Slot) -> None:
-        slot.member = Member(self._argv(slot.name))
         slot.lives += 1
+        kept = None if self._logs is None else self._logs / f"{slot.name}-{slot.lives}.log"
+        slot.member = Member(self._argv(slot.name), kept)
 
     def _hit(self, slot: Slot, deed: str, seconds: float) -> None:
         assert slot.member is not None

@@ -26,9 +26,11 @@ class Member:
     ----------
     argv : list of str
         Its command line.
+    kept : Path or None
+        Its log, if that is to stay.
     """
 
-    def __init__(self, argv: list[str]) -> None:
+    def __init__(self, argv: list[str], kept: Path | None = None) -> None:
         self.argv = argv
         self.started_at = time.monotonic()
         self.killed = False
@@ -42,7 +44,7 @@ class Member:
         self._tail = b""
         self._traceback = False
         folder = Path(tempfile.mkdtemp(prefix="driftway-soak-"))
-        self._log = folder / "log"
+        self._log = kept or folder / "log"
         self._guarded = Guarded(remove=folder)
         try:
             self.pid = self._guarded.start(argv, self._log)

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from tests.soak import schedule
 from tests.soak.gauge import SAMPLE_SECONDS, Gauge, Living
@@ -46,6 +47,8 @@ class Settings:
         Of the input; of the group at the start.
     protocol : str
         Of `tests.support.groups.PROTOCOLS`.
+    broker_seconds : float
+        Between two faults of the broker, in the mean.
     """
 
     minutes: float = 60.0
@@ -54,6 +57,7 @@ class Settings:
     partitions: int = 4
     members: int = 3
     protocol: str = "cooperative"
+    broker_seconds: float = schedule.BROKER_SECONDS
 
 
 class Soak:
@@ -67,14 +71,18 @@ class Soak:
         What to do.
     tell : callable
         Called with a line of progress, several times a second.
+    logs : Path or None
+        An empty folder for the members' logs, which are thrown away otherwise.
     """
 
-    def __init__(self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None], logs: Path | None = None
+    ) -> None:
         self.settings, self._tell = settings, tell
         self.group = Group(kafka.bootstrap, settings.partitions, settings.protocol)
         self.weather = Weather(kafka)
         self.gauge = Gauge((STEADY, ITSELF))
-        self.herd = Herd(self.group.worker, settings.members, self.weather.away_lately)
+        self.herd = Herd(self.group.worker, settings.members, self.weather.away_lately, logs)
         self.over = threading.Event()
         """Set from outside to end the load early; catching up and audit follow all the same."""
         self.complaints: list[str] = []
@@ -107,7 +115,7 @@ class Soak:
         """Load and faults for the time that was asked for."""
         began = time.monotonic()
         reader.begin()
-        coming = schedule.faults(self.settings.seed, SESSION_MS / 1000)
+        coming = schedule.faults(self.settings.seed, SESSION_MS / 1000, self.settings.broker_seconds)
         fault, sample_at = next(coming), 0.0
         while not self.over.wait(TICK_SECONDS):
             elapsed = time.monotonic() - began

@@ -16,8 +16,8 @@ WEIGHTS = {KILL: 4, TERM: 2, FREEZE: 3, JOIN: 2, LEAVE: 2}
 FREEZE_SESSIONS = (1.25, 3.0)
 """How long a freeze lasts, in session timeouts: the group always goes on without the frozen member."""
 
-BROKER_SECONDS = (30.0, 210.0)
-"""Between two faults of the broker."""
+BROKER_SECONDS = 120.0
+"""Between two faults of the broker, in the mean; from a quarter of it to seven quarters."""
 OUTAGE_SHARE = 0.35
 """Of the broker's faults; in the others it is started again at once."""
 OUTAGE_SECONDS = (10.0, 20.0)
@@ -36,12 +36,13 @@ class Fault(NamedTuple):
     """How long a freeze or an outage lasts."""
 
 
-def faults(seed: int, session_seconds: float) -> Iterator[Fault]:
-    """The faults of a seed in the order of time, without end.
+def faults(seed: int, session_seconds: float, broker_seconds: float = BROKER_SECONDS) -> Iterator[Fault]:
+    """The faults of a seed in the order of time, without end; the broker's come `broker_seconds` apart in the mean.
 
     Members and broker have chances of their own, so that tuning one leaves the other's faults as they were.
     """
-    return merge(_of_members(Random(f"members {seed}"), session_seconds), _of_broker(Random(f"broker {seed}")))
+    broker = _of_broker(Random(f"broker {seed}"), broker_seconds)
+    return merge(_of_members(Random(f"members {seed}"), session_seconds), broker)
 
 
 def _of_members(chance: Random, session_seconds: float) -> Iterator[Fault]:
@@ -52,10 +53,10 @@ def _of_members(chance: Random, session_seconds: float) -> Iterator[Fault]:
         yield Fault(at, deed, chance.random(), session_seconds * chance.uniform(*FREEZE_SESSIONS))
 
 
-def _of_broker(chance: Random) -> Iterator[Fault]:
+def _of_broker(chance: Random, mean: float) -> Iterator[Fault]:
     at = 0.0
     while True:
-        at += chance.uniform(*BROKER_SECONDS)
+        at += chance.uniform(0.25 * mean, 1.75 * mean)
         if chance.random() < OUTAGE_SHARE:
             span = LONG_SECONDS if chance.random() < LONG_SHARE else OUTAGE_SECONDS
             yield Fault(at, OUTAGE, 0.0, chance.uniform(*span))

@@ -1,7 +1,4 @@
-"""A task's life: its legal moves, its position, what it emits after a restore, when it writes snapshots.
-
-`Drawer` keeps the Checkpoint protocol in memory: it records what a task hands it, and imitates nothing of Kafka.
-"""
+"""A task's life: its legal moves, its position, what it emits after a restore, when it writes snapshots."""
 
 from __future__ import annotations
 
@@ -15,76 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.worker.rows import events, model_settings, pieces, records, wire
+from tests.unit.worker.drawer import MODEL, Drawer, fresh, worker_settings
+from tests.unit.worker.rows import events, pieces, records, wire
 from worker import snapshot, task
 from worker.deadline import Deadline
 from worker.events import Records
 from worker.model import Model, Outputs
 from worker.restore import Restored
-from worker.settings import WorkerSettings
-from worker.snapshot import Pointer
 from worker.task import NEXT, State, Task
 
-MODEL = model_settings("dfop:mu=0.01", "no_change")
 BAD = [b"?", None]
 VALUES = [value for i, good in enumerate(events(120)) for value in ([BAD[i % 2], good] if i % 11 == 0 else [good])]
 WHOLE = records(VALUES)
 N = len(WHOLE)
 
 
-class Drawer:
-    """A Checkpoint that puts everything into a drawer."""
-
-    def __init__(self) -> None:
-        self.open = False
-        self.bytes_since_snapshot = 0
-        self.pending: list[Outputs] = []
-        self.committed: list[Outputs] = []
-        self.commits: list[tuple[int, bytes | None]] = []
-        self.discarded = 0
-
-    def acquire(self, deadline: Deadline) -> None:
-        """Nobody to fence."""
-
-    def produce(self, outputs: Outputs) -> None:
-        self.open = True
-        self.pending.append(outputs)
-        self.bytes_since_snapshot += sum(map(len, outputs.predictions))
-
-    def commit(
-        self, offset: int, blob: bytes | None, pointer: Pointer | None, membership: Any, deadline: Deadline
-    ) -> Pointer | None:
-        self.committed += self.pending
-        self.pending, self.open = [], False
-        self.commits.append((offset, blob))
-        if blob is not None:
-            self.bytes_since_snapshot = 0
-        return pointer if blob is None else Pointer(len(self.commits), 1, offset)
-
-    def abort(self, deadline: Deadline) -> None:
-        self.pending, self.open = [], False
-
-    def discard(self) -> None:
-        self.discarded += 1
-        self.pending, self.open = [], False
-
-
-def worker_settings(**more: Any) -> WorkerSettings:
-    return WorkerSettings("nowhere:1", "EVENTS", "g", MODEL, **more)
-
-
-def fresh(position: int = 0, committed: int = 0, model: Model | None = None, **more: Any) -> tuple[Task, Drawer]:
-    """A task that was just restored: by default at the beginning of the log."""
-    drawer = Drawer()
-    made = Task(worker_settings(**more), 3, drawer)
-    pointer = Pointer(0, 1, position) if model is not None else None
-    made.restored(Restored(model or Model(MODEL, 3), position, committed, pointer))
-    return made, drawer
-
-
 def commit(made: Task, closing: bool = False) -> None:
     begun = made.begin_commit(closing)
-    made.end_commit(begun, made.carry(begun, None, Deadline(1)))
+    made.end_commit(begun, begun.carry(None, Deadline(1)))
 
 
 def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
@@ -204,10 +149,11 @@ def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[t
         assert len(drawer.pending) == emitted
         assert made.due_at == float("inf")
         if outcome == "land":
-            made.end_commit(begun, made.carry(begun, None, Deadline(1)))
+            made.end_commit(begun, begun.carry(None, Deadline(1)))
             assert made.committed == begun.position
         else:
-            made.rewind(Deadline(1))
+            drawer.abort(Deadline(1))
+            made.rewind()
             assert made.position == made.committed
         assert made.held_rows == 0
     take(N)
@@ -240,7 +186,8 @@ def test_commits_and_rewinds_in_any_order_end_in_the_same_bytes(plan: list[tuple
             commit(made)
             assert made.committed == made.position
         elif then == "rewind":
-            made.rewind(Deadline(1))
+            drawer.abort(Deadline(1))
+            made.rewind()
             assert made.position == made.committed
             assert not drawer.open
     if made.position < N:

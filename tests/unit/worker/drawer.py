@@ -1,0 +1,65 @@
+"""A task without a broker: `Drawer` keeps the Checkpoint protocol in memory, and imitates nothing of Kafka."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.worker.rows import model_settings
+from worker.deadline import Deadline
+from worker.model import Model, Outputs
+from worker.restore import Restored
+from worker.settings import WorkerSettings
+from worker.snapshot import Pointer
+from worker.task import Task
+
+MODEL = model_settings("dfop:mu=0.01", "no_change")
+
+
+class Drawer:
+    """A Checkpoint that puts everything into a drawer."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.bytes_since_snapshot = 0
+        self.pending: list[Outputs] = []
+        self.committed: list[Outputs] = []
+        self.commits: list[tuple[int, bytes | None]] = []
+        self.discarded = 0
+
+    def acquire(self, deadline: Deadline) -> None:
+        """Nobody to fence."""
+
+    def produce(self, outputs: Outputs) -> None:
+        self.open = True
+        self.pending.append(outputs)
+        self.bytes_since_snapshot += sum(map(len, outputs.predictions))
+
+    def commit(
+        self, offset: int, blob: bytes | None, pointer: Pointer | None, membership: Any, deadline: Deadline
+    ) -> Pointer | None:
+        self.committed += self.pending
+        self.pending, self.open = [], False
+        self.commits.append((offset, blob))
+        if blob is not None:
+            self.bytes_since_snapshot = 0
+        return pointer if blob is None else Pointer(len(self.commits), 1, offset)
+
+    def abort(self, deadline: Deadline) -> None:
+        self.pending, self.open = [], False
+
+    def discard(self) -> None:
+        self.discarded += 1
+        self.pending, self.open = [], False
+
+
+def worker_settings(**more: Any) -> WorkerSettings:
+    return WorkerSettings("nowhere:1", "EVENTS", "g", MODEL, **more)
+
+
+def fresh(position: int = 0, committed: int = 0, model: Model | None = None, **more: Any) -> tuple[Task, Drawer]:
+    """A task that was just restored: by default at the beginning of the log."""
+    drawer = Drawer()
+    made = Task(worker_settings(**more), 3, drawer)
+    pointer = Pointer(0, 1, position) if model is not None else None
+    made.restored(Restored(model or Model(MODEL, 3), position, committed, pointer))
+    return made, drawer

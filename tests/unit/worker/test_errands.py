@@ -1,0 +1,112 @@
+"""Calls beside the loop: which checkpoint they use, and what becomes of one that does not come back."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.unit.worker.drawer import Drawer, fresh
+from tests.unit.worker.rows import events, records
+from worker import errands
+from worker.checkpoint import Unfinished
+from worker.commits import Commits
+from worker.deadline import Deadline
+from worker.errands import Errand, await_all
+from worker.snapshot import Pointer
+
+ROWS = records(events(30))
+
+
+class Stuck(Drawer):
+    """A checkpoint whose commits wait until somebody lets them go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def commit(self, *given: Any) -> Pointer | None:
+        self.go_on.wait(10)
+        return super().commit(*given)
+
+
+def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
+    """With the newer one it would publish the rows of a later life under an offset before them: they come twice."""
+    task, old = fresh()
+    task.advance(ROWS.before(10))
+    begun = task.begin_commit()
+    new = task.checkpoint = Drawer()
+    new.produce(old.pending[0])
+    begun.carry(None, Deadline(1))
+    assert [offset for offset, _ in old.commits] == [10]
+    assert not new.commits
+    assert new.open
+
+
+def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
+    stuck_task, _ = fresh()
+    stuck = stuck_task.checkpoint = Stuck()
+    task, drawer = fresh()
+    commits = Commits()
+    for one in (stuck_task, task):
+        one.advance(ROWS.before(10))
+    try:
+        commits.begin([stuck_task], None, Deadline(60), closing=False)
+        commits.forget([stuck_task.partition])
+        commits.begin([task], None, Deadline(60), closing=False)
+        (underway,) = commits._underway.values()
+        assert underway.errand.future.result(10) == Pointer(1, 1, 10)
+        (outcome,) = commits.conclude()
+        assert outcome.error is None
+        assert (task.committed, [offset for offset, _ in drawer.commits]) == (10, [10])
+    finally:
+        stuck.go_on.set()
+
+
+@pytest.mark.parametrize("first", ["thread", "loop"])
+def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> None:
+    task, _ = fresh()
+    stuck = task.checkpoint = Stuck()
+    errand = Errand(task, "commit", partial(stuck.commit, 0, None, None, None, Deadline(1)), Deadline(1))
+    task.checkpoint = Drawer()
+    if first == "thread":
+        stuck.go_on.set()
+        await_all([errand])
+        assert stuck.discarded == 0
+        errand.leave_behind()
+    else:
+        errand.leave_behind()
+        assert stuck.discarded == 0
+        stuck.go_on.set()
+        errand.thread.join(10)
+    assert stuck.discarded == 1
+
+
+def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errands, "GRACE_SECONDS", 0.05)
+    task, _ = fresh()
+    stuck = task.checkpoint = Stuck()
+    errand = Errand(task, "commit", partial(stuck.commit, 0, None, None, None, Deadline(0)), Deadline(0))
+    try:
+        await_all([errand])
+        assert errand.stuck
+        with pytest.raises(Unfinished, match="did not come back from the commit"):
+            errand.result()
+    finally:
+        stuck.go_on.set()
+    errand.thread.join(10)
+    assert not errand.stuck
+
+
+def test_what_the_call_raises_is_raised_by_the_result() -> None:
+    task, _ = fresh()
+
+    def fail() -> None:
+        raise KeyError("x")
+
+    errand = Errand(task, "abort", fail, Deadline(1))
+    await_all([errand])
+    with pytest.raises(KeyError):
+        errand.result()
