@@ -24,15 +24,15 @@ class SlowlyRestoring(Driftway):
 def main() -> None:
     """Run the command line with `worker.restore.restore` behind a wait."""
     import driftway
-    from worker import loop
+    from worker import restores
 
-    seconds, arguments, real = float(sys.argv[1]), sys.argv[2:], loop.restore
+    seconds, arguments, real = float(sys.argv[1]), sys.argv[2:], restores.restore
 
     def slow(*given: Any) -> Any:
         time.sleep(seconds)
         return real(*given)
 
-    loop.restore = slow
+    restores.restore = slow
     driftway.main(arguments)
 
 
