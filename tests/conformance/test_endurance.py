@@ -1,4 +1,4 @@
-"""Least squares with forgetting stays finite and symmetric for as long as a stream may last."""
+"""Learners stay finite, and matrices symmetric, for as long as a stream may last."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import learners
+from learners.registry import LEARNERS, find
+from tests.conformance.rows import rows
+from tests.conformance.table import ROWS, Case
 
 BLOCK = 100_000
 
@@ -84,3 +87,19 @@ def test_dfop_without_forgetting_is_rls(standardize):
         learners.create(name, 4, standardize=standardize, **parameters).predict_then_update(X, y, score)
         got.append(score.tobytes())
     assert got[0] == got[1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_is_finite_after_ten_million_rows(name):
+    """Two columns are the same, one is constant; the concept turns round every 50,000 rows."""
+    learner = Case(ROWS[name], find(name).tasks[-1]).make(4)
+    X, y = rows(learner.kind, BLOCK, 4)
+    X[:, 1], X[:, 2] = X[:, 0], 3.7
+    score = np.empty((BLOCK, learner.n_scores))
+    for _ in range(100):
+        learner.predict_then_update(X, y, score)
+        assert np.isfinite(score).all()
+        for field in learner.state:
+            assert np.isfinite(learner.state[field].astype(float)).all(), field
