@@ -57,8 +57,10 @@ class Learner:
     tasks: ClassVar[tuple[str, ...]]
     """Any of ``binary``, ``multiclass``, ``regression``."""
     Params: ClassVar[type[Parameters]]
-    uses_features: ClassVar[bool] = True
+    uses_features: bool = True
     """False for baselines that look at labels only; they are never standardised."""
+    standardizable: bool = True
+    """False where features mean something as they stand, like truth values; they are never standardised."""
 
     def __init__(self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any) -> None:
         if n_features < 1:

@@ -5,6 +5,7 @@ Names map to ``module:Class`` so that importing this module, or listing names, c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 LEARNERS: dict[str, str] = {
     "majority_class": "learners.baselines.majority_class:MajorityClass",
     "no_change": "learners.baselines.no_change:NoChange",
+    "running_mean": "learners.baselines.running_mean:RunningMean",
+    "gaussian_nb": "learners.bayesian.gaussian_nb:GaussianNB",
     "perceptron": "learners.linear.perceptron:Perceptron",
     "pa1": "learners.linear.pa1:PA1",
     "pa": "learners.linear.pa:PA",
@@ -36,6 +39,11 @@ LEARNERS: dict[str, str] = {
     "pa2_regressor": "learners.linear.pa2_regressor:PA2Regressor",
     "aromma": "learners.linear.aromma:AROMMA",
     "winnow": "learners.linear.winnow:Winnow",
+    "alma_gentile": "learners.linear.alma_gentile:ALMAGentile",
+    "pa_uniclass": "learners.linear.pa_uniclass:PAUniclass",
+    "pa1_uniclass": "learners.linear.pa1_uniclass:PA1Uniclass",
+    "pa2_uniclass": "learners.linear.pa2_uniclass:PA2Uniclass",
+    "conjunction": "learners.linear.conjunction:Conjunction",
     "arow": "learners.second_order.arow:AROW",
     "scw1": "learners.second_order.scw1:SCW1",
     "scw2": "learners.second_order.scw2:SCW2",
@@ -46,9 +54,53 @@ LEARNERS: dict[str, str] = {
     "narow": "learners.second_order.narow:NAROW",
     "iellip": "learners.second_order.iellip:IELLIP",
     "arow_regressor": "learners.second_order.arow_regressor:AROWRegressor",
+    "truncated_gradient": "learners.sparse.truncated_gradient:TruncatedGradient",
+    "fobos_l1": "learners.sparse.fobos_l1:FOBOSL1",
+    "rda_l1": "learners.sparse.rda_l1:RDAL1",
+    "ftrl_proximal": "learners.sparse.ftrl_proximal:FTRLProximal",
+    "beta_bernoulli": "learners.bayesian.beta_bernoulli:BetaBernoulli",
+    "bayes_linear": "learners.bayesian.bayes_linear:BayesLinear",
+    "bayes_probit": "learners.bayesian.bayes_probit:BayesProbit",
+    "hmm_filter": "learners.state_space.hmm_filter:HMMFilter",
+    "particle_filter": "learners.state_space.particle_filter:ParticleFilter",
+    "mc_perceptron_max": "learners.multiclass.mc_perceptron_max:MCPerceptronMax",
+    "mc_perceptron_uniform": "learners.multiclass.mc_perceptron_uniform:MCPerceptronUniform",
+    "mc_perceptron_sim": "learners.multiclass.mc_perceptron_sim:MCPerceptronSim",
+    "mc_ogd": "learners.multiclass.mc_ogd:MCOGD",
+    "mc_softmax": "learners.multiclass.mc_softmax:MCSoftmax",
+    "mc_pa": "learners.multiclass.mc_pa:MCPA",
+    "mc_pa1": "learners.multiclass.mc_pa1:MCPA1",
+    "mc_pa2": "learners.multiclass.mc_pa2:MCPA2",
+    "mc_romma": "learners.multiclass.mc_romma:MCROMMA",
+    "mc_aromma": "learners.multiclass.mc_aromma:MCAROMMA",
+    "mc_cw": "learners.multiclass.mc_cw:MCCW",
+    "mc_cw_stdev": "learners.multiclass.mc_cw_stdev:MCCWStdev",
+    "mc_arow": "learners.multiclass.mc_arow:MCAROW",
+    "mc_nherd": "learners.multiclass.mc_nherd:MCNHERD",
+    "mc_scw1": "learners.multiclass.mc_scw1:MCSCW1",
+    "mc_scw2": "learners.multiclass.mc_scw2:MCSCW2",
+    "arowa": "learners.multiclass.arowa:AROWA",
+    "arowa_pair": "learners.multiclass.arowa_pair:AROWAPair",
+    "online_odm": "learners.margin_distribution.online_odm:OnlineODM",
+    "restarted_odm": "learners.margin_distribution.restarted_odm:RestartedODM",
+    "d_odm": "learners.margin_distribution.d_odm:DODM",
     "rls": "learners.forgetting.rls:RLS",
     "dfop": "learners.forgetting.dfop:DFOP",
+    "g_dfop": "learners.forgetting.g_dfop:GDFOP",
+    "csogd1": "learners.cost_sensitive.csogd1:CSOGD1",
+    "csogd2": "learners.cost_sensitive.csogd2:CSOGD2",
+    "acog": "learners.cost_sensitive.acog:ACOG",
+    "oam_seq": "learners.ranking.oam_seq:OAMSeq",
+    "oam_gra": "learners.ranking.oam_gra:OAMGra",
+    "opauc": "learners.ranking.opauc:OPAUC",
+    "adaoam": "learners.ranking.adaoam:AdaOAM",
 }
+
+ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}
+"""Other names in use -> the name here; listings do not repeat them, and snapshots say the latter."""
+
+WRAPPERS: dict[str, str] = {"ova": "learners.reductions.one_vs_all:OneVsAll"}
+"""What stands before a learner's name, as in ``ova:pa1``, and makes another learner of it."""
 
 
 class UnknownLearner(ValueError):
@@ -56,7 +108,7 @@ class UnknownLearner(ValueError):
 
 
 def find(name: str) -> type[Learner]:
-    """The class registered under `name`.
+    """The class registered under `name`, or under what it is an alias of.
 
     Raises
     ------
@@ -64,12 +116,21 @@ def find(name: str) -> type[Learner]:
         Not in the registry.
     """
     try:
-        module, class_name = LEARNERS[name].split(":")
+        module, class_name = LEARNERS[ALIASES.get(name, name)].split(":")
     except KeyError:
+        if name in WRAPPERS:
+            raise UnknownLearner(f"{name} stands before the name of a learner, as in {name}:pa1") from None
         from difflib import get_close_matches
 
         near = get_close_matches(name, LEARNERS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "see `driftway learners`"
         raise UnknownLearner(f"no learner {name!r}; {hint}") from None
     found: type[Learner] = getattr(import_module(module), class_name)
+    return found
+
+
+def find_wrapper(name: str) -> Callable[..., Learner]:
+    """The wrapper registered under `name`, called as a learner's class is but with that class as first argument."""
+    module, class_name = WRAPPERS[name].split(":")
+    found: Callable[..., Learner] = getattr(import_module(module), class_name)
     return found

@@ -1,8 +1,14 @@
-"""A learner as users write it: ``name`` or ``name:parameter=value,parameter=value``."""
+"""A learner as users write it: ``name`` or ``name:parameter=value,parameter=value``, behind wrappers or not.
+
+A wrapper stands before the name, as in ``ova:arow:q=1e-4``. There the parameters may also follow a comma,
+``ova:arow,q=1e-4``, which means the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from learners import registry
@@ -14,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spec:
-    """A name with the parameters that were given; `text` is the form that travels in messages."""
+    """A name, with its wrappers before it, and the parameters that were given; `text` travels in messages."""
 
     name: str
     parameters: tuple[tuple[str, str], ...] = ()
@@ -34,7 +40,7 @@ class Spec:
         ParameterError
             Not of the form ``name:parameter=value,...``, or a parameter given twice.
         """
-        name, _, rest = text.strip().partition(":")
+        wrappers, name, rest = _split(text)
         pairs: dict[str, str] = {}
         for part in filter(None, (p.strip() for p in rest.split(","))):
             key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -43,7 +49,7 @@ class Spec:
             if key in pairs:
                 raise ParameterError(f"{key} is given twice in {text!r}")
             pairs[key] = value
-        return cls(name, tuple(pairs.items()))
+        return cls(":".join([*wrappers, name]), tuple(pairs.items()))
 
     def create(
         self,
@@ -59,18 +65,34 @@ class Spec:
         n_features, n_classes, task
             As `learners.learner.Learner`.
         standardize : bool
-            Wrap it into the online standardiser, unless it ignores features.
+            Wrap it into the online standardiser, unless it ignores features or needs them as they stand.
 
         Raises
         ------
         UnknownLearner, ParameterError
             The name, or a parameter, is not valid.
         """
-        found = registry.find(self.name)
+        wrappers, name, _ = _split(self.name)
+        make: Callable[..., Learner] = registry.find(name)
+        for wrapper in reversed(wrappers):
+            make = partial(registry.find_wrapper(wrapper), make)
         given: dict[str, Any] = dict(self.parameters)
-        learner: Learner = found(n_features, n_classes, task, **given)
-        if not (standardize and learner.uses_features):
+        learner = make(n_features, n_classes, task, **given)
+        if not (standardize and learner.uses_features and learner.standardizable):
             return learner
         from learners.reductions.standardize import Standardized
 
         return Standardized(learner)
+
+
+def _split(text: str) -> tuple[list[str], str, str]:
+    """Wrappers, name, and what follows it."""
+    wrappers: list[str] = []
+    name, _, rest = text.strip().partition(":")
+    while rest and name.strip() in registry.WRAPPERS:
+        wrappers.append(name.strip())
+        name, _, rest = rest.partition(":")
+    if wrappers and "," in name:
+        name, _, more = name.partition(",")
+        rest = f"{more},{rest}"
+    return wrappers, name.strip() if wrappers else name, rest

@@ -17,6 +17,8 @@ from learners.learner import Learner
 from learners.metrics.rolling import Metrics, create_metrics
 from learners.parameters import ParameterError
 from learners.prequential import predicted_class
+from learners.reductions.maps import create_mapped
+from learners.spec import Spec
 from worker import packed
 from worker.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions
 from worker.errors import Failure
@@ -141,7 +143,7 @@ class Model:
         """Everything that a written state must agree on before it may be loaded."""
         settings, target = self.settings, self.settings.target
         return {
-            "learners": [spec.text for spec in settings.specs],
+            "learners": [spec.text + settings.behind for spec in settings.specs],
             "standardize": settings.standardize,
             "task": target.task,
             "n_classes": target.n_classes,
@@ -160,14 +162,14 @@ class Model:
         Raises
         ------
         Failure
-            Their state cannot be allocated.
+            Their state cannot be allocated, or a parameter does not fit the number of features.
         """
         if self._learners or self.schema is None:
             return
         settings, target, d = self.settings, self.settings.target, self.schema.n_features
         for spec in settings.specs:
             with allocating(spec.text, d):
-                learner = spec.create(d, target.n_classes, target.task, standardize=settings.standardize)
+                learner = _create(spec, settings, d)
                 metrics = create_metrics(target.task, target.n_classes, learner.n_scores, settings.window)
             self._learners.append(learner)
             self._metrics.append(metrics)
@@ -197,6 +199,21 @@ class Model:
             start = end
 
 
+def _create(spec: Spec, settings: ModelSettings, d: int) -> Learner:
+    """A learner over `d` features, behind the maps and the standardiser.
+
+    Raises
+    ------
+    Failure
+        A parameter, valid by itself, does not fit that many features: the first event has just told how many.
+    """
+    target = settings.target
+    try:
+        return create_mapped(spec, settings.maps, d, target.n_classes, target.task, settings.standardize)
+    except ParameterError as error:
+        raise Failure(f"learner {spec.text} over {d} features: {error}") from None
+
+
 @contextlib.contextmanager
 def allocating(what: str, n_features: int) -> Iterator[None]:
     """Turn a refused allocation of a learner's state into a sentence.
@@ -219,7 +236,7 @@ def warm(settings: ModelSettings) -> None:
 
     Raises
     ------
-    ParameterError, UnknownLearner
+    Failure, UnknownLearner
         A learner or one of its parameters is not valid.
     """
     d = settings.n_features or 1

@@ -39,6 +39,8 @@ class ModelSettings:
         Format of the predictions, likewise. No part of the state: a group may change it from one start to the next.
     standardize : bool
         Put the online standardiser in front of every learner that looks at features.
+    maps : tuple of Spec
+        Feature maps in front of the standardiser, applied in this order.
     window : int
         Rows of the rolling window, >= 1.
     accuracy_every : int
@@ -53,6 +55,7 @@ class ModelSettings:
     form: str = JSON
     output_form: str = JSON
     standardize: bool = True
+    maps: tuple[Spec, ...] = ()
     window: int = 1000
     accuracy_every: int = 500
     max_rejected: Limit | None = None
@@ -74,6 +77,11 @@ class ModelSettings:
             raise UsageFailure("features must be >= 1")
         if self.target.task == REGRESSION and self.target.labels:
             raise UsageFailure("labels belong to classification")
+
+    @property
+    def behind(self) -> str:
+        """What identities say of the feature maps after a learner's name: nothing if there are none."""
+        return " behind " + ", ".join(spec.text for spec in self.maps) if self.maps else ""
 
 
 @dataclass(frozen=True)

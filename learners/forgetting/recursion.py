@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import bare_kernel
+from learners.jit import bare_kernel, fragment
 from learners.learner import Array
 from learners.symmetric import downdate, times
 from learners.vectors import dot, step_along
@@ -39,15 +39,25 @@ def recursive_least_squares(
         if math.isnan(y[t]):
             continue
         target = 2.0 * y[t] - 1.0 if binary else y[t]
-        h = forgetting + times(P, x, k)  # 11, step 1
-        step = (target - s) / h
-        if not (0.0 < h < math.inf and step_along(weight, k, step)):  # step 2
+        v = times(P, x, k)
+        if not absorb(weight, P, k, v, target - s, forgetting, p_max):
             skipped[0] += 1
-            continue
-        downdate(P, k, 1.0 / h, 1.0 / forgetting)  # step 3
-        for j in range(weight.shape[0]):  # step 4
-            if P[j, j] > p_max:
-                pin(P, j, p_max, k)
+
+
+@fragment
+def absorb(weight: Array, P: Array, k: Array, v: float, error: float, forgetting: float, p_max: float) -> bool:
+    """Fold one row into the solution, all of it or, if a weight would overflow, nothing; say which. Overwrites `k`.
+
+    Shapes: weight f8[d], P f8[d, d], k f8[d] = P x; v is x.k, `error` the target without the score.
+    """
+    h = forgetting + v  # 11, step 1
+    if not (0.0 < h < math.inf and step_along(weight, k, error / h)):  # step 2
+        return False
+    downdate(P, k, 1.0 / h, 1.0 / forgetting)  # step 3
+    for j in range(weight.shape[0]):  # step 4
+        if P[j, j] > p_max:
+            pin(P, j, p_max, k)
+    return True
 
 
 @bare_kernel

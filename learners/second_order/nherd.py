@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import bare_kernel
+from learners.jit import bare_kernel, fragment
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, choice, flag, number
 from learners.second_order.covariance import (
@@ -92,6 +92,28 @@ class NHERD(Learner):
         run(rows, y, score, p.C, p.a, p.q, s["weight"], s["covariance"], s["skipped"], np.empty(self.width))
 
 
+@fragment
+def pull(v: float, C: float) -> float:
+    """C / (1 + C v): of a row's missing margin, how much of k = Sigma x the mean moves by."""
+    return C * (1.0 / (1.0 + C * v))
+
+
+@fragment
+def herded_shrinkage(v: float, C: float) -> float:
+    """(C^2 v + 2 C) / (1 + C v)^2, the share of k k' by which the full form shrinks.
+
+    1 / (1 + C v) is taken out of the fraction, whose square overflows for a row of 1e80.
+    """
+    left = 1.0 / (1.0 + C * v)
+    return (C + C * left) * left
+
+
+@fragment
+def herded_gain(v: float, C: float) -> float:
+    """Kappa = 2 C + C^2 v: the inverse of the diagonal form gains kappa x x'."""
+    return 2.0 * C + C * (C * v)
+
+
 @bare_kernel
 def nherd_full(
     rows: Array,
@@ -120,10 +142,8 @@ def nherd_full(
         label = 2.0 * y[t] - 1.0
         if not (finite and label * s >= 1.0):
             v = times(covariance, x, k)
-            # 1 / (1 + C v) taken out of both fractions: the square overflows for a row of 1e80.
-            left = 1.0 / (1.0 + C * v)
-            alpha = (1.0 - label * s) * (C * left)
-            share = (C + C * left) * left
+            alpha = (1.0 - label * s) * pull(v, C)
+            share = herded_shrinkage(v, C)
             if COLLAPSED < v < math.inf and share > 0.0 and step_along(weight, k, alpha * label):
                 downdate(covariance, k, share, 1.0)
             else:
@@ -163,7 +183,7 @@ def nherd_diagonal(
                 k[j] = variance[j] * x[j]
             v = dot(x, k)
             alpha = (1.0 - label * s) / (v + 1.0 / C)
-            kappa = 2.0 * C + C * (C * v)
+            kappa = herded_gain(v, C)
             if COLLAPSED < v < math.inf and kappa < math.inf and step_along(weight, k, alpha * label):
                 narrow_diagonal(variance, x, kappa)
             else:

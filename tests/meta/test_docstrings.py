@@ -46,7 +46,7 @@ def test_learner_docstring(name):
     parameters = [field.name for field in dataclasses.fields(cls.Params)]
     assert entries(doc.get("Parameters", "")) == parameters
     for field in dataclasses.fields(cls.Params):
-        description = doc["Parameters"].split(f"{field.name} : ")[1]
+        description = re.split(rf"^{field.name} : ", doc["Parameters"], flags=re.MULTILINE)[1]
         default = str(field.default).lower() if isinstance(field.default, bool) else f"{field.default}"
         stated = re.search(r"Default `{0,2}([^\s`]+?)`{0,2}\.(\s|$)", description)
         assert stated, f"{field.name} states no default"

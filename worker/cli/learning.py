@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,13 +12,16 @@ from worker.errors import UsageFailure
 from worker.events import CLASSIFICATION, REGRESSION, Target
 from worker.settings import ModelSettings
 
+if TYPE_CHECKING:
+    from learners import Spec
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_LEARNER = "dfop"
 
 
 def target_options(command: F) -> F:
-    """--learner, --task, --classes, --labels, --standardize, --window."""
+    """--learner, --task, --classes, --labels, --map, --standardize, --window."""
     options = [
         click.option(
             "--learner",
@@ -38,6 +41,14 @@ def target_options(command: F) -> F:
         ),
         click.option("--classes", type=click.IntRange(2), default=None, help="Number of classes.  [default: 2]"),
         click.option("--labels", metavar="A,B,..", help="Labels as they stand in the data, in class order."),
+        click.option(
+            "--map",
+            "maps",
+            multiple=True,
+            metavar="MAP[:PARAM=VALUE,...]",
+            help="Feature map in front of every learner and of the standardiser: polynomial:degree=2, "
+            "fourier:D=100,gamma=0.5,seed=1 or hashing:buckets=64,seed=1; repeat to map again what one has made.",
+        ),
         click.option(
             "--standardize/--no-standardize",
             default=True,
@@ -104,27 +115,56 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
     return target
 
 
-def make_model_settings(specs: tuple[str, ...], target: Target, **rest: Any) -> ModelSettings:
-    """Model settings with every learner checked: its name, parameters and task.
+def make_model_settings(
+    specs: tuple[str, ...], target: Target, maps: tuple[str, ...] = (), **rest: Any
+) -> ModelSettings:
+    """Model settings with every learner and feature map checked: name, parameters and task.
 
     Raises
     ------
     UsageFailure
-        A learner is not valid.
+        A learner or a map is not valid.
     """
     from learners import ParameterError, Spec, UnknownLearner
 
+    given, width = make_maps(maps, rest.get("n_features") or 1)
     parsed = []
     for text in specs:
         try:
             spec = Spec.parse(text)
-            spec.create(rest.get("n_features") or 1, target.n_classes, target.task)
+            spec.create(width, target.n_classes, target.task)
         except UnknownLearner as error:
             raise UsageFailure(str(error)) from None
         except ParameterError as error:
             raise UsageFailure(f"learner {text}: {error}") from None
         parsed.append(spec)
-    return ModelSettings(tuple(parsed), target, **rest)
+    return ModelSettings(tuple(parsed), target, maps=given, **rest)
+
+
+def make_maps(texts: tuple[str, ...], n_features: int) -> tuple[tuple[Spec, ...], int]:
+    """Feature maps with every name and parameter checked, and how many features they make of `n_features`.
+
+    Raises
+    ------
+    UsageFailure
+        A map is not valid.
+    """
+    from learners import ParameterError, Spec
+
+    specs: list[Spec] = []
+    for text in texts:
+        try:
+            specs.append(Spec.parse(text))
+        except ParameterError as error:
+            raise UsageFailure(f"map {text}: {error}") from None
+    if not specs:
+        return (), n_features
+    from learners.reductions.maps import create_maps
+
+    try:
+        return tuple(specs), create_maps(specs, n_features)[-1].width
+    except ParameterError as error:
+        raise UsageFailure(str(error)) from None
 
 
 def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
@@ -135,7 +175,7 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     UsageFailure
         As `make_model_settings` and `make_target`.
     """
-    names = "standardize", "window", "accuracy_every", "form", "output_form"
+    names = "maps", "standardize", "window", "accuracy_every", "form", "output_form"
     target = make_target(given["task"], given["classes"], given["labels"])
     asked = {name: given[name] for name in names}
     return make_model_settings(given["learner"], target, n_features=given["features"], **asked, **rest)

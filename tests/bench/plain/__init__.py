@@ -6,7 +6,32 @@ score f8[n, 1] and its own arrays, and runs at the learner's default parameters.
 
 from __future__ import annotations
 
-from tests.bench.plain import forgetting, linear, second_order
+from tests.bench.plain import (
+    bayesian,
+    cost_sensitive,
+    forgetting,
+    linear,
+    margin_distribution,
+    multiclass,
+    multiclass_covariance,
+    ranking,
+    second_order,
+    sequences,
+    sparse,
+)
 from tests.bench.plain.loop import Loop
 
-PLAIN: dict[str, Loop] = {**linear.PLAIN, **second_order.PLAIN, **forgetting.PLAIN}
+FAMILIES = (
+    linear,
+    second_order,
+    sparse,
+    bayesian,
+    sequences,
+    multiclass,
+    multiclass_covariance,
+    margin_distribution,
+    forgetting,
+    cost_sensitive,
+    ranking,
+)
+PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

@@ -32,5 +32,6 @@ def least_squares(rows, y, score, forgetting, weight, P, k):
 PLAIN: dict[str, Loop] = {
     "arow_regressor": (least_squares, lambda d: (1.0, np.zeros(d), np.eye(d), np.empty(d))),
     "rls": (least_squares, lambda d: (1.0, np.zeros(d), np.eye(d), np.empty(d))),
+    "g_dfop": (least_squares, lambda d: (0.995, np.zeros(d), np.eye(d), np.empty(d))),
     "dfop": (least_squares, lambda d: (0.995, np.zeros(d), np.eye(d), np.empty(d))),
 }

@@ -9,11 +9,37 @@ from typing import Any
 from learners.learner import CLASSIFICATION, REGRESSION, Learner
 from learners.registry import find
 from learners.spec import Spec
-from tests.conformance.table import baselines, forgetting, linear, second_order
+from tests.conformance.table import (
+    baselines,
+    bayesian,
+    cost_sensitive,
+    forgetting,
+    linear,
+    margin_distribution,
+    multiclass,
+    multiclass_covariance,
+    ranking,
+    second_order,
+    sequences,
+    sparse,
+)
 from tests.conformance.table.row import Row
 from tests.support.oracle.standardize import Standardize
 
-TABLE = (*baselines.ROWS, *linear.ROWS, *second_order.ROWS, *forgetting.ROWS)
+TABLE = (
+    *baselines.ROWS,
+    *linear.ROWS,
+    *second_order.ROWS,
+    *sparse.ROWS,
+    *bayesian.ROWS,
+    *sequences.ROWS,
+    *multiclass.ROWS,
+    *multiclass_covariance.ROWS,
+    *margin_distribution.ROWS,
+    *forgetting.ROWS,
+    *cost_sensitive.ROWS,
+    *ranking.ROWS,
+)
 
 ROWS = {row.name: row for row in TABLE}
 
@@ -64,6 +90,6 @@ def cases() -> list[Case]:
         for kind in learner.tasks:
             texts = [json.dumps(dict(variant)) for variant in row.variants]
             found += [Case(row, kind, text) for text in texts]
-            if learner.uses_features:
+            if learner.uses_features and learner.standardizable:
                 found += [Case(row, kind, text, standardize=True) for text in texts[:2]]
     return found

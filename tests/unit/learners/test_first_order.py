@@ -9,7 +9,8 @@ import pytest
 
 import learners
 from learners.parameters import ParameterError
-from tests.conformance.rows import rows
+from learners.registry import ALIASES, LEARNERS, find
+from tests.conformance.rows import real, rows
 
 
 def run(name, X, y, task="classification", **parameters):
@@ -201,7 +202,10 @@ def test_auto_exponent_follows_the_width():
         (n, "weight")
         for n in ("pa", "pa2", "ogd_hinge", "ogd_logistic", "ogd_square", "restarted_ogd", "pegasos", "aromma")
     ]
-    + [(n, "theta") for n in ("p_norm_perceptron", "norma", "norma_zero_margin", "alma", "alma_zero_margin")],
+    + [
+        (n, "theta")
+        for n in ("p_norm_perceptron", "norma", "norma_zero_margin", "alma", "alma_zero_margin", "alma_gentile")
+    ],
 )
 def test_rows_that_overflow_are_counted_and_change_nothing(name, field):
     learner = learners.create(name, 2)
@@ -212,3 +216,82 @@ def test_rows_that_overflow_are_counted_and_change_nothing(name, field):
     assert score[:, 0].tolist() == [0.0, 0.0]
     assert learner.state["skipped"].tolist() == [2]
     assert all(learner.state[key].tobytes() == values.tobytes() for key, values in kept.items())
+
+
+def test_lms_is_a_name_of_ogd_square():
+    assert find("lms") is find("ogd_square")
+    assert not set(ALIASES) & set(LEARNERS)
+    alias, named = (learners.create(name, 3, task="regression", eta=0.5) for name in ("lms", "ogd_square"))
+    named.restore(alias.snapshot())
+    with pytest.raises(learners.UnknownLearner, match="no learner 'lmss'"):
+        find("lmss")
+
+
+@pytest.mark.parametrize("a", [0.3, 0.6, 0.9])
+def test_alma_gentile_approximates_the_largest_margin(a):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((400, 2))
+    X /= np.sqrt((X**2).sum(axis=1, keepdims=True))
+    X = np.ascontiguousarray(X[np.abs(X[:, 0]) > 0.2])
+    sign = np.sign(X[:, 0])
+    angles = np.linspace(-0.5, 0.5, 20_001)
+    largest = (sign[:, None] * (X @ np.stack([np.cos(angles), np.sin(angles)]))).min(axis=0).max()
+    learner = learners.create("alma_gentile", 2, a=a, intercept=False)
+    before = -1
+    while learner.state["k"][0] != before:
+        before = learner.state["k"][0]
+        learner.predict_then_update(X, (sign > 0).astype(float), np.empty((len(X), 1)))
+    theta = learner.state["theta"]
+    assert (sign * (X @ theta)).min() / np.sqrt(theta @ theta) >= (1.0 - a) * largest
+    assert before - 1 <= 2.0 / largest**2 * (2.0 / a - 1.0) ** 2 + 8.0 / a - 4.0
+
+
+@pytest.mark.parametrize("p", [2.0, 5.0])
+def test_alma_gentile_stays_in_the_unit_ball(p, stream):
+    for _, _, _, theta in steps("alma_gentile", stream, field="theta", p=p):
+        assert (np.abs(theta) ** p).sum() ** (1.0 / p) <= 1.0 + 1e-12
+
+
+def test_alma_gentile_survives_weights_that_cancel():
+    learner = learners.create("alma_gentile", 2, a=1.0, C=1.0, intercept=False)
+    score = np.empty((3, 1))
+    learner.state["k"][0] = 1
+    learner.predict_then_update(np.ones((1, 2)), np.ones(1), score[:1])
+    learner.state["k"][0] = 1
+    learner.predict_then_update(-np.ones((1, 2)), np.ones(1), score[:1])
+    assert learner.state["theta"].tolist() == [0.0, 0.0]
+    learner.predict_then_update(np.ones((3, 2)), np.array([0.0, 1.0, 0.0]), score)
+    assert np.isfinite(score).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_conjunction_makes_few_mistakes_where_one_exists(seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((3000, 12)) < 0.5).astype(float)
+    y = (X[:, 2] * X[:, 7] * (1.0 - X[:, 9])).astype(float)
+    score, learner = run("conjunction", X, y)
+    wrong = (score >= 0.0) != y
+    assert 0 < wrong.sum() <= 13
+    assert (y[wrong] == 1.0).all(), "what is left implies what is true"
+    assert np.flatnonzero(learner.state["positive"]).tolist() == [2, 7]
+    assert np.flatnonzero(learner.state["negative"]).tolist() == [9]
+    assert learner.state["inconsistent"].tolist() == [0]
+    run_on = np.empty((1, 1))
+    learner.predict_then_update(np.ones((1, 12)) - np.eye(12)[9:10], np.zeros(1), run_on)
+    assert learner.state["inconsistent"].tolist() == [1]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "parameters", "column", "expected"),
+    [
+        ("conjunction", {}, ("usenet2", 1500), 48.40),
+        ("conjunction", {}, ("spam500", 2500), 66.00),
+        ("winnow", {"balanced": False, "intercept": False}, ("usenet2", 1500), 71.67),
+        ("winnow", {"balanced": False, "intercept": False}, ("spam500", 2500), 87.32),
+    ],
+)
+def test_boolean_features_as_they_are(name, parameters, column, expected):
+    X, y = real(*column)
+    score, _ = run(name, X, y, **parameters)
+    assert 100 * ((score >= 0.0) == y).mean() == pytest.approx(expected, abs=0.01)

@@ -1,12 +1,24 @@
-"""--task, --classes, --labels, --learner: what they mean together, and the sentence if they contradict."""
+"""--task, --classes, --labels, --learner, --map: what they mean together, and the sentence if they contradict."""
 
 from __future__ import annotations
 
-import pytest
+import json
+from pathlib import Path
 
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from driftway import main
+from learners import Spec
+from learners.reductions.maps import create_mapped
+from producers.streams import open_stream
+from tests.unit.worker.rows import events, model_settings, records, wire
+from worker import snapshot
 from worker.cli.learning import make_model_settings, make_target
-from worker.errors import UsageFailure
+from worker.errors import Failure, UsageFailure
 from worker.events import Target
+from worker.model import Model
 
 
 @pytest.mark.parametrize(
@@ -71,3 +83,85 @@ def test_learners_keep_their_order_and_text() -> None:
     made = make_model_settings(("dfop: mu = 0.01 ", "arow"), Target(), n_features=7, window=9)
     assert [spec.text for spec in made.specs] == ["dfop:mu=0.01", "arow"]
     assert (made.n_features, made.window) == (7, 9)
+
+
+MAP = "polynomial:degree=2"
+
+
+def test_maps_keep_their_order_and_text() -> None:
+    made = make_model_settings(("dfop",), Target(), (" hashing: buckets = 8", MAP), n_features=3)
+    assert [spec.text for spec in made.maps] == ["hashing:buckets=8", MAP]
+    assert make_model_settings(("dfop",), Target()).maps == ()
+
+
+@pytest.mark.parametrize(
+    ("maps", "words"),
+    [
+        (("square",), "map square: no feature map 'square'; there is: polynomial, fourier, hashing"),
+        ((MAP, "fourier:D=x"), "map fourier:D=x: D must be a number, got 'x'"),
+        (("fourier:gamma=0",), "map fourier:gamma=0: gamma must be > 0, got 0"),
+        (("hashing:buckets",), "map hashing:buckets: 'buckets' in 'hashing:buckets' is not parameter=value"),
+        (
+            ("polynomial:degree=9",),
+            "map polynomial:degree=9: 10,015,004 features of 20 are more than 1,000,000",
+        ),
+    ],
+)
+def test_wrong_map_is_one_sentence(maps: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageFailure) as caught:
+        make_model_settings(("pa1",), Target(), maps, n_features=20)
+    assert str(caught.value) == words
+
+
+def test_map_that_does_not_fit_the_first_event_is_one_sentence() -> None:
+    model = Model(model_settings("pa1", maps=(Spec.parse("polynomial:degree=10"),)), 3)
+    with pytest.raises(Failure) as caught:
+        model.advance(records(events(d=30)))
+    assert str(caught.value) == (
+        "learner pa1 over 30 features: map polynomial:degree=10: 847,660,527 features of 30 are more than 1,000,000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [("worker", ("--input", "E", "--group", "g")), ("audit", ("--input", "E", "--group", "g")), ("evaluate", ("sea",))],
+)
+def test_commands_that_learn_take_maps(command: str, needed: tuple[str, ...]) -> None:
+    assert MAP in CliRunner().invoke(main, [command, "--help"]).stdout
+    done = CliRunner().invoke(main, [command, *needed, "--map", "polynomial:degree=0"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "driftway: map polynomial:degree=0: degree must be >= 1, got 0\n"
+
+
+def test_evaluate_gives_the_scores_of_the_mapped_learner_bit_for_bit(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    maps = ("--map", MAP, "--map", "hashing:buckets=5")
+    done = CliRunner().invoke(main, ["evaluate", "sea:rows=500", "--learner", "pa1", *maps, "--scores", str(path)])
+    assert done.exit_code == 0, done.output
+    learner = create_mapped(Spec("pa1"), (Spec.parse(MAP), Spec.parse("hashing:buckets=5")), 3, standardize=True)
+    (block,) = open_stream("sea:rows=500", seed=1).blocks(500)
+    score = np.empty((500, 1))
+    learner.predict_then_update(block.X, block.y, score)
+    assert [json.loads(line)["score"] for line in path.read_text().splitlines()] == score[:, 0].tolist()
+
+
+def test_mapped_model_goes_on_from_its_snapshot_and_from_no_other() -> None:
+    settings = [
+        model_settings("dfop", maps=tuple(Spec.parse(text) for text in texts))
+        for texts in ((), (MAP,), ("hashing:buckets=4",), ("hashing:buckets=4,seed=2",))
+    ]
+    rows = records(events())
+    for one in settings:
+        first = Model(one, 3)
+        first.advance(rows.before(170))
+        blob = snapshot.write(first, first.save(), 170)
+        for other in settings:
+            heir = Model(other, 3)
+            if other is one:
+                snapshot.read(blob, heir)
+                assert wire([heir.advance(rows.after(170))]) == wire([first.advance(rows.after(170))])
+                continue
+            with pytest.raises(snapshot.ForeignSnapshot) as caught:
+                snapshot.read(blob, heir)
+            made, has = "dfop" + one.behind, "dfop" + other.behind
+            assert str(caught.value) == f"the snapshot was made with learners ['{made}'], this worker has ['{has}']"

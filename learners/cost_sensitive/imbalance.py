@@ -1,0 +1,31 @@
+"""How much more a missed positive weighs than a false alarm: what cost-sensitive learners share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import fragment
+
+OBJECTIVES = ("sum", "cost")
+"""Weighted sum of sensitivity and specificity, or cost of mistakes."""
+
+
+def prices(p: Any) -> tuple[float, float, bool]:
+    """What positives and negatives weigh by a learner's parameters `p`, and whether that is shared among their rows."""
+    if p.objective == "sum":
+        return p.eta_p, p.eta_n, True
+    return p.c_p, p.c_n, False
+
+
+@fragment
+def imbalance(price_p: float, price_n: float, shared: bool, classes: NDArray[np.int64]) -> float:
+    """rho, by which a row of class 1 counts more than one of class 0. Shapes: classes i8[2], each >= 1.
+
+    Where a class shares its weight, each of its rows has the less of it the more there are.
+    """
+    if shared:
+        return price_p * float(classes[0]) / (price_n * float(classes[1]))
+    return price_p / price_n

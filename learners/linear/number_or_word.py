@@ -1,0 +1,26 @@
+"""A parameter that is a number, or a word for what the number follows from."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from learners.parameters import Bounds
+
+AUTO = "auto"
+
+
+class NumberOrWord(Bounds):
+    """A number within bounds, or one of `options`."""
+
+    def describe(self) -> str:
+        return ", or ".join((super().describe(), *self.options))
+
+    def check(self, name: str, value: Any) -> Any:
+        return value if isinstance(value, str) and value in self.options else super().check(name, value)
+
+
+def positive_or(default: str, *words: str) -> Any:
+    """A number above 0, or `default`, or one of `words`."""
+    bounds = NumberOrWord("number", above=0.0, options=(default, *words))
+    return dataclasses.field(default=default, metadata={"bounds": bounds})

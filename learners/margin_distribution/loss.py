@@ -1,0 +1,55 @@
+"""What the family shares: the loss of a margin that is not about 1, and one step of online ODM against it.
+
+f(w) = |w|^2 / 2 + lam l(w; x) is what each of them makes small; l takes margins between 1 - theta and 1 + theta for
+free, those below at their squared distance and those above at mu <= 1 times that, in units of (1 - theta)^2.
+ALGORITHMS.md 10.0.
+"""
+
+from __future__ import annotations
+
+from learners.jit import fragment
+from learners.learner import Array
+from learners.vectors import shrink_and_step
+
+
+@fragment
+def odm_loss(margin: float, mu: float, theta: float) -> float:
+    """l, as a function of the margin y w'x."""
+    short = max(0.0, 1.0 - theta - margin)
+    beyond = max(0.0, margin - 1.0 - theta)
+    return (short * short + mu * beyond * beyond) / ((1.0 - theta) * (1.0 - theta))
+
+
+@fragment
+def odm_slope(margin: float, mu: float, theta: float) -> float:
+    """Derivative of l by the margin; its gradient by the weights is slope * y * x."""
+    short = max(0.0, 1.0 - theta - margin)
+    beyond = max(0.0, margin - 1.0 - theta)
+    return 2.0 * (mu * beyond - short) / ((1.0 - theta) * (1.0 - theta))
+
+
+@fragment
+def longest_safe_step(x2: float, lam: float, theta: float) -> float:
+    """1 / H with H the curvature of f along x, x2 = x'x: steps up to it never raise f, from 2 / H on they diverge.
+
+    0 if H overflows. For mu <= 1 the side above is not the steeper one.
+    """
+    return 1.0 / (1.0 + 2.0 * lam * x2 / ((1.0 - theta) * (1.0 - theta)))
+
+
+@fragment
+def odm_step(
+    weight: Array, x: Array, y: float, s: float, eta: float, safe: bool, lam: float, mu: float, theta: float
+) -> bool:
+    """Algorithm 1, line 6: w <- (1 - eta) w - eta lam grad l(w; x), s = w'x; false, and w as it was, if it cannot be.
+
+    Shapes: weight f8[d], x f8[d]. The paper prints + before the gradient; its derivation has the minus. No step of
+    `safe` length overflows: it ends nearer to the row's own best weights, whose length is at most sqrt(2 lam).
+    """
+    keep, pull = 1.0 - eta, -eta * lam * odm_slope(y * s, mu, theta) * y
+    if not safe:
+        return shrink_and_step(weight, keep, x, pull)
+    if eta > 0.0:
+        for j in range(x.shape[0]):
+            weight[j] = keep * weight[j] + pull * x[j]
+    return eta > 0.0

@@ -1,0 +1,96 @@
+"""What kernels of several classes share: scores, the best wrong class, and guarded steps of several weight vectors.
+
+A score vector S has one entry per class; the margin of a row is S_y - S_s, with s the best wrong class. With two
+classes the one score that is written is S_1 - S_0. ALGORITHMS.md 8.
+"""
+
+from __future__ import annotations
+
+import math
+
+from learners.jit import fragment
+from learners.learner import Array
+from learners.vectors import dot
+
+
+@fragment
+def score_classes(weight: Array, x: Array, S: Array) -> None:
+    """S_r = W_r.x for every class r. Shapes: weight f8[K, d], x f8[d], S f8[K] written."""
+    for r in range(weight.shape[0]):
+        S[r] = dot(weight[r], x)
+
+
+@fragment
+def write_score(S: Array, score: Array) -> bool:
+    """Write S, or S_1 - S_0 if there is room for one score; say whether all is finite. What is not is written as 0.
+
+    Shapes: S f8[K], score f8[K] or, with K = 2, f8[1].
+    """
+    finite = True
+    if score.shape[0] == 1:
+        margin = S[1] - S[0]
+        finite = math.isfinite(margin)
+        score[0] = margin if finite else 0.0
+    else:
+        for r in range(S.shape[0]):
+            good = math.isfinite(S[r])
+            score[r] = S[r] if good else 0.0
+            finite = finite and good
+    return finite
+
+
+@fragment
+def best_wrong(S: Array, label: int) -> int:
+    """The class of largest score but for `label`, the lowest index on ties. Shapes: S f8[K], K >= 2."""
+    best = 1 if label == 0 else 0
+    for r in range(best + 1, S.shape[0]):
+        if r != label and S[r] > S[best]:
+            best = r
+    return best
+
+
+@fragment
+def mistaken(S: Array, label: int, rival: int) -> bool:
+    """Whether the first largest score is another class's; `rival` is the best wrong one. Shapes: S f8[K]."""
+    return S[rival] > S[label] or (S[rival] == S[label] and rival < label)
+
+
+@fragment
+def step_apart(right: Array, towards: Array, wrong: Array, away: Array, step: float) -> bool:
+    """Add step * towards to `right` and take step * away from `wrong`; nothing if a coordinate would overflow.
+
+    Shapes: right f8[d], towards f8[d], wrong f8[d], away f8[d]; `towards` and `away` may be the same. Says which.
+    """
+    overflows = False
+    for j in range(right.shape[0]):
+        gained = right[j] + step * towards[j]
+        lost = wrong[j] - step * away[j]
+        # inf - inf and nan - nan are nan, as in `step_along`.
+        overflows |= (gained - gained != 0.0) | (lost - lost != 0.0)
+    if overflows:
+        return False
+    for j in range(right.shape[0]):
+        right[j] += step * towards[j]
+        wrong[j] -= step * away[j]
+    return True
+
+
+@fragment
+def step_each(weight: Array, x: Array, step: Array) -> bool:
+    """Add step_r * x to every class r, or, if some coordinate would overflow, nothing; say which.
+
+    Shapes: weight f8[K, d], x f8[d], step f8[K]; a class of step 0 is not touched.
+    """
+    overflows = False
+    for r in range(weight.shape[0]):
+        if step[r] != 0.0:
+            for j in range(x.shape[0]):
+                moved = weight[r, j] + step[r] * x[j]
+                overflows |= moved - moved != 0.0
+    if overflows:
+        return False
+    for r in range(weight.shape[0]):
+        if step[r] != 0.0:
+            for j in range(x.shape[0]):
+                weight[r, j] += step[r] * x[j]
+    return True

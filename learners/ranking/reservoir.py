@@ -1,0 +1,41 @@
+"""A uniform sample of each class's rows, of fixed size (reservoir sampling), for learners that compare pairs."""
+
+from __future__ import annotations
+
+from learners.jit import fragment
+from learners.learner import Array
+from learners.random import Words, randint
+from learners.state import Fields
+
+
+def sampled_fields(size: int, width: int) -> Fields:
+    """The weights, what is known of both classes, and `size` rows of each. Class 0 comes first."""
+    return {
+        "weight": ("f8", (width,)),
+        "classes": ("i8", (2,)),
+        "mean": ("f8", (2, width)),
+        "sample": ("f8", (2, size, width)),
+        "generator": ("u8", (4,)),
+        "skipped": ("i8", (1,)),
+    }
+
+
+@fragment
+def offer(x: Array, i: int, sample: Array, generator: Words) -> None:
+    """Take the i-th row of a class into its sample, with the chance that keeps every row so far equally likely.
+
+    Shapes: x f8[d], sample f8[B, d], generator u8[4].
+    """
+    size = sample.shape[0]
+    slot = i - 1 if i <= size else randint(generator, i)
+    if slot < size:
+        for j in range(x.shape[0]):
+            sample[slot, j] = x[j]
+
+
+@fragment
+def pair_weight(C: float, size: int, reweight: bool, seen: int) -> float:
+    """C c_t / B: what one pair may weigh; c_t = seen / B with `reweight`, so that a sample stands for all its class."""
+    if reweight:
+        return C * max(1.0, seen / size) / size
+    return C / size

@@ -1,0 +1,34 @@
+"""What makes weights exactly zero: soft thresholding, alone and at the end of a gradient step.
+
+Weights from `penalised` on, which is where the intercept lies, are never thresholded.
+"""
+
+from __future__ import annotations
+
+from learners.jit import fragment
+from learners.learner import Array
+
+
+@fragment
+def soft_threshold(value: float, by: float) -> float:
+    """`value` moved towards 0 by `by` >= 0, and no further than 0."""
+    return max(0.0, value - by) + min(0.0, value + by)  # one of the two is 0, and neither branches
+
+
+@fragment
+def step_and_threshold(weight: Array, x: Array, step: float, by: float, penalised: int) -> bool:
+    """Add step * x to `weight` and threshold that by `by`, or do nothing if some coordinate would overflow; say which.
+
+    Shapes: weight f8[d], x f8[d].
+    """
+    overflows = False
+    for j in range(x.shape[0]):
+        moved = weight[j] + step * x[j]
+        overflows |= moved - moved != 0.0  # inf - inf and nan - nan are nan
+    if overflows:
+        return False
+    for j in range(penalised):
+        weight[j] = soft_threshold(weight[j] + step * x[j], by)
+    for j in range(penalised, x.shape[0]):
+        weight[j] += step * x[j]
+    return True
