@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log soak broker clean
+.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log soak results broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,12 @@ long-log: setup  ## Memory and speed over 10^7 messages, and seconds until a kil
 # About 4 GB of disk an hour; ARGS='--minutes 5' tries it out, ARGS='--seed N' repeats the faults of a run, --json FILE.
 soak: setup  ## An hour of random faults under load: exactly once, memory, descriptors, final audit
 	$(BIN)/python -m tests.soak $(ARGS)
+
+# About ten minutes on one core; needs the real streams of ../shared/data.
+results: setup  ## Regenerate docs/learners.md, the sanity table and the moving targets
+	$(BIN)/python -m tests.results.catalogue
+	$(BIN)/python -m tests.results.sanity_table
+	$(BIN)/python -m tests.results.moving_targets
 
 broker: setup  ## A local Kafka until Ctrl-C
 	$(BIN)/driftway broker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from learners.learner import Learner
 from learners.metrics.rolling import Metrics, create_metrics
 from learners.prequential import predicted_class
+from learners.reductions.maps import create_mapped
 from learners.spec import Spec
 from worker.codec import write_json
 from worker.errors import UsageFailure
 from worker.events import Target
+
+if TYPE_CHECKING:
+    from worker.regret import Regret
 
 Array = NDArray[np.float64]
 
@@ -49,6 +53,8 @@ class Evaluation:
         Independent learners, >= 1.
     window : int
         Rows of the rolling window.
+    maps : tuple of Spec
+        Feature maps in front of all.
     """
 
     spec: Spec
@@ -57,6 +63,7 @@ class Evaluation:
     standardize: bool = True
     partitions: int = 1
     window: int = 1000
+    maps: tuple[Spec, ...] = ()
     seconds: float = 0.0
     rows: int = 0
     parts: list[Part] = field(init=False)
@@ -65,7 +72,9 @@ class Evaluation:
         target = self.target
         self.parts = []
         for _ in range(self.partitions):
-            learner = self.spec.create(self.n_features, target.n_classes, target.task, self.standardize)
+            learner = create_mapped(
+                self.spec, self.maps, self.n_features, target.n_classes, target.task, self.standardize
+            )
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
             self.parts.append(Part(learner, metrics))
         self.parts[0].learner.warm()
@@ -124,6 +133,7 @@ def evaluate(
     scores: IO[bytes] | None = None,
     tag: dict[str, Any] | None = None,
     progress: Callable[[int], None] | None = None,
+    regret: Regret | None = None,
 ) -> None:
     """Run several learners over a stream's blocks.
 
@@ -139,11 +149,15 @@ def evaluate(
         Further fields of each line.
     progress : callable or None
         Told the number of rows after each block.
+    regret : Regret or None
+        Observes every block beside the scores.
     """
     row = 0
     for X, y in blocks:
         for evaluation in evaluations:
             score, usable = evaluation.advance(X, y)
+            if regret is not None:
+                regret.observe(evaluation.spec.text, row, X, y, score, usable)
             if scores is not None:
                 name = {"learner": evaluation.spec.text} if len(evaluations) > 1 else {}
                 _write(scores, evaluation, row, y, score, usable, {**(tag or {}), **name})

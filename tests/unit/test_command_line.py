@@ -343,7 +343,9 @@ def test_learners_json_describes_what_the_registry_has() -> None:
     found = json.loads(run("learners", "--json").stdout)
     assert [row["name"] for row in found] == list(learners.LEARNERS)
     for row in found:
-        assert set(row) == {"name", "tasks", "parameters", "description", "source"}
+        assert set(row) == {"name", "family", "tasks", "parameters", "description", "cost", "source"}
+        assert all(row[key] for key in ("family", "tasks", "cost", "source")), row["name"]
+        assert "---" not in row["description"], "ends where the docstring's sections begin"
         assert set(row["tasks"]) <= {"binary", "multiclass", "regression"}
         assert row["description"]
         for parameter in row["parameters"]:
@@ -351,6 +353,7 @@ def test_learners_json_describes_what_the_registry_has() -> None:
     dfop = next(row for row in found if row["name"] == "dfop")
     assert dfop["parameters"][0] == {"name": "mu", "default": 0.005, "values": "number, 0 <= value < 1"}
     assert "Zhao and Zhou" in dfop["source"]
+    assert (dfop["family"], dfop["cost"]) == ("forgetting", "O(d^2) per row; 8 d^2 + 8 d + 8 bytes.")
 
 
 def test_learners_lists_all_and_describes_the_named_ones() -> None:
@@ -358,5 +361,6 @@ def test_learners_lists_all_and_describes_the_named_ones() -> None:
     assert [line.split()[0] for line in listed] == list(learners.LEARNERS)
     text = run("learners", "dfop", "arow").stdout
     assert "Source: " in text
+    assert "\nCost: O(d^2) per row; 8 d^2 + 8 d + 8 bytes.\n" in text
     assert "mu           number, 0 <= value < 1, default 0.005" in text
     assert "perceptron" not in text

@@ -22,6 +22,9 @@ COLUMNS = {
     "mse": "mse",
     "mae": "mae",
     "r2": "r2",
+    "regret": "regret",
+    "regret_per_row": "a row",
+    "switching_regret": "switching",
 }
 """Metric -> heading of the table."""
 
@@ -35,6 +38,13 @@ COLUMNS = {
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True, help="Learn as that many would.")
 @click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
+@click.option(
+    "--regret",
+    is_flag=False,
+    flag_value="auto",
+    metavar="[LOSS:k=..,window=..,ball=..]",
+    help="Loss above that of the best linear model in hindsight, and of the best that switches at most k times.",
+)
 @click.option("--scores", metavar="FILE", help="Write every row's score as JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
 @click.pass_obj
@@ -45,10 +55,16 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     With --partitions N row i belongs to partition i mod N, as `driftway replay` deals them, and every
     partition has a learner of its own.
 
+    --regret adds what the scores lost (hinge, logistic or square) above linear models fitted to all rows afterwards:
+    one model, and the best sequence of models that switches at most k times (3), every `window` rows (a twentieth) or
+    at known drift points; `ball` bounds their weights. They see the learner's rows and a constant.
+
     \b
     Examples:
       driftway evaluate sea --learner dfop:mu=0.001 --learner arow
+      driftway evaluate sea --learner ogd_logistic --regret logistic:k=3,ball=20
       driftway evaluate electricity.csv.gz --learner dfop:mu=0.01 --scores scores.jsonl
+      driftway evaluate sea --map polynomial:degree=2 --learner arow
       driftway evaluate a.csv b.parquet --task regression --learner rls --json
     """
     from worker.codec import write_json
@@ -88,15 +104,29 @@ def _evaluate_one(
         target = make_target(given["task"], len(stream.labels), None)
     elif target.labels:
         target = make_target(given["task"], target.n_classes, None)  # the stream has mapped them already
-    settings = make_model_settings(given["learner"], target, standardize=given["standardize"])
+    settings = make_model_settings(given["learner"], target, given["maps"], n_features=stream.n_features)
     runs = [
-        Evaluation(spec, target, stream.n_features, given["standardize"], given["partitions"], given["window"])
+        Evaluation(
+            spec, target, stream.n_features, given["standardize"], given["partitions"], given["window"], settings.maps
+        )
         for spec in settings.specs
     ]
     tag = {"stream": stream.name} if tagged else None
+    regret = _make_regret(target, stream.drift_points, settings.maps, given) if given["regret"] is not None else None
     with _bar(stream.name, stream.rows, given["limit"]) as advance:
-        evaluate(runs, _first(stream.blocks(), given["limit"]), out, tag, advance)
-    return [result for run in runs for result in run.results(stream.name)]
+        evaluate(runs, _first(stream.blocks(), given["limit"]), out, tag, advance, regret)
+    results = [result for run in runs for result in run.results(stream.name)]
+    if regret is not None:
+        for result in results:
+            result.update(regret.result(result["learner"], result.get("partition", 0)))
+    return results
+
+
+def _make_regret(target: Any, drift_points: tuple[int, ...], maps: Any, given: dict[str, Any]) -> Any:
+    from worker.regret import Regret, parse_hindsight
+
+    asked = parse_hindsight(given["regret"], target)
+    return Regret(asked, target, given["standardize"], given["partitions"], drift_points, maps)
 
 
 def _first(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Any, Any]]:

@@ -11,7 +11,7 @@ import click
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
 def learners(names: tuple[str, ...], as_json: bool) -> None:
-    """List the learners, or describe some: tasks, parameters with their defaults and bounds, source.
+    """List the learners, or describe some: tasks, parameters with their defaults and bounds, cost, source.
 
     \b
     Examples:
@@ -25,7 +25,7 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
     from worker.errors import UsageFailure
 
     try:
-        rows = [_describe(name, find(name)) for name in names or LEARNERS]
+        rows = [describe(find(name)) for name in names or LEARNERS]
     except UnknownLearner as error:
         raise UsageFailure(str(error)) from None
     if as_json:
@@ -38,18 +38,22 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             click.echo(f"\n{row['description']}\n")
             for p in row["parameters"]:
                 click.echo(f"  {p['name']:<12} {p['values']}, default {p['default']}")
-            click.echo(f"\nSource: {row['source']}\n")
+            click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
 
 
-def _describe(name: str, found: Any) -> dict[str, Any]:
+def describe(found: Any) -> dict[str, Any]:
+    """What `--json` says of a learner's class; all words are those of its docstring."""
     import inspect
+    import re
 
-    text = inspect.cleandoc(found.__doc__ or "")
-    _, _, source = text.partition("Source\n------\n")
+    text, *parts = re.split(r"^(\w+)\n-+$", inspect.cleandoc(found.__doc__ or ""), flags=re.MULTILINE)
+    section = {title: " ".join(body.split()) for title, body in zip(parts[::2], parts[1::2], strict=True)}
     return {
-        "name": name,
+        "name": found.name,
+        "family": found.__module__.split(".")[1],
         "tasks": list(found.tasks),
         "parameters": found.Params.describe(),
-        "description": text.split("\n\nParameters\n")[0],
-        "source": " ".join(source.split()),
+        "description": text.strip(),
+        "cost": section.get("Cost", ""),
+        "source": section.get("Source", ""),
     }

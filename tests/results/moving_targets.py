@@ -1,0 +1,305 @@
+"""`python -m tests.results.moving_targets`: docs/results/moving-targets.md, the experiment of KSW section 5.
+
+Kivinen, Smola and Williamson compare the perceptron, NORMA and ALMA, the latter two with and without a margin, on
+mixtures of Gaussians that drift or switch. They use a Gaussian kernel. Here linear learners stand in for theirs, once
+in the plane as it is and once behind random Fourier features, which approximate that kernel.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import learners
+from learners.reductions.fourier import Fourier
+from producers.streams import open_stream
+
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "moving-targets.md"
+COMMAND = "python -m tests.results.moving_targets"
+
+STREAMS = ("gaussian_mixture_drift", "gaussian_mixture_switch")
+SEEDS = tuple(range(1, 21))
+TUNING_SEEDS = (101, 102, 103, 104)
+"""Of the streams on which parameters are chosen; none of them is reported."""
+LEARNERS = ("perceptron", "norma_zero_margin", "norma", "alma_zero_margin", "alma")
+EXPONENTS = ("2", "4", "auto")
+FREQUENCIES = 100
+WIDTHS = (4.0, 8.0, 16.0, 32.0)
+ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+DECAYS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
+BALLS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+
+Parameters = dict[str, Any]
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+class Choice(NamedTuple):
+    """What the grid found for a learner: parameters, the kernel's gamma (None: no map), and its place in the grid."""
+
+    parameters: Parameters
+    gamma: float | None
+    at_the_edge: bool
+
+
+@cache
+def plane(stream: str, seed: int) -> Rows:
+    """The rows of a stream."""
+    blocks = list(open_stream(stream, seed=seed).blocks())
+    return np.concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks])
+
+
+def rows_of(stream: str, seed: int, gamma: float | None) -> Rows:
+    """The rows, behind the map if there is a gamma."""
+    X, y = plane(stream, seed)
+    if gamma is None:
+        return X, y
+    waves = Fourier(2, D=FREQUENCIES, gamma=gamma)
+    mapped = np.empty((len(X), waves.width))
+    waves.apply(X, mapped)
+    return mapped, y
+
+
+def mistakes(name: str, parameters: Parameters, p: str, gamma: float | None, rows: Rows) -> int:
+    """How many labels the learner predicts wrong."""
+    X, y = rows
+    given = {**parameters, "intercept": gamma is None}
+    if name == "perceptron" and p != "2":
+        name = "p_norm_perceptron"
+    if name != "perceptron":
+        given["p"] = p
+    score = np.empty((len(X), 1))
+    learners.create(name, X.shape[1], **given).predict_then_update(X, y, score)
+    return int(((score[:, 0] >= 0.0) != y).sum())
+
+
+def grid(name: str) -> list[tuple[Parameters, bool]]:
+    """Parameters to try, and whether each lies at the edge of a range.
+
+    Only ratios matter: NORMA predicts the same with (c alpha, c rho, lam / c), ALMA with (c alpha, c rho, c B). So
+    rho = 1 with a margin and alpha = 1 without; decay = alpha lam, and balls are in units of alpha.
+    """
+    alphas = ALPHAS if name in ("norma", "alma") else (1.0,)
+    margin = {"rho": 1.0} if name in ("norma", "alma") else {}
+    ends = {ALPHAS[0], ALPHAS[-1]} if len(alphas) > 1 else set()
+    if name == "perceptron":
+        return [({}, False)]
+    seconds = DECAYS if name.startswith("norma") else BALLS
+    found = []
+    for alpha, second in itertools.product(alphas, seconds):
+        extra = {"lam": second / alpha} if name.startswith("norma") else {"B": second * alpha}
+        edge = alpha in ends or second in (seconds[0], seconds[-1])
+        found.append(({"alpha": alpha, **extra, **margin}, edge))
+    return found
+
+
+def tuned(name: str, stream: str, p: str, widths: tuple[float | None, ...]) -> Choice:
+    """The parameters with fewest mistakes on the tuning seeds."""
+    best, found = np.inf, None
+    for gamma in widths:
+        sets = [rows_of(stream, seed, gamma) for seed in TUNING_SEEDS]
+        for parameters, edge in grid(name):
+            total = sum(mistakes(name, parameters, p, gamma, rows) for rows in sets)
+            if total < best:
+                best, found = total, Choice(parameters, gamma, edge)
+    assert found is not None
+    return found
+
+
+class Column(NamedTuple):
+    """A stream, a space and an exponent: the choices, and the mistakes of every learner by seed."""
+
+    stream: str
+    mapped: bool
+    p: str
+    choices: dict[str, Choice]
+    mistakes: dict[str, np.ndarray]
+
+
+def column(stream: str, mapped: bool, p: str, gammas: dict[str, float | None]) -> Column:
+    """Tune and measure; the kernel's width is tuned for p = 2 and kept for the others."""
+    choices, found = {}, {}
+    for name in LEARNERS:
+        widths = (None,) if not mapped else WIDTHS if p == "2" else (gammas[name],)
+        choices[name] = chosen = tuned(name, stream, p, widths)
+        gammas[name] = chosen.gamma
+        found[name] = np.array(
+            [mistakes(name, chosen.parameters, p, chosen.gamma, rows_of(stream, seed, chosen.gamma)) for seed in SEEDS]
+        )
+        space = "waves" if mapped else "plane"
+        print(f"{stream} {space} p={p} {name}: {found[name].mean():.0f} {chosen}", file=sys.stderr, flush=True)
+    return Column(stream, mapped, p, choices, found)
+
+
+def mean_and_error(values: np.ndarray) -> tuple[float, float]:
+    """The mean over seeds and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def verdict(fewer: np.ndarray, more: np.ndarray) -> str:
+    """Whether one learner makes fewer mistakes than another, seed by seed: beyond two standard errors or not."""
+    difference, error = mean_and_error(more - fewer)
+    word = "holds" if difference > 2.0 * error else "fails" if difference < -2.0 * error else "undecided"
+    return f"{word} ({difference:+.1f} ± {error:.1f})"
+
+
+ORDERS = (
+    ("norma", "norma_zero_margin"),
+    ("norma_zero_margin", "perceptron"),
+    ("alma", "alma_zero_margin"),
+    ("alma_zero_margin", "perceptron"),
+    ("norma", "alma"),
+)
+"""(fewer mistakes, more), as KSW report; the last pair, which they find even, for information."""
+
+
+def heading(one: Column) -> str:
+    """A column's name."""
+    return f"{one.stream.rpartition('_')[2]}, {'Fourier map' if one.mapped else 'plane'}, p = {one.p}"
+
+
+MARGIN, REGULARISATION = (ORDERS[0], ORDERS[2]), (ORDERS[1], ORDERS[3])
+"""The two halves of the order, for NORMA and for ALMA: a margin helps, and regularisation without one does."""
+
+
+def columns_where(pairs: tuple[tuple[str, str], ...], columns: list[Column], decided: bool = True) -> str:
+    """In how many columns all pairs stand in the paper's order: beyond two standard errors, or by their means."""
+    whole = [
+        one
+        for one in columns
+        if all(
+            verdict(one.mistakes[a], one.mistakes[b]).startswith("holds")
+            if decided
+            else one.mistakes[a].mean() < one.mistakes[b].mean()
+            for a, b in pairs
+        )
+    ]
+    return f"{len(whole)} of {len(columns)}"
+
+
+def table_of_columns(columns: list[Column]) -> str:
+    """In how many columns the order and its halves hold, by space."""
+    text = (
+        "| | margin < no margin | no margin < perceptron | both | both, by the means alone |\n|---|--:|--:|--:|--:|\n"
+    )
+    for space, mapped in (("plane", False), ("Fourier map", True), ("Fourier map, p = 2: as in the paper", True)):
+        chosen = [one for one in columns if one.mapped == mapped and ("=" not in space or one.p == "2")]
+        cells = [columns_where(pairs, chosen) for pairs in (MARGIN, REGULARISATION, MARGIN + REGULARISATION)]
+        cells.append(columns_where(MARGIN + REGULARISATION, chosen, decided=False))
+        text += f"| {space} | {' | '.join(cells)} |\n"
+    return text
+
+
+def table_of_mistakes(columns: list[Column]) -> str:
+    """Mean mistakes with standard errors."""
+    text = f"| column | {' | '.join(LEARNERS)} |\n|---|{'--:|' * len(LEARNERS)}\n"
+    for one in columns:
+        cells = ["{:.0f} ± {:.0f}".format(*mean_and_error(one.mistakes[name])) for name in LEARNERS]
+        text += f"| {heading(one)} | {' | '.join(cells)} |\n"
+    return text
+
+
+def table_of_orders(columns: list[Column]) -> str:
+    """Verdicts on each pair."""
+    text = f"| column | {' | '.join(f'{a} < {b}' for a, b in ORDERS)} |\n|---|{'---|' * len(ORDERS)}\n"
+    for one in columns:
+        cells = [verdict(one.mistakes[a], one.mistakes[b]) for a, b in ORDERS]
+        text += f"| {heading(one)} | {' | '.join(cells)} |\n"
+    return text
+
+
+def table_of_choices(columns: list[Column]) -> str:
+    """The parameters that the grid chose."""
+    text = f"| column | {' | '.join(LEARNERS)} |\n|---|{'---|' * len(LEARNERS)}\n"
+    for one in columns:
+        cells = []
+        for name in LEARNERS:
+            chosen = one.choices[name]
+            words = [f"{key}={value:g}" for key, value in chosen.parameters.items()]
+            words += [f"gamma={chosen.gamma:g}"] if chosen.gamma is not None else []
+            cells.append((", ".join(words) or "-") + (" *" if chosen.at_the_edge else ""))
+        text += f"| {heading(one)} | {' | '.join(cells)} |\n"
+    return text
+
+
+HEAD = """# Large margins for moving targets
+
+The experiment of Kivinen, Smola and Williamson (ALT 2002), section 5, on `gaussian_mixture_drift` and
+`gaussian_mixture_switch` with their defaults: {seeds} seeds of 10,000 rows, no standardiser. The paper prints no
+figures; it reports that a positive margin makes fewer mistakes than none, that regularisation without a margin still
+makes fewer than the perceptron, and that NORMA and ALMA do not differ decisively.
+
+**Not the paper's learners.** It uses a Gaussian kernel; the kernel learners do not exist here yet (issue 7). Linear
+ones stand in, twice: in the plane with an intercept, where no line parts the classes, and behind the feature map
+`fourier` (D = {frequencies}, seed 1, no intercept), whose inner products approximate the Gaussian kernel. The second
+is the paper's experiment but for that approximation. With p other than 2 `perceptron` is `p_norm_perceptron`; `auto` is
+2 ln d: {auto_plane:.1f} in the plane, {auto_mapped:.1f} behind the map.
+
+In how many columns (a stream and a p) the paper's order holds, for NORMA and for ALMA: each step by more than two
+standard errors of the paired differences, and in the last cell by the means alone.
+
+{columns}
+## Mistakes
+
+Mean over the seeds ± its standard error.
+
+{mistakes}
+## Does the order hold?
+
+Per pair the mean difference of mistakes on the same seed, more minus fewer, ± its standard error: *holds* and *fails*
+are beyond two of them. The last pair is even in the paper. +0.0 ± 0.0: the tuning chose a ball that is never reached.
+
+{orders}
+## Parameters
+
+Those with the fewest mistakes on seeds {tuning}, which are not reported. Tried: alpha in {alphas} with a margin rho = 1
+(alpha = 1 without one; only ratios matter), alpha lam in {decays}, B / alpha in {balls}, gamma in {widths} (tuned for
+p = 2, kept for the others). A star: at the edge of a range, so that more may be to be had beyond it.
+
+{choices}
+Made by `{command}`.
+"""
+
+
+def listed(values: tuple[float, ...]) -> str:
+    """Numbers in braces."""
+    return "{" + ", ".join(f"{value:g}" for value in values) + "}"
+
+
+def page(columns: list[Column]) -> str:
+    """The whole page."""
+    return HEAD.format(
+        seeds=len(SEEDS),
+        frequencies=FREQUENCIES,
+        auto_plane=max(2.0, 2.0 * np.log(3)),
+        auto_mapped=2.0 * np.log(2 * FREQUENCIES),
+        columns=table_of_columns(columns),
+        mistakes=table_of_mistakes(columns),
+        orders=table_of_orders(columns),
+        tuning=f"{TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}",
+        alphas=listed(ALPHAS),
+        decays=listed(DECAYS),
+        balls=listed(BALLS),
+        widths=listed(WIDTHS),
+        choices=table_of_choices(columns),
+        command=COMMAND,
+    )
+
+
+def main() -> None:
+    """Tune, measure, write the page."""
+    columns = []
+    for stream, mapped in itertools.product(STREAMS, (False, True)):
+        gammas: dict[str, float | None] = {}
+        columns += [column(stream, mapped, p, gammas) for p in EXPONENTS]
+    columns.sort(key=lambda one: one.mapped)
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(columns), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
