@@ -13,6 +13,8 @@ import click
 def learners(names: tuple[str, ...], as_json: bool) -> None:
     """List the learners, or describe some: tasks, parameters with their defaults and bounds, cost, source.
 
+    ova:NAME learns any number of classes with a learner of two, one against all others: ova:arow:q=1e-4.
+
     \b
     Examples:
       driftway learners
