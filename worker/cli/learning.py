@@ -30,7 +30,7 @@ def target_options(command: F) -> F:
             default=(DEFAULT_LEARNER,),
             show_default=True,
             metavar="NAME[:PARAM=VALUE,...]",
-            help="Learner and its parameters, ova:NAME for one against all; repeat for several (the first is the champion).",
+            help="Learner and its parameters; ova:NAME is one against all; repeatable (the first is the champion).",
         ),
         click.option(
             "--task",
