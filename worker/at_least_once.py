@@ -10,9 +10,10 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from worker.checkpoint import Checkpoint, Probe, insist
+from worker.checkpoint import Checkpoint, Probe
 from worker.deadline import Deadline
 from worker.settings import WorkerSettings
+from worker.verdicts import insist
 
 
 class PlainCheckpoint(Checkpoint):

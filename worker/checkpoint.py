@@ -6,7 +6,8 @@ The six steps, in this order and under these names in logs, code and fault tests
     OUTPUTS_PRODUCED   predictions, accuracy points and rejections are handed to the client
     SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
     FLUSHED            the broker has all of them; the snapshot's offset is known
-    OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction
+    OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once also
+                       writes it beside the snapshots
     COMMITTED          the broker has committed
 
 A worker that dies before COMMITTED leaves nothing that a read_committed reader sees: the next owner of the
@@ -29,9 +30,9 @@ from worker.errors import Failure, UsageFailure
 from worker.model import Outputs
 from worker.refusals import explained
 from worker.settings import WorkerSettings
-from worker.snapshot import Pointer, chunk_key, cut
+from worker.snapshot import Pointer, chunk_key, cut, position_key
 from worker.topics import LARGEST_RECORD
-from worker.verdicts import Verdict, judge
+from worker.verdicts import Verdict, insist, judge
 
 QUEUE_MESSAGES = 200_000
 """Records that a producer may hold; about two batches of the loop, some tens of MB."""
@@ -367,6 +368,14 @@ class TransactionalCheckpoint(Checkpoint):
         self.producer.begin_transaction()
 
     def _send_offsets(self, place: TopicPartition, membership: Any, deadline: Deadline) -> None:
+        # A second time, into the log: what the group's coordinator says after a restart is not always the last of it.
+        self.producer.produce(
+            self.topics.snapshots,
+            str(place.offset).encode(),
+            key=position_key(self.partition),
+            partition=self.partition,
+            on_delivery=self._note_unwritten,
+        )
         insist(lambda: self.producer.send_offsets_to_transaction([place], membership, deadline.remaining()), deadline)
 
     def _conclude(self, place: TopicPartition, deadline: Deadline) -> None:
@@ -384,15 +393,3 @@ class TransactionalCheckpoint(Checkpoint):
             self.producer.purge()
             insist(lambda: self.producer.abort_transaction(deadline.remaining()), deadline)
             self.open = False
-
-
-def insist(call: Callable[[], Any], deadline: Deadline) -> None:
-    """Repeat a call while its error says that nothing happened yet and time is left."""
-    while True:
-        try:
-            call()
-        except KafkaException as error:
-            if judge(error.args[0]) is not Verdict.RETRY or deadline.passed:
-                raise
-        else:
-            return

@@ -17,10 +17,13 @@ from worker.checkpoint import Unfinished
 from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.settings import WorkerSettings
-from worker.snapshot import DamagedSnapshot, Outline, Pointer, chunk_key, mark_key
+from worker.snapshot import DamagedSnapshot, Outline, Pointer, chunk_key, mark_key, position_key
 
 MOST_CANDIDATES = 16
 """Places of older snapshots that are kept while looking: memory stays small however long the topic is."""
+NEAR, FAR = 16, 4_096
+"""Records from the end of the snapshot topic among which the last position is looked for: at first, and at most.
+Behind it lie only what one transaction wrote that came to nothing, and its marker."""
 UNKNOWN = -1
 """`Search.began` behind a mark that cannot be read."""
 
@@ -104,6 +107,33 @@ def look_through(reader: Consumer, stretch: Stretch, search: Search, deadline: D
             break
         search.take(offset, message.key(), message.value())
     return search
+
+
+def last_position(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> int | None:
+    """The input offset that was committed last, by the record that each commit leaves in the snapshot topic.
+
+    Exactly-once commits leave one. None: there is none, or only further back than FAR records.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not deliver in time.
+    """
+    edges = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
+    if edges is None:
+        raise Unfinished(f"no watermarks of {topic}/{partition} in time")
+    low, high = edges
+    back, found = NEAR, None
+    while found is None and low < high and back <= FAR:
+        reader.assign([TopicPartition(topic, partition, max(low, high - back))])
+        while (message := _next(reader, f"{topic}/{partition}", deadline)) is not None:
+            value = message.value() or b""
+            if message.key() == position_key(partition) and value.isdigit():
+                found = int(value)
+        if back >= high - low:
+            break
+        back *= 4
+    return found
 
 
 def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, deadline: Deadline) -> list[bytes]:

@@ -1,7 +1,8 @@
 """From a committed offset back to a model: who owned the partition last decides nothing, the log decides all.
 
 1. Acquire: fence the last owner, so that nothing can be committed behind our back.
-2. Read the committed offset C and, in its metadata, the pointer to a snapshot at S <= C.
+2. Read the committed offset C and, in its metadata, the pointer to a snapshot at S <= C. It must not lie before what
+   the log says was committed last: a coordinator that has just been started may know less than that for a moment.
 3. Seek to the snapshot, load it.
 4. The loop then reads S..C once more, learning without emitting; from C on it emits.
 
@@ -13,21 +14,26 @@ that chooses otherwise; a restore never turns into a cold start by itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 
 from worker import snapshot
-from worker.checkpoint import Checkpoint, Unfinished, insist
+from worker.checkpoint import Checkpoint, Unfinished
 from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.errors import CannotRestore
-from worker.history import Search, Stretch, look_through, mark, read_chunks
+from worker.history import Search, Stretch, last_position, look_through, mark, read_chunks
 from worker.model import Model
-from worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
+from worker.settings import EARLIEST, EXACTLY_ONCE, FRESH, REFUSE, REPLAY, WorkerSettings
 from worker.snapshot import BadSnapshot, DamagedSnapshot, Pointer
+from worker.verdicts import insist
 
+STALE_SECONDS = 10.0
+"""How long an answer may stay behind the log before somebody, or something, must have set the group back."""
+STALE_WAIT_SECONDS = 0.2
 QUEUED_KBYTES = 16_384
 """Of snapshots read ahead; the client's default is four times as much, for each restore."""
 
@@ -122,13 +128,21 @@ def _rebuild(
     deadline: Deadline,
 ) -> Restored:
     """Steps 2 and 3 of the module's docstring, with the policies."""
-    committed, metadata = committed_offset(reader, settings.input, partition, deadline)
+    last = None
+    if settings.guarantee == EXACTLY_ONCE:
+        last = last_position(reader, settings.topics.snapshots, partition, deadline)
+    (committed, metadata), note = _settled_offset(settings.input, partition, reader, last, deadline)
     low, high = watermarks(reader, settings.input, partition, deadline)
+    if committed is None and last is not None:
+        ways = _Ways(settings, partition, reader, make_model, deadline, last, low, high, None)
+        return ways.as_told(f"the group's offset is gone (deleted, or expired); the last one was {last}")
     if committed is None:
         start = low if settings.start == EARLIEST else high
         return Restored(make_model(), start, start, None, began=start)
     pointer = Pointer.parse(metadata)
     ways = _Ways(settings, partition, reader, make_model, deadline, committed, low, high, pointer)
+    if pointer is not None and last is not None and committed < last:
+        return ways.as_told(f"offset {committed} lies before {last}, the last one (a reset, or lost by the broker)")
     try:
         found = ways.newest()
     except DamagedSnapshot as reason:
@@ -137,7 +151,30 @@ def _rebuild(
         found = ways.as_told(str(reason))
     if found.position < low or found.committed > high:
         return ways.offset_lost(found)
-    return found
+    return replace(found, note="; ".join(part for part in (note, found.note) if part) or None)
+
+
+def _settled_offset(
+    topic: str, partition: int, reader: Consumer, last: int | None, deadline: Deadline
+) -> tuple[tuple[int | None, str | None], str | None]:
+    """The committed offset and its metadata, asked for until they are not behind `last`; a note if that took a while.
+
+    A commit by hand has no metadata of ours: it is what it is.
+    """
+    began, patience = time.monotonic(), Deadline(STALE_SECONDS)
+    answer = at_first = committed_offset(reader, topic, partition, deadline)
+
+    def behind() -> bool:
+        offset, metadata = answer
+        return last is not None and (offset is None or (offset < last and Pointer.parse(metadata) is not None))
+
+    while behind() and not patience.passed and not deadline.passed:
+        time.sleep(STALE_WAIT_SECONDS)
+        answer = committed_offset(reader, topic, partition, deadline)
+    if answer == at_first:
+        return answer, None
+    waited = time.monotonic() - began
+    return answer, f"the broker said offset {at_first[0]} first, and {answer[0]} after {waited:.1f} s"
 
 
 @dataclass

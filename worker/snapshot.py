@@ -186,6 +186,11 @@ def chunk_key(partition: int, chunk: int) -> bytes:
     return f"{partition}.{chunk}".encode()
 
 
+def position_key(partition: int) -> bytes:
+    """Key of the record that says up to where the partition is committed; see `worker.history.last_position`."""
+    return f"{partition}.position".encode()
+
+
 def mark_key(partition: int) -> bytes:
     """Key of the mark that says where a partition's present history began; see `worker.history`."""
     return f"{partition}.began".encode()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
+from typing import Any
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
+
+from worker.deadline import Deadline
 
 
 class Verdict(enum.Enum):
@@ -71,3 +75,15 @@ def judge(error: KafkaError) -> Verdict:
     if error.retriable():
         return Verdict.RETRY
     return Verdict.UNKNOWN
+
+
+def insist(call: Callable[[], Any], deadline: Deadline) -> None:
+    """Repeat a call while its error says that nothing happened yet and time is left."""
+    while True:
+        try:
+            call()
+        except KafkaException as error:
+            if judge(error.args[0]) is not Verdict.RETRY or deadline.passed:
+                raise
+        else:
+            return

@@ -9,7 +9,7 @@ from worker import snapshot
 from worker.audit.stream import Difference, Stream
 from worker.model import Model, Saved
 from worker.settings import ModelSettings
-from worker.snapshot import BadSnapshot, chunk_key, mark_key
+from worker.snapshot import BadSnapshot, chunk_key, mark_key, position_key
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ class Snapshots:
         while messages := self.stream.peek(1):
             self.stream.drop(1)
             message = messages[0]
+            if message.key() == position_key(self.stream.partition):
+                continue
             if message.key() == mark_key(self.stream.partition):
                 self._give_up()
                 self._take_mark(message.value() or b"")

@@ -18,7 +18,7 @@ from worker.audit.stream import Difference
 from worker.codec import PACKED, encode_events
 from worker.model import Model
 from worker.settings import ModelSettings
-from worker.snapshot import chunk_key, mark_key, write
+from worker.snapshot import chunk_key, mark_key, position_key, write
 
 
 @dataclass
@@ -166,8 +166,9 @@ def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
     model = Model(settings, 3)
     blob = write(model, model.save(), 8)
     head, tail = (chunk_key(3, 0), blob[:-20]), (chunk_key(3, 1), blob[-20:])
-    mark = (mark_key(3), b"5")
-    written = [Written(i, *pair) for i, pair in enumerate([tail, mark, head, head, tail, (b"other", b""), head])]
+    mark, place = (mark_key(3), b"5"), (position_key(3), b"8")
+    pairs = [tail, mark, head, head, tail, (b"other", b""), head, place]
+    written = [Written(i, *pair) for i, pair in enumerate(pairs)]
     snapshots = Snapshots(Listed(*written), settings)  # type: ignore[arg-type]
     found = snapshots.take()
     assert found is not None

@@ -8,7 +8,7 @@ from tests.unit.worker.rows import model_settings
 from tests.unit.worker.test_snapshot import BLOB, blob_of, learned
 from worker import snapshot
 from worker.history import MOST_CANDIDATES, UNKNOWN, Search
-from worker.snapshot import Outline, Pointer, mark_key
+from worker.snapshot import Outline, Pointer, mark_key, position_key
 
 LONG = model_settings("dfop:mu=0.01", window=16_000_000)
 
@@ -100,3 +100,4 @@ def test_few_places_are_kept_however_many_snapshots_there_are() -> None:
 def test_key_of_the_mark_is_no_chunks_key() -> None:
     assert mark_key(3) == b"3.began"
     assert mark_key(3) not in {snapshot.chunk_key(3, n) for n in range(100)}
+    assert position_key(3) not in {mark_key(3), *(snapshot.chunk_key(3, n) for n in range(100))}
