@@ -16,7 +16,7 @@ from tests.support.process import Driftway, Finished, driftway
 from tests.support.stage import LEARNER, Stage
 from worker import codec, packed
 from worker.client import quiet
-from worker.snapshot import Pointer
+from worker.snapshot import Pointer, position_key
 
 pytestmark = pytest.mark.broker
 
@@ -86,7 +86,8 @@ def pointer_of(stage: Stage, partition: int = 0) -> tuple[int, Pointer]:
 
 def snapshot_chunks(stage: Stage, partition: int = 0) -> list[Any]:
     name = f"{stage.topic}.{stage.group}.snapshots"
-    return [record for record in read_all(stage.bootstrap, name) if record.partition == partition]
+    found = [record for record in read_all(stage.bootstrap, name) if record.partition == partition]
+    return [record for record in found if record.key != position_key(partition)]
 
 
 def repeat(stage: Stage, name: str, record: Any, value: bytes | None = None) -> None:
