@@ -85,9 +85,8 @@ def pointer_of(stage: Stage, partition: int = 0) -> tuple[int, Pointer]:
 
 
 def snapshot_chunks(stage: Stage, partition: int = 0) -> list[Any]:
-    name = f"{stage.topic}.{stage.group}.snapshots"
-    found = [record for record in read_all(stage.bootstrap, name) if record.partition == partition]
-    return [record for record in found if record.key != position_key(partition)]
+    records = read_all(stage.bootstrap, f"{stage.topic}.{stage.group}.snapshots")
+    return [r for r in records if r.partition == partition and r.key != position_key(partition)]
 
 
 def repeat(stage: Stage, name: str, record: Any, value: bytes | None = None) -> None:
