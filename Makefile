@@ -69,11 +69,16 @@ long-log: setup  ## Memory and speed over 10^7 messages, and seconds until a kil
 soak: setup  ## An hour of random faults under load: exactly once, memory, descriptors, final audit
 	$(BIN)/python -m tests.soak $(ARGS)
 
-# About ten minutes on one core; needs the real streams of ../shared/data.
-results: setup  ## Regenerate docs/learners.md, the sanity table and the moving targets
+# Minutes on two cores; needs the real streams of ../shared/data, or of the folder that DRIFTWAY_DATA names.
+results: export DRIFTWAY_DATA ?= ../shared/data
+results: setup  ## Regenerate docs/learners.md and the tables of the papers in docs/results
 	$(BIN)/python -m tests.results.catalogue
-	$(BIN)/python -m tests.results.sanity_table
-	$(BIN)/python -m tests.results.moving_targets
+	for table in d-odm dfop dfop-regression sanity moving-targets; do \
+	  $(BIN)/driftway evaluate --table $$table --jobs 2 --out docs/results || exit 1; \
+	done
+	$(BIN)/driftway evaluate sea hyperplane_staged 1CDT 2CDT 1CHT archive:2CHT UG-2C-2D electricity usenet2 \
+	  --protocol segments --no-standardize --grid dfop:mu=0.0001/0.0003/0.001/0.003/0.01/0.03/0.1/0.3/0.5 \
+	  --jobs 2 --out docs/results/forgetting-factor
 
 broker: setup  ## A local Kafka until Ctrl-C
 	$(BIN)/driftway broker

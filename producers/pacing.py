@@ -5,6 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
+
+from producers.profiles import Constant, Schedule
+from producers.streams.stream import Array
+
 SLICE_SECONDS = 0.005
 """Rows leave in slices of about 5 ms: 200 wake-ups a second at most; the client lingers as long anyway."""
 
@@ -16,23 +21,22 @@ ROUNDING_ROWS = 1e-6
 
 
 class Pace:
-    """A schedule of `rate` rows a second: row i, counted from 0, is due (i + 1) / rate after the start.
+    """A schedule of rows, held against the clock.
 
     Each answer is computed from the start and the clock alone. A wait that overslept, or a broker that
     stalled, therefore delays single rows and not the rate: what has become due leaves at once.
 
     Parameters
     ----------
-    rate : float or None
-        Rows a second, > 0; None = as fast as possible.
+    schedule : Schedule, float or None
+        When rows are due; a number is a constant rate in rows a second, > 0; None = as fast as possible.
     clock : callable
         Seconds, monotonic.
     """
 
-    def __init__(self, rate: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.rate = rate
+    def __init__(self, schedule: Schedule | float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.schedule = Constant(schedule) if isinstance(schedule, int | float) else schedule
         self._clock = clock
-        self._slice = 1 if rate is None else max(1, round(rate * SLICE_SECONDS))
         self._began = clock()
         self.latest = 0.0
 
@@ -50,18 +54,46 @@ class Pace:
 
         Also keeps in `latest` how many seconds the most delayed row was behind its schedule.
         """
-        if self.rate is None:
+        if self.schedule is None:
             return left
         elapsed = self.elapsed()
-        ready = min(int(elapsed * self.rate + ROUNDING_ROWS) - sent, left)
-        if ready < min(self._slice, left):
+        ready = min(self._ready(self.schedule, elapsed) - sent, left)
+        if ready <= 0:
             return 0
-        self.latest = max(self.latest, elapsed - (sent + 1) / self.rate)
+        first = self._moment(self.schedule, sent + 1)
+        if ready < self._slice(self.schedule, first, sent, left):
+            return 0
+        self.latest = max(self.latest, elapsed - first)
         return ready
 
     def wait(self, sent: int, left: int) -> float:
         """Seconds until `due` will not be 0."""
-        if self.rate is None:
+        if self.schedule is None:
             return 0.0
-        moment = (sent + min(self._slice, left)) / self.rate
-        return max(moment - self.elapsed(), SHORTEST_WAIT_SECONDS)
+        first = self._moment(self.schedule, sent + 1)
+        last = self._moment(self.schedule, sent + self._slice(self.schedule, first, sent, left))
+        return max(last - self.elapsed(), SHORTEST_WAIT_SECONDS)
+
+    def moments(self, sent: int, rows: int) -> Array:
+        """When the next `rows` rows are due, on this clock. Shapes: returns f8[rows].
+
+        Raises
+        ------
+        ValueError
+            There is no schedule, so that no row is due before it leaves.
+        """
+        if self.schedule is None:
+            raise ValueError("as fast as possible is no schedule")
+        return self._began + self.schedule.moments(np.arange(sent + 1.0, sent + rows + 1.0))
+
+    @staticmethod
+    def _ready(schedule: Schedule, t: float) -> int:
+        return int(schedule.rows(t) + ROUNDING_ROWS)
+
+    @staticmethod
+    def _moment(schedule: Schedule, n: int) -> float:
+        return float(schedule.moments(np.array([float(n)]))[0])
+
+    def _slice(self, schedule: Schedule, first: float, sent: int, left: int) -> int:
+        """How many rows leave together: those due within `SLICE_SECONDS` of the first, at `first`."""
+        return min(max(self._ready(schedule, first + SLICE_SECONDS) - sent, 1), left)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.draws import Withheld
+from producers.dry_run import DryRun
+from producers.event_time import EventTime
+from producers.latency import Latencies
+from producers.messages import Encoding, Messages, encoder, stamped
+from producers.outlet import Outlet, Stop
 from producers.pacing import Pace
-from producers.sending import Sender, Stop, check_owned
+from producers.poison import Poison
+from producers.profiles import Schedule
+from producers.resume import Resume
+from producers.sending import Sender, check_owned
 from producers.streams.stream import BLOCK_ROWS, Block, Stream
-from worker import codec, packed
+from producers.streams.truth import part_concepts
+from producers.transactions import Transaction, TransactionalSender, last_committed
+from worker import codec
 from worker.client import require_broker
 from worker.errors import UsageFailure
 from worker.topics import create_topics, partition_counts
-
-PACED_BLOCK_SECONDS = 0.05
-"""A paced replay encodes this much ahead at once: longer blocks would hold a slice back while they encode."""
-
-LARGEST_PLAIN = 1e15
-"""Whole numbers below are written without a fraction in keys; above, digits would pretend to exist."""
-
-Encoded = tuple[list[bytes], list[bytes] | None]
 
 
 @dataclass(frozen=True)
@@ -33,19 +40,45 @@ class Selection:
     limit: int | None = None
     laps: int | None = 1
 
+    def since(self, position: int) -> Selection:
+        """What is left of it from `position` on."""
+        left = None if self.limit is None else self.skip + self.limit - position
+        return dataclasses.replace(self, skip=position, limit=left)
+
 
 @dataclass(frozen=True)
-class Encoding:
-    """How a row becomes a message: `form` json or packed, `named` features, and the `key`'s column."""
+class Delivery:
+    """How messages travel.
 
-    form: str = codec.JSON
-    named: bool = False
-    key: str | None = None
+    Parameters
+    ----------
+    partition : int or None
+        All to this one; None: row i to i mod the number of partitions, or by the hash of its key.
+    transaction : Transaction or None
+        Rows become visible together.
+    resume : Resume or None
+        Where the position is kept, and where to go on.
+    latencies : Latencies or None
+        Where to count how long rows take from being due to being acknowledged.
+    dry_run : str or None
+        A file that gets the values, instead of Kafka.
+    """
+
+    partition: int | None = None
+    transaction: Transaction | None = None
+    resume: Resume | None = None
+    latencies: Latencies | None = None
+    dry_run: str | None = None
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a replay did. `rows` were queued, `errors` of them were not delivered; `late` is in seconds."""
+    """What a replay did.
+
+    `rows` were queued, and `poison` malformed messages beside them; `errors` of both were not delivered; `unlabelled`
+    rows travelled without the label they have; `late` is in seconds; `began` and `next_id` are the first row's position
+    and the one after the last.
+    """
 
     rows: int
     bytes: int
@@ -54,6 +87,9 @@ class Report:
     first_error: str | None
     next_id: int
     late: float
+    began: int = 0
+    poison: int = 0
+    unlabelled: int = 0
 
     @property
     def rate(self) -> float:
@@ -71,12 +107,20 @@ class Replay:
         The rows.
     topic : str
         Where to.
-    rate : float or None
-        Rows a second; None = as fast as the client goes.
+    schedule : Schedule or None
+        When rows leave; None = as fast as the client goes.
     selection : Selection
         Which rows.
     encoding : Encoding
         How they are written.
+    delivery : Delivery
+        How they travel.
+    withheld : Withheld or None
+        Takes labels away.
+    poison : Poison or None
+        Puts malformed messages among the rows.
+    truth : bool
+        The stream is a `WithConcepts`, or one of its rows in another order: each message gets its row's concept.
     stop : Stop
         Call it to end the replay early.
     on_progress : callable
@@ -85,9 +129,13 @@ class Replay:
 
     stream: Stream
     topic: str
-    rate: float | None = None
+    schedule: Schedule | None = None
     selection: Selection = field(default_factory=Selection)
     encoding: Encoding = field(default_factory=Encoding)
+    delivery: Delivery = field(default_factory=Delivery)
+    withheld: Withheld | None = None
+    poison: Poison | None = None
+    truth: bool = False
     stop: Stop = field(default_factory=Stop)
     on_progress: Callable[[int], None] = lambda _rows: None
 
@@ -108,55 +156,123 @@ class Replay:
         Unreachable
             No broker answers.
         UsageFailure
-            The topic has another number of partitions, the stream has no rows or no such key column, or a
-            property cannot be set.
+            The topic has another number of partitions, the stream has no rows or no such column, or a property
+            cannot be set.
+        Failure
+            A file cannot be written, or a transaction's outcome is not known.
         """
         check_owned(properties)
-        encode = encoder(self.stream, self.encoding)
-        blocks = select(self.stream, self.selection, self._block_rows())
+        write = self._writer()
+        began = self._position(bootstrap, properties)
+        if began is not None and self._is_complete(began):
+            return Report(0, 0, 0.0, 0, None, began, 0.0, began)
+        selection = self.selection if began is None else self.selection.since(began)
+        blocks = select(self.stream, selection, self.schedule.block_rows if self.schedule else BLOCK_ROWS)
         # The first block compiles the generator's kernel or shows that the file is unusable: neither is the
         # schedule's business, and the second should not leave a topic behind.
         first = next(blocks, None)
         if first is None:
-            raise UsageFailure(f"{self.stream.name} has no rows after the first {self.selection.skip}")
-        count = ensure_topic(bootstrap, properties, self.topic, partitions)
-        sender = Sender(bootstrap, properties, self.topic, count, self.stop)
-        sender.await_topic()
-        pace = Pace(self.rate)
+            if began is not None:
+                return Report(0, 0, 0.0, 0, None, began, 0.0, began)
+            raise UsageFailure(f"{self.stream.name} has no rows after the first {selection.skip}")
+        outlet = self._outlet(bootstrap, properties, partitions)
+        outlet.open()
+        if self.delivery.resume is not None and began is None:
+            self.delivery.resume.keep(first[0])
+        pace = Pace(self.schedule)
         pace.start()
-        sent, weight, position = 0, 0, first[0]
+        sent, weight, poison, unlabelled, position = 0, 0, 0, 0, first[0]
         for position, block in itertools.chain([first], blocks):
-            values, keys = encode(position, block)
-            queued = self._send(sender, pace, sent, position, (values, keys))
-            sent += queued
-            weight += sum(map(len, values[:queued]))
-            position += queued  # noqa: PLW2901
-            if queued < len(values):
+            messages, without = write(sent, position, block)
+            rows = self._send(outlet, pace, sent, messages)
+            left = messages.of_rows(0, rows) if rows < messages.rows else messages
+            sent += rows
+            weight += left.weight()
+            poison += len(left) - rows
+            unlabelled += int(without[:rows].sum())
+            position += rows  # noqa: PLW2901
+            if rows < messages.rows:
                 break
-        sender.finish()
-        return Report(sent, weight, pace.elapsed(), sender.errors, sender.first_error, position, pace.latest)
+        outlet.finish()
+        late, seconds = pace.latest, pace.elapsed()
+        return Report(
+            sent, weight, seconds, outlet.errors, outlet.first_error, position, late, first[0], poison, unlabelled
+        )
 
-    def _send(self, sender: Sender, pace: Pace, sent: int, position: int, encoded: Encoded) -> int:
+    def _send(self, outlet: Outlet, pace: Pace, sent: int, messages: Messages) -> int:
         """Send a block in the slices that the schedule allows; return how many rows left before a stop."""
-        values, keys = encoded
-        heaviest = max(map(len, values))
+        heaviest = messages.heaviest()
         at = 0
-        while at < len(values) and not self.stop.requests:
-            rows = pace.due(sent + at, len(values) - at)
+        while at < messages.rows and not self.stop.requests:
+            rows = pace.due(sent + at, messages.rows - at)
             if rows == 0:
-                sender.rest(pace.wait(sent + at, len(values) - at))
+                outlet.rest(pace.wait(sent + at, messages.rows - at))
                 continue
-            if not sender.room(rows, heaviest):
+            rows = min(rows, outlet.at_once or rows)
+            part = messages.of_rows(at, at + rows)
+            if not outlet.room(len(part), heaviest):
                 break
-            sender.send(position + at, values[at : at + rows], None if keys is None else keys[at : at + rows])
+            due = None if self.delivery.latencies is None else pace.moments(sent + at, rows)[part.by_row()]
+            outlet.send(part, due)
             at += rows
+            outlet.reached(part.first + rows)
             self.on_progress(sent + at)
         return at
 
-    def _block_rows(self) -> int:
-        if self.rate is None:
-            return BLOCK_ROWS
-        return min(BLOCK_ROWS, max(1, math.ceil(self.rate * PACED_BLOCK_SECONDS)))
+    def _writer(self) -> Callable[[int, int, Block], tuple[Messages, NDArray[np.bool_]]]:
+        """What turns a block into messages, and tells which labels it withholds; see `producers.messages`."""
+        encode = encoder(self.stream, self.encoding)
+        timed = self.schedule if isinstance(self.schedule, EventTime) else None
+        if timed is not None:
+            timed.bind(self.stream)
+
+        def write(sent: int, position: int, block: Block) -> tuple[Messages, NDArray[np.bool_]]:
+            concepts = None
+            if self.truth:
+                block, concepts = part_concepts(block)
+            times = None if timed is None else timed.follow(sent, position, block)
+            without = np.zeros(len(block.y), np.bool_)
+            if self.withheld is not None:
+                block, without = self.withheld.apply(position, block)
+            values, keys = encode(position, block)
+            if times is not None and self.encoding.form == codec.JSON:
+                values = stamped(values, times)
+            messages = Messages(position, len(values), values, keys, times)
+            if self.poison is not None:
+                messages = self.poison.among(messages)
+            return messages if concepts is None else dataclasses.replace(messages, concepts=concepts), without
+
+        return write
+
+    def _position(self, bootstrap: str, properties: Mapping[str, Any]) -> int | None:
+        """Where an interrupted replay goes on; None: this one begins."""
+        resume, transaction = self.delivery.resume, self.delivery.transaction
+        if resume is None or resume.position is None:
+            return None
+        if transaction is None:
+            return resume.position
+        require_broker(bootstrap, properties)
+        carried = last_committed(bootstrap, properties, transaction, self.topic, resume.run)
+        return resume.position if carried is None else max(carried, resume.position)
+
+    def _is_complete(self, position: int) -> bool:
+        limit = self.selection.limit
+        return limit is not None and position >= self.selection.skip + limit
+
+    def _outlet(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None) -> Outlet:
+        """Where the messages go; makes the topic."""
+        way = self.delivery
+        if way.dry_run is not None:
+            return DryRun(way.dry_run, self.encoding.form, self.stop)
+        count = ensure_topic(bootstrap, properties, self.topic, partitions, way.partition)
+        keep = None if way.resume is None else way.resume.keep
+        given = (bootstrap, properties, self.topic, count, self.stop)
+        if way.transaction is None:
+            return Sender(*given, partition=way.partition, latencies=way.latencies, keep=keep)
+        run = None if way.resume is None else way.resume.run
+        return TransactionalSender(
+            way.transaction, run, *given, partition=way.partition, latencies=way.latencies, keep=keep
+        )
 
 
 def select(stream: Stream, selection: Selection, size: int) -> Iterator[tuple[int, Block]]:
@@ -182,48 +298,9 @@ def select(stream: Stream, selection: Selection, size: int) -> Iterator[tuple[in
             return
 
 
-def encoder(stream: Stream, encoding: Encoding) -> Callable[[int, Block], Encoded]:
-    """The function that turns a block and its first id into values and keys.
-
-    Raises
-    ------
-    UsageFailure
-        `named` with the packed format, which has no names, or a key column that the stream does not have.
-    """
-    if encoding.named and encoding.form == codec.PACKED:
-        raise UsageFailure("--named needs --format json: packed messages carry no names")
-    if encoding.form not in codec.FORMATS:
-        raise UsageFailure(f"format must be one of {', '.join(codec.FORMATS)}, got {encoding.form!r}")
-    names = stream.feature_names if encoding.named else None
-    columns = (*stream.feature_names, stream.label_name)
-    if encoding.key is not None and encoding.key not in columns:
-        some = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-        raise UsageFailure(f"{stream.name} has no column {encoding.key!r} for --key; columns: {some}")
-    at = None if encoding.key is None else columns.index(encoding.key)
-
-    def encode(first: int, block: Block) -> Encoded:
-        if encoding.form == codec.PACKED:
-            values = packed.encode_events(block.X, block.y)
-        else:
-            values = codec.encode_events(block.X, block.y, first, names)
-        if at is None:
-            return values, None
-        column = block.y if at == stream.n_features else block.X[:, at]
-        return values, [key_text(value) for value in column.tolist()]
-
-    return encode
-
-
-def key_text(value: float) -> bytes:
-    """A column's value as a key: ``3``, ``0.25``, or ``null`` where it is missing."""
-    if math.isnan(value):
-        return b"null"
-    if value.is_integer() and abs(value) < LARGEST_PLAIN:
-        return str(int(value)).encode()
-    return repr(value).encode()
-
-
-def ensure_topic(bootstrap: str, properties: Mapping[str, Any], topic: str, partitions: int | None) -> int:
+def ensure_topic(
+    bootstrap: str, properties: Mapping[str, Any], topic: str, partitions: int | None, partition: int | None = None
+) -> int:
     """Create `topic` if it is missing; return how many partitions it has.
 
     Raises
@@ -231,9 +308,12 @@ def ensure_topic(bootstrap: str, properties: Mapping[str, Any], topic: str, part
     Unreachable
         No broker answers.
     UsageFailure
-        It exists with another number of partitions than `partitions`.
+        It exists with another number of partitions than `partitions`, or has no `partition`.
     """
     present = partition_counts(require_broker(bootstrap, properties)).get(topic)
+    count = partitions or present or 1
+    if partition is not None and partition >= count:
+        raise UsageFailure(f"topic {topic} has no partition {partition}: it has {count}, counted from 0 (--partitions)")
     if present is None or partitions is not None:
         create_topics(bootstrap, properties, {topic: (partitions or 1, {})})
-    return partitions or present or 1
+    return count

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.learner import Learner
+from learners.metrics.offline import OfflineMetrics
 from learners.metrics.rolling import Metrics, create_metrics
 from learners.prequential import predicted_class
 from learners.reductions.maps import create_mapped
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+ORDERLESS = ("accuracy", "kappa", "log_loss", "brier", "mse", "mae", "rmse", "r2_overall")
+"""Metrics of test rows. The others compare with baselines that learn from row to row."""
+
 
 @dataclass
 class Part:
@@ -31,8 +35,19 @@ class Part:
 
     learner: Learner
     metrics: Metrics
+    offline: OfflineMetrics
     rows: int = 0
     rejected: int = 0
+
+    def observe(self, score: Array, y: Array) -> None:
+        """Count in a batch: score f8[n, k], y f8[n]."""
+        self.metrics.observe(score, y)
+        self.offline.observe(score, y)
+
+    def point(self) -> dict[str, Any]:
+        """All metrics now: those of a worker's accuracy point, then those that only evaluation has."""
+        rolling = self.metrics.point()
+        return {**rolling, **self.offline.point(rolling)}
 
 
 @dataclass
@@ -55,6 +70,8 @@ class Evaluation:
         Rows of the rolling window.
     maps : tuple of Spec
         Feature maps in front of all.
+    points_every : int
+        Rows of the stream between two points of a curve, kept in `points`; 0: none are kept.
     """
 
     spec: Spec
@@ -64,8 +81,10 @@ class Evaluation:
     partitions: int = 1
     window: int = 1000
     maps: tuple[Spec, ...] = ()
+    points_every: int = 0
     seconds: float = 0.0
     rows: int = 0
+    points: list[dict[str, Any]] = field(default_factory=list)
     parts: list[Part] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,7 +95,7 @@ class Evaluation:
                 self.spec, self.maps, self.n_features, target.n_classes, target.task, self.standardize
             )
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
-            self.parts.append(Part(learner, metrics))
+            self.parts.append(Part(learner, metrics, OfflineMetrics(learner)))
         self.parts[0].learner.warm()
 
     def advance(self, X: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -96,6 +115,19 @@ class Evaluation:
             )
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
+        start = 0
+        while start < len(X):
+            every = self.points_every
+            end = min(len(X), start + every - self.rows % every) if every else len(X)
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end])
+            if every and self.rows % every == 0:
+                self._mark()
+            start = end
+        return score, usable
+
+    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_]) -> Array:
+        """Deal rows to the partitions; return their scores, nan where a row is not usable."""
+        score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         started = time.perf_counter()
         for p, part in enumerate(self.parts):
             mine = slice((p - self.rows) % self.partitions, None, self.partitions)
@@ -103,13 +135,21 @@ class Evaluation:
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
             scores = np.empty((len(rows), score.shape[1]))
             part.learner.predict_then_update(rows, labels, scores)
-            part.metrics.observe(scores, labels)
+            part.observe(scores, labels)
             score[keep] = scores
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.seconds += time.perf_counter() - started
         self.rows += len(X)
-        return score, usable
+        return score
+
+    def _mark(self) -> None:
+        """Keep a point of each partition, at its last row so far, as a worker would send it."""
+        for p, part in enumerate(self.parts):
+            dealt = (self.rows - p + self.partitions - 1) // self.partitions
+            if dealt:
+                place = {"learner": self.spec.text, "partition": p, "offset": dealt - 1}
+                self.points.append({**place, **part.point()})
 
     def results(self, stream: str) -> list[dict[str, Any]]:
         """One object per partition: stream, learner, rows, the metrics (accuracy as a fraction), seconds."""
@@ -120,11 +160,24 @@ class Evaluation:
                 **({"partition": p} if self.partitions > 1 else {}),
                 "rows": part.rows,
                 "rejected": part.rejected,
-                **part.metrics.point(),
+                **part.point(),
                 "seconds": round(self.seconds, 6),
             }
             for p, part in enumerate(self.parts)
         ]
+
+
+def measure(learner: Learner, target: Target, X: Array, y: Array) -> dict[str, Any]:
+    """How good a learner's predictions of test rows are, X f8[n, d], y f8[n]; it learns nothing from them.
+
+    Of the metrics only those that need no order of the rows.
+    """
+    score = np.empty((len(X), learner.n_scores))
+    learner.predict(np.ascontiguousarray(X), score)
+    metrics = create_metrics(target.task, target.n_classes, learner.n_scores, max(1, len(X)))
+    part = Part(learner, metrics, OfflineMetrics(learner))
+    part.observe(score, target.indices(y)[0])
+    return {name: value for name, value in part.point().items() if name in ORDERLESS}
 
 
 def evaluate(

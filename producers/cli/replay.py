@@ -1,4 +1,4 @@
-"""`driftway replay`: options, progress bar, closing report and exit code of a replay."""
+"""`driftway replay`: from options to a replay, and from its report to an exit code."""
 
 from __future__ import annotations
 
@@ -6,62 +6,31 @@ import contextlib
 import json
 import math
 import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, options
+from producers.cli.replay_report import as_object, closing, progress
 from worker.client import parse_properties
 from worker.errors import UsageFailure
 
 if TYPE_CHECKING:
-    from producers.replay import Replay, Report
-    from producers.sending import Stop
+    from producers.outlet import Stop
+    from producers.profiles import Schedule
+    from producers.replay import Delivery, Replay, Report
 
-FOREVER = "forever"
+SAME_REPLAY = (
+    "stream", "to", "seed", "label", "labels", "limit", "skip", "loop", "shuffle", "partition", "key", "format",
+    "named", "poison", "missing_labels", "time_column", "transactional", "inject", "truth",
+)  # fmt: skip
+"""Options that must be as they were for a replay to be resumed: they decide which rows arrive where, and as what."""
 
 
 @click.command()
 @click.argument("stream")
-@click.option("--bootstrap", default="localhost:9092", show_default=True, metavar="ADDR", help="A broker's address.")
-@click.option("--to", default="EVENTS", show_default=True, metavar="TOPIC", help="Topic to write to.")
-@click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Messages a second.  [unlimited]"
-)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Send at most N rows.")
-@click.option("--skip", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out the first N rows.")
-@click.option(
-    "--loop",
-    is_flag=False,
-    flag_value=FOREVER,
-    default="1",
-    metavar="[N]",
-    help="Go through the stream N times, without N for ever; ids continue.",
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Partitions of the topic, created if missing.  [as it has; 1 if created]",
-)
-@click.option("--key", metavar="COLUMN", help="Column whose value is the key and, hashed, chooses the partition.")
-@click.option(
-    "--format",
-    type=click.Choice(["json", "packed"]),
-    default="json",
-    show_default=True,
-    help="How rows are written.",
-)
-@click.option("--named", is_flag=True, help="Write x as an object by feature name (json).")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of a generator.")
-@click.option("--label", default="y", show_default=True, metavar="NAME", help="Label column of a file.")
-@click.option("--labels", metavar="A,B", help="Class names in index order, of a text label column.")
-@click.option("--data-dir", metavar="DIR", help="Folder of files called by bare name.  [$DRIFTWAY_DATA]")
-@click.option("-X", "properties", multiple=True, metavar="KEY=VALUE", help="Client property; repeatable.")
-@click.option("--client-properties", metavar="FILE", help="File of client properties; -X wins.")
-@click.option("--json", is_flag=True, help="Report as one JSON object on stdout.")
-@click.option("--quiet", is_flag=True, help="No progress bar and no closing line.")
+@options(WHERE, WHICH, WHEN, HOW, TOLD)
 @click.pass_context
 def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     """Replay a stream's rows onto a topic.
@@ -80,11 +49,22 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay weather.arff --label play --named
       driftway replay shop.csv --label bought --labels no,yes --key customer
       driftway replay sea:noise=0,rows=1000000 --format packed --json
+      driftway replay sea --profile ramp:from=100,to=50000,seconds=60 --latency
+      driftway replay trips.csv --time-column start --time-unit s --speed 60
+      driftway replay sea --poison 0.01 --missing-labels 0.5 --shuffle --seed 7
+      driftway replay sea --transactional loader:5000 --resume position.json
+      driftway replay sea --dry-run rows.jsonl
+      driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --truth
     """
-    from producers.replay import Encoding, Replay, Selection
-    from producers.sending import Stop
+    from producers.draws import Shuffled, Withheld
+    from producers.messages import Encoding
+    from producers.outlet import Stop
+    from producers.poison import Poison
+    from producers.replay import Replay, Selection
     from producers.streams import open_stream
+    from producers.streams.truth import WithConcepts
 
+    _check(given)
     labels = given["labels"]
     properties = parse_properties(given["properties"], given["client_properties"])
     opened = open_stream(
@@ -93,24 +73,94 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         label=given["label"],
         labels=None if labels is None else labels.split(","),
         data_dir=given["data_dir"],
+        inject=given["inject"],
     )
+    if given["truth"]:
+        opened = WithConcepts(opened)
+    if given["shuffle"]:
+        opened = Shuffled(opened, given["seed"])
+    encoding = Encoding(given["format"], given["named"], given["key"])
     work = Replay(
         opened,
         given["to"],
-        given["rate"],
+        _schedule(given),
         Selection(given["skip"], given["limit"], _laps(given["loop"])),
-        Encoding(given["format"], given["named"], given["key"]),
+        encoding,
+        _delivery(stream, given),
+        Withheld(given["missing_labels"], given["seed"]) if given["missing_labels"] else None,
+        Poison(given["poison"], given["seed"], opened, encoding) if given["poison"] else None,
+        given["truth"],
         Stop(),
     )
-    with _signals(work.stop), _progress(work, given["quiet"]) as work.on_progress:
+    with _signals(work.stop), progress(work, given["quiet"]) as work.on_progress:
         report = work.run(given["bootstrap"], properties, given["partitions"])
     if not given["quiet"]:
-        click.echo(_closing(work, report), err=True)
+        click.echo(closing(work, report, given["rate"]), err=True)
     elif report.errors:
         click.echo(f"driftway: {report.errors} deliveries failed: {report.first_error}", err=True)
     if given["json"]:
-        click.echo(json.dumps(_as_object(work, report)))
+        click.echo(json.dumps(as_object(work, report, given["rate"])))
     ctx.exit(_exit_code(work, report))
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together.
+
+    Raises
+    ------
+    UsageFailure
+        Names the two, and why.
+    """
+    for name in ("rate", "speed", "poison", "missing_labels"):
+        if given[name] is not None and not math.isfinite(given[name]):
+            raise UsageFailure(f"--{name.replace('_', '-')} must be a finite number, got {given[name]}")
+    timing = [f"--{name.replace('_', '-')}" for name in ("rate", "profile", "time_column") if given[name] is not None]
+    if len(timing) > 1:
+        raise UsageFailure(f"{timing[0]} and {timing[1]} both say when rows leave; give one of them")
+    if given["speed"] is not None and given["time_column"] is None:
+        raise UsageFailure("--speed needs --time-column; without one, --rate says how fast")
+    if given["time_column"] is not None:
+        if given["loop"] != "1":
+            raise UsageFailure("--time-column does not go with --loop: the second lap's times have passed")
+        if given["shuffle"]:
+            raise UsageFailure("--time-column does not go with --shuffle: shuffled rows are not in the order of time")
+    if given["latency"] and not timing:
+        raise UsageFailure("--latency counts from when a row was due: give --rate, --profile or --time-column")
+    if given["dry_run"] is not None:
+        for name in ("latency", "transactional", "resume", "partition", "partitions"):
+            if given[name] is not None and given[name] is not False:
+                raise UsageFailure(f"--dry-run speaks to no broker: leave out --{name}")
+        if given["dry_run"] == "-" and given["json"]:
+            raise UsageFailure("--dry-run - and --json both write to stdout; give --dry-run a file")
+
+
+def _schedule(given: Mapping[str, Any]) -> Schedule | None:
+    from producers.event_time import EventTime
+    from producers.profiles import Constant, parse_profile
+
+    if given["rate"] is not None:
+        return Constant(given["rate"])
+    if given["profile"] is not None:
+        return parse_profile(given["profile"])
+    if given["time_column"] is None:
+        return None
+    return EventTime(given["time_column"], given["speed"] or 1.0, given["time_unit"])
+
+
+def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
+    from producers.latency import Latencies
+    from producers.replay import Delivery
+    from producers.resume import Resume
+    from producers.transactions import Transaction
+
+    everything = {"stream": stream, **given}
+    return Delivery(
+        given["partition"],
+        None if given["transactional"] is None else Transaction.parse(given["transactional"]),
+        None if given["resume"] is None else Resume(given["resume"], {name: everything[name] for name in SAME_REPLAY}),
+        Latencies() if given["latency"] else None,
+        given["dry_run"],
+    )
 
 
 def _laps(text: str) -> int | None:
@@ -127,34 +177,6 @@ def _exit_code(work: Replay, report: Report) -> int:
     return 1 if report.errors else 0
 
 
-def _closing(work: Replay, report: Report) -> str:
-    wanted = "" if work.rate is None else f" of {work.rate:,.0f} asked"
-    text = (
-        f"{report.rows:,} rows of {work.stream.name} to {work.topic} in {report.seconds:.2f} s: "
-        f"{report.rate:,.0f} messages/s{wanted}, {report.errors} delivery errors"
-    )
-    if report.errors:
-        text += f" (first: {report.first_error})"
-    return text + ("; stopped early" if work.stop.requests else "")
-
-
-def _as_object(work: Replay, report: Report) -> dict[str, Any]:
-    return {
-        "stream": work.stream.name,
-        "topic": work.topic,
-        "rows": report.rows,
-        "bytes": report.bytes,
-        "seconds": report.seconds,
-        "rate": report.rate,
-        "target_rate": work.rate,
-        "late_seconds": report.late,
-        "delivery_errors": report.errors,
-        "first_error": report.first_error,
-        "next_id": report.next_id,
-        "stopped": work.stop.requests > 0,
-    }
-
-
 @contextlib.contextmanager
 def _signals(stop: Stop) -> Iterator[None]:
     """SIGINT and SIGTERM ask for a stop instead of tearing the producer down with rows in its queue."""
@@ -164,39 +186,3 @@ def _signals(stop: Stop) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _progress(work: Replay, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, where that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _rows: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]} messages/s"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(work.stream.name, total=_total(work), rate="0")
-
-        def update(rows: int) -> None:
-            speed = bar.tasks[0].speed
-            bar.update(task, completed=rows, rate="" if speed is None else f"{speed:,.0f}")
-
-        yield update
-
-
-def _total(work: Replay) -> float | None:
-    """How many rows there will be, where that is known."""
-    chosen = work.selection
-    whole = math.inf
-    if work.stream.rows is not None and chosen.laps is not None:
-        whole = max(0, work.stream.rows * chosen.laps - chosen.skip)
-    total = min(whole, math.inf if chosen.limit is None else chosen.limit)
-    return None if math.isinf(total) else total

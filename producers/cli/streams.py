@@ -7,6 +7,15 @@ from typing import Any
 
 import click
 
+from producers.cli.injecting import (
+    describe_kind,
+    inject_option,
+    kind_page,
+    list_kinds,
+    read_through,
+    truth_lines,
+    truth_of,
+)
 from worker.errors import UsageFailure
 
 SHOWN_FEATURES = 12
@@ -17,41 +26,65 @@ SHOWN_FEATURES = 12
 @click.option("--label", default="y", show_default=True, metavar="NAME", help="Label column of a file.")
 @click.option("--labels", metavar="A,B", help="Class names in index order, of a text label column.")
 @click.option("--data-dir", metavar="DIR", help="Folder of files called by bare name.  [$DRIFTWAY_DATA]")
+@inject_option
 @click.option("--json", is_flag=True, help="As JSON on stdout.")
 def streams(name: tuple[str, ...], **given: Any) -> None:
-    """List the streams, or describe one.
+    """List the streams, describe one, or fetch public ones.
 
-    Without NAME: the generators, and the files of the data folder (--data-dir or DRIFTWAY_DATA). With NAME:
-    its parameters, rows, features, classes, drift points and source; a file is read through once for that.
+    Without NAME: the generators, the files of the data folder (--data-dir or DRIFTWAY_DATA), and the catalogue of
+    public streams. `fetch NAME...` downloads streams of the catalogue, checks and keeps them; a file of the same
+    name in the data folder is used before a fetched one. With NAME:
+    its parameters, rows, features, classes, drift points and source; a file is read through once for that. NAME may
+    also be a kind of injection. With --inject the page tells the truth about the stream with its injections: its
+    concepts by their ids, how many rows each has, and where it changes.
 
     \b
     Examples:
       driftway streams
       driftway streams sea
       driftway streams describe electricity --data-dir data --json
+      driftway streams fetch electricity keystroke
+      driftway streams gradual
+      driftway streams sea --inject gradual:at=5000,width=1000,to=sea:thresholds=5 --inject label_noise:share=0.1
     """
+    from producers.cli import fetching
+
+    if name[:1] == ("fetch",):
+        fetching.fetch_all(name[1:], given["json"])
+        return
     words = name[1:] if name[:1] in (("describe",), ("list",)) else name
     if len(words) > 1:
         raise UsageFailure(f"streams describes one stream at a time, got {' '.join(words)}")
     if not words:
         rows = _list(given["data_dir"])
-        click.echo(json.dumps(rows) if given["json"] else _as_table(rows))
+        click.echo(json.dumps(rows) if given["json"] else _as_table(rows) + "\n" + list_kinds())
+        return
+    if kind := describe_kind(words[0]):
+        click.echo(json.dumps(kind) if given["json"] else kind_page(kind))
+        return
+    if unfetched := fetching.describe_unfetched(words[0], given["data_dir"]):
+        click.echo(json.dumps(unfetched) if given["json"] else fetching.as_page(unfetched))
         return
     from producers.streams import open_stream
 
     labels = None if given["labels"] is None else given["labels"].split(",")
-    opened = open_stream(words[0], label=given["label"], labels=labels, data_dir=given["data_dir"])
+    opened = open_stream(
+        words[0], label=given["label"], labels=labels, data_dir=given["data_dir"], inject=given["inject"]
+    )
     facts = _describe(opened)
     click.echo(json.dumps(facts) if given["json"] else _as_page(facts))
 
 
 def _list(data_dir: str | None) -> list[dict[str, Any]]:
-    from producers.streams.files import catalogue
+    from producers.cli.fetching import list_entries
+    from producers.streams.files import folder_files
     from producers.streams.registry import GENERATORS
 
     made = [{"name": name, "kind": "generator", "about": about} for name, (_, about) in GENERATORS.items()]
-    files = [{"name": name, "kind": "file", "about": str(path)} for name, path in catalogue(data_dir).items()]
-    return made + files
+    public = list_entries(data_dir)
+    named = {row["name"] for row in public}
+    found = {name: path for name, path in folder_files(data_dir).items() if name not in named}
+    return made + [{"name": name, "kind": "file", "about": str(path)} for name, path in found.items()] + public
 
 
 def _as_table(rows: list[dict[str, Any]]) -> str:
@@ -60,7 +93,7 @@ def _as_table(rows: list[dict[str, Any]]) -> str:
 
 
 def _describe(stream: Any) -> dict[str, Any]:
-    recipe = getattr(stream, "recipe", None)
+    recipe = getattr(stream.root, "recipe", None)
     facts: dict[str, Any] = {
         "name": stream.name,
         "kind": "file" if recipe is None else "generator",
@@ -73,38 +106,23 @@ def _describe(stream: Any) -> dict[str, Any]:
         "task": stream.task,
         "drift_points": list(stream.drift_points),
         "source": stream.source,
+        **truth_of(stream),
         "parameters": [],
     }
-    if recipe is None:
-        facts |= _read_through(stream)
-    else:
+    if recipe is None or stream.injections:
+        facts = read_through(stream, facts)
+    if recipe is not None:
         facts["parameters"] = [
             {
                 "name": option.name,
                 "default": option.default,
-                "value": stream.values[option.name],
+                "value": stream.root.values[option.name],
                 "values": option.allowed,
                 "meaning": option.meaning,
             }
             for option in recipe.options
         ]
     return facts
-
-
-def _read_through(stream: Any) -> dict[str, int]:
-    """What only reading tells: length and missing values."""
-    import numpy as np
-
-    rows = missing_labels = missing_features = 0
-    for block in stream.blocks():
-        rows += len(block.y)
-        missing_labels += int(np.isnan(block.y).sum())
-        missing_features += int(np.isnan(block.X).any(axis=1).sum())
-    return {
-        "rows": rows,
-        "rows_without_label": missing_labels,
-        "rows_with_missing_features": missing_features,
-    }
 
 
 def _as_page(facts: dict[str, Any]) -> str:
@@ -119,6 +137,7 @@ def _as_page(facts: dict[str, Any]) -> str:
         f"  drift points  {', '.join(map(str, facts['drift_points'])) or 'not known'}",
         f"  source        {facts['source']}",
     ]
+    lines += truth_lines(facts)
     for name in ("rows_without_label", "rows_with_missing_features"):
         if facts.get(name):
             lines.append(f"  {facts[name]:,} {name.replace('_', ' ')}")

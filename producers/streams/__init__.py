@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from producers.streams.files import catalogue, find_file, open_file, suffix_of
+from producers.streams.catalogue import CATALOGUE
+from producers.streams.files import fetched_entry, find_file, folder_files, open_fetched, open_file, suffix_of
+from producers.streams.injection import open_injected
 from producers.streams.labels import check_labels
 from producers.streams.options import parse_spec
 from producers.streams.registry import GENERATORS, find_recipe
@@ -33,6 +36,7 @@ def open_stream(
     label: str = "y",
     labels: Sequence[str] | None = None,
     data_dir: str | None = None,
+    inject: Sequence[str] = (),
     **options: Any,
 ) -> Stream:
     """Open a stream by name.
@@ -41,8 +45,10 @@ def open_stream(
     ----------
     name : str
         ``GENERATOR`` or ``GENERATOR:option=value,...`` (one option is ``seed``), a path that ends in .csv,
-        .arff or .parquet (each also .gz), or the name of such a file in the data folder. A generator wins
-        over a file of the data folder; write the file's suffix to mean the file.
+        .arff or .parquet (each also .gz), the name of such a file in the data folder, or a fetched name of
+        the catalogue; the first of these that is there. A generator wins over a file of the data folder;
+        write the file's suffix to mean the file. The archive's generators are
+        called ``archive:2CDT`` or ``archive:2CDT:option=value``, and bare ``2CDT`` is the file.
     seed : int
         Of a generator, 0 <= seed < 2**64.
     rows : int or None
@@ -53,6 +59,8 @@ def open_stream(
         Class names in index order; needed where a label column is text.
     data_dir : str or None
         The data folder; default the environment variable DRIFTWAY_DATA.
+    inject : sequence of str
+        Drift and dirt to put into it, in order, as ``KIND:option=value,...``; see `producers.streams.injection`.
     **options
         A generator's options, as numbers or text; they win over those in `name`.
 
@@ -63,10 +71,15 @@ def open_stream(
     """
     if rows is not None and rows < 1:
         raise UsageFailure(f"rows must be at least 1, got {rows}")
+    if inject:
+        files = {"label": label, "labels": labels, "data_dir": data_dir}
+        return open_injected(open_stream, name, inject, seed=seed, rows=rows, **files, **options)
     names = None if labels is None else check_labels(labels)
-    base = name.strip().partition(":")[0].strip()
-    if base in GENERATORS:
-        given: dict[str, Any] = {**parse_spec(name)[1], **options}
+    text = re.sub(r"\s*:\s*", ":", name.strip())
+    base = next((known for known in GENERATORS if text == known or text.startswith(f"{known}:")), None)
+    if base is not None:
+        # The name itself may hold a colon, archive:2CDT; options follow the next one.
+        given: dict[str, Any] = {**parse_spec(text[base.rfind(":") + 1 :])[1], **options}
         if rows is not None:
             given["rows"] = rows
         return _generator(base, seed, given, names)
@@ -75,7 +88,8 @@ def open_stream(
         raise UsageFailure(_unknown(name, data_dir))
     if options:
         raise UsageFailure(f"{path} is a file; only generators take {', '.join(options)}")
-    stream = open_file(path, label, names)
+    entry = fetched_entry(path)
+    stream = open_file(path, label, names) if entry is None else open_fetched(entry, path, label, names)
     stream.name = name
     return stream if rows is None else FirstRows(stream, rows)
 
@@ -90,8 +104,9 @@ def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, .
         raise UsageFailure(f"{name}: seed must be a whole number from 0 to 2^64 - 1, got {chosen}") from None
     stream = Generator(find_recipe(name), chosen, given)
     if labels is not None:
-        if stream.task != "classification" or len(labels) != 2:
-            raise UsageFailure(f"{name} has 2 classes, not the {len(labels)} labels {','.join(labels)}")
+        count = len(stream.labels or ())
+        if count != len(labels):
+            raise UsageFailure(f"{name} has {count or 'no'} classes, not the {len(labels)} labels {','.join(labels)}")
         stream.labels = labels
     return stream
 
@@ -102,7 +117,12 @@ def _unknown(name: str, data_dir: str | None) -> str:
         if Path(name).is_file():
             return f"cannot tell the format of {name}: it must end in .csv, .arff or .parquet, each also .gz"
         return f"there is no file {name}"
-    known = [*GENERATORS, *catalogue(data_dir)]
-    near = difflib.get_close_matches(name.partition(":")[0], known, n=3)
+    if name in CATALOGUE:
+        return (
+            f"{name} is in the catalogue but not on this machine: driftway streams fetch {name} brings it, or put "
+            f"{name}.csv.gz into a folder and name that with --data-dir"
+        )
+    base, known = name.partition(":")[0], [*GENERATORS, *folder_files(data_dir)]
+    near = difflib.get_close_matches(base, known, n=3) or difflib.get_close_matches(base, CATALOGUE, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"generators are {', '.join(GENERATORS)}."
     return f"there is no stream {name!r}; {hint} A file's name ends in .csv, .arff or .parquet, each also .gz"

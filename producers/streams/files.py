@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from producers.streams.catalogue import CATALOGUE, Entry, fetched_file
 from producers.streams.stream import Stream
 from worker.errors import UsageFailure
 
@@ -16,24 +17,31 @@ DATA_VARIABLE = "DRIFTWAY_DATA"
 
 
 def data_folder(data_dir: str | None) -> Path | None:
-    """The folder of the catalogue: `data_dir`, else what DRIFTWAY_DATA says, else none."""
+    """The user's own folder: `data_dir`, else what DRIFTWAY_DATA says, else none."""
     chosen = data_dir or os.environ.get(DATA_VARIABLE)
     return Path(chosen) if chosen else None
 
 
 def find_file(name: str, data_dir: str | None = None) -> Path | None:
-    """The file that `name` means: a path, or a file of the catalogue with or without its suffix."""
+    """The file that `name` means: a path, a file of the data folder with or without its suffix, a fetched one."""
     if suffix_of(name) and Path(name).is_file():
         return Path(name)
-    folder = data_folder(data_dir)
-    if folder is None or not name or os.sep in name:
+    if not name or os.sep in name:
         return None
-    candidates = [folder / f"{name}{suffix}" for suffix in ("", *SUFFIXES)]
-    return next((path for path in candidates if suffix_of(path.name) and path.is_file()), None)
+    folder = data_folder(data_dir)
+    candidates = [] if folder is None else [folder / f"{name}{suffix}" for suffix in ("", *SUFFIXES)]
+    found = next((path for path in candidates if suffix_of(path.name) and path.is_file()), None)
+    return fetched_file(name) if found is None and name in CATALOGUE else found
 
 
-def catalogue(data_dir: str | None = None) -> dict[str, Path]:
-    """The streams of the catalogue's folder, by name.
+def fetched_entry(path: Path) -> Entry | None:
+    """The entry of the catalogue whose fetched file `path` is."""
+    name = path.name.removesuffix(suffix_of(path.name))
+    return CATALOGUE[name] if name in CATALOGUE and path == fetched_file(name) else None
+
+
+def folder_files(data_dir: str | None = None) -> dict[str, Path]:
+    """The files of the data folder, by the name of their streams.
 
     Raises
     ------
@@ -53,6 +61,22 @@ def catalogue(data_dir: str | None = None) -> dict[str, Path]:
 def suffix_of(name: str) -> str:
     """Which of `SUFFIXES` the name ends in, or the empty text."""
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+
+
+def open_fetched(entry: Entry, path: Path, label: str, labels: Sequence[str] | None) -> Stream:
+    """Open a fetched file; unlike a file from anywhere, its length, task and number of classes are known.
+
+    Raises
+    ------
+    UsageFailure
+        What the reader refuses.
+    """
+    indices = tuple(map(str, range(entry.classes))) if entry.classes and label == "y" else None
+    stream = open_file(path, label, indices if labels is None else labels)
+    stream.rows = entry.rows
+    stream.task = entry.task if label == "y" else stream.task
+    stream.source = f"{entry.citation}; {entry.address}; licence: {entry.licence}"
+    return stream
 
 
 def open_file(path: Path, label: str, labels: Sequence[str] | None) -> Stream:

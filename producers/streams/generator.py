@@ -27,15 +27,28 @@ class Recipe:
     name, summary, source : str
         For users; the source is the paper.
     options : tuple of Option
-        One of them is ``rows``.
+        One of them is ``rows``; one called ``noise`` is all that keeps labels from following the concept.
     shape : callable
         Option values -> (number of features, number of stages of equal length).
     fill : callable
         ``fill(values, rng, memory, start, X, y)`` writes rows start, start + 1, ... into X f8[n, d] and
-        y f8[n]. `rng` u8[4] and `memory` f8[d] carry over from block to block and nothing else does, which
+        y f8[n]. `rng` u8[4] and `memory` f8[m] carry over from block to block and nothing else does, which
         is why the rows cannot depend on the block size.
-    task : str
-        ``classification`` (two classes, y in {0, 1}) or ``regression``.
+    task : str or callable
+        ``classification`` (y is a class index) or ``regression``; option values -> one of these, where an
+        option decides it.
+    memory : callable or None
+        Option values -> m, how many numbers `fill` keeps; None: d, one per feature; 0: a row's concept
+        follows from its index alone.
+    classes : callable or None
+        Option values -> K, how many classes there are; None: two.
+    feature_names : tuple of str
+        One per feature; empty: x1, x2, ...
+    drifts : callable or None
+        Option values -> first rows of new concepts; None: stages of equal length.
+    sample : callable or None
+        ``sample(values, rng, memory, row, X, y)`` writes rows of the concept in force at `row` and leaves
+        `memory`, which is as `fill` left it after that row. None: the generator has no holdout rows.
     """
 
     name: str
@@ -44,7 +57,12 @@ class Recipe:
     options: tuple[Option, ...]
     shape: Callable[[Values], tuple[int, int]]
     fill: Fill
-    task: Task = "classification"
+    task: Task | Callable[[Values], Task] = "classification"
+    memory: Callable[[Values], int] | None = None
+    classes: Callable[[Values], int] | None = None
+    feature_names: tuple[str, ...] = ()
+    drifts: Callable[[Values], tuple[int, ...]] | None = None
+    sample: Fill | None = None
 
 
 class Generator(Stream):
@@ -68,32 +86,119 @@ class Generator(Stream):
     def __init__(self, recipe: Recipe, seed: int, given: Mapping[str, Any]) -> None:
         self.recipe = recipe
         self.values = read_options(recipe.name, recipe.options, given)
-        if not 0 <= seed < SEEDS:
-            raise UsageFailure(f"{recipe.name}: seed must be a whole number from 0 to 2^64 - 1, got {seed}")
-        self.seed = seed
+        self.seed = _checked_seed(recipe.name, seed)
         width, stages = recipe.shape(self.values)
         length: int = self.values["rows"]
         if length < stages:
             raise UsageFailure(f"{recipe.name}: rows must be at least the {stages} stages, got {length}")
         self.name = recipe.name
-        self.feature_names = tuple(f"x{column}" for column in range(1, width + 1))
+        self.feature_names = recipe.feature_names or tuple(f"x{column}" for column in range(1, width + 1))
         self.rows = length
-        self.drift_points = tuple(first_row(stage, stages, length) for stage in range(1, stages))
-        self.task = recipe.task
+        equal = tuple(first_row(stage, stages, length) for stage in range(1, stages))
+        self.drift_points = equal if recipe.drifts is None else recipe.drifts(self.values)
+        self.task = recipe.task(self.values) if callable(recipe.task) else recipe.task
+        if self.task == "classification":
+            self.labels = tuple(map(str, range(recipe.classes(self.values) if recipe.classes else 2)))
         self.source = recipe.source
+        self._ahead: _Walk | None = None
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        rng = np.zeros(4, np.uint64)
-        random.seed(rng, np.uint64(self.seed))
-        memory = np.zeros(self.n_features)
-        length: int = self.values["rows"]
-        for start in range(0, length, size):
-            n = min(size, length - start)
-            X, y = np.empty((n, self.n_features)), np.empty(n)
-            self.recipe.fill(self.values, rng, memory, start, X, y)
-            yield Block(X, y)
+        walk = _Walk(self)
+        while left := self.values["rows"] - walk.row:
+            yield walk.take(min(size, left))
+
+    def holdout(self, row: int, n: int, seed: int, noisy: bool = False) -> Block:
+        """Draw fresh test rows from the concept in force at `row`; the stream's own rows stay what they are.
+
+        Parameters
+        ----------
+        row : int
+            Row of the stream, 0 <= row < rows. Ascending rows cost one more making of the stream in all; a
+            lower row than in the last call starts over.
+        n : int
+            How many rows, >= 1.
+        seed : int
+            Of these rows alone, 0 <= seed < 2**64. Another row gives other test rows under the same seed.
+        noisy : bool
+            Labels with the stream's noise; else every label is what the concept says.
+
+        Returns
+        -------
+        Block
+            X f8[n, d], y f8[n].
+
+        Raises
+        ------
+        UsageFailure
+            The generator has no holdout rows, or an argument is out of its range.
+
+        Source
+        ------
+        Zhao and Zhou, Distribution-Free One-Pass Learning, section 5.2: test rows distributed as the training
+        rows are at that time stamp.
+        """
+        sample = self.recipe.sample
+        if sample is None:
+            raise UsageFailure(f"{self.name} has no holdout rows: its concept cannot be drawn from at a given row")
+        if not 0 <= row < self.values["rows"]:
+            raise UsageFailure(f"{self.name}: a holdout row must be from 0 to {self.values['rows'] - 1}, got {row}")
+        if n < 1:
+            raise UsageFailure(f"{self.name}: holdout rows must be at least 1, got {n}")
+        values = self.values if noisy else {name: v if name != "noise" else 0.0 for name, v in self.values.items()}
+        X, y = np.empty((n, self.n_features)), np.empty(n)
+        sample(values, _holdout_words(_checked_seed(self.name, seed), row), self._memory_after(row), row, X, y)
+        return Block(X, y)
+
+    def _memory_after(self, row: int) -> Array:
+        """What `fill` keeps after `row`, by making the stream up to there on a walk of its own."""
+        walk = self._ahead
+        if walk is None or walk.row > row + 1:
+            walk = self._ahead = _Walk(self)
+        if walk.memory.size:
+            while left := row + 1 - walk.row:
+                walk.take(min(left, BLOCK_ROWS))
+        return walk.memory
+
+
+class _Walk:
+    """A place in a generator's rows: what `fill` carries from row to row.
+
+    Parameters
+    ----------
+    generator : Generator
+        Whose rows; the walk starts before row 0.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        recipe, values = generator.recipe, generator.values
+        self._recipe, self._values, self._width = recipe, values, generator.n_features
+        self.rng = np.zeros(4, np.uint64)
+        random.seed(self.rng, np.uint64(generator.seed))
+        self.memory = np.zeros(recipe.memory(values) if recipe.memory else generator.n_features)
+        self.row = 0
+
+    def take(self, n: int) -> Block:
+        """The next `n` rows."""
+        X, y = np.empty((n, self._width)), np.empty(n)
+        self._recipe.fill(self._values, self.rng, self.memory, self.row, X, y)
+        self.row += n
+        return Block(X, y)
 
 
 def first_row(stage: int, stages: int, length: int) -> int:
     """The first row t with floor(stages * t / length) = stage."""
     return -(-stage * length // stages)
+
+
+def _checked_seed(name: str, seed: int) -> int:
+    if not 0 <= seed < SEEDS:
+        raise UsageFailure(f"{name}: seed must be a whole number from 0 to 2^64 - 1, got {seed}")
+    return seed
+
+
+def _holdout_words(seed: int, row: int) -> NDArray[np.uint64]:
+    """The random state of holdout rows: a mix of both, so that a stream's seed does not give its own rows again."""
+    rng = np.zeros(4, np.uint64)
+    random.seed(rng, np.uint64(seed))
+    random.seed(rng, random.next_u64(rng) ^ np.uint64(row))
+    return rng

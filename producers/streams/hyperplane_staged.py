@@ -13,6 +13,21 @@ from producers.streams.stream import Array
 
 
 @kernel
+def draw_row(rng: NDArray[np.uint64], weight: Array, noise: float, X: Array, i: int) -> float:
+    """Write row i and give its label: 1 iff a.x >= sum(a)/2, both sums from the first feature on.
+
+    Shapes: rng u8[4], weight f8[d] or longer, X f8[n, d]. Draw order: x1..xd, then the noise, even if it is 0.
+    """
+    score, total = 0.0, 0.0
+    for j in range(X.shape[1]):
+        X[i, j] = uniform(rng)
+        score += weight[j] * X[i, j]
+        total += weight[j]
+    label = 1.0 if score >= 0.5 * total else 0.0
+    return 1.0 - label if uniform(rng) < noise else label
+
+
+@kernel
 def fill_hyperplane(
     rng: NDArray[np.uint64],
     weight: Array,
@@ -25,28 +40,30 @@ def fill_hyperplane(
 ) -> None:
     """Write rows start, start + 1, ...; a stage's first row draws the weights before its own features.
 
-    Shapes: rng u8[4], weight f8[d] (kept between blocks), X f8[n, d], y f8[n]. Draw order per row: x1..xd,
-    then the noise. Class 1 iff a.x >= sum(a)/2, both sums from the first feature on. ALGORITHMS.md 18.2.
+    Shapes: rng u8[4], weight f8[d] (kept between blocks), X f8[n, d], y f8[n]. ALGORITHMS.md 18.2.
     """
-    d = X.shape[1]
     for i in range(X.shape[0]):
         t = start + i
         if t == 0 or stages * t // length != stages * (t - 1) // length:
-            for j in range(d):
+            for j in range(X.shape[1]):
                 weight[j] = normal(rng)
-        score, total = 0.0, 0.0
-        for j in range(d):
-            X[i, j] = uniform(rng)
-            score += weight[j] * X[i, j]
-            total += weight[j]
-        label = 1.0 if score >= 0.5 * total else 0.0
-        if uniform(rng) < noise:
-            label = 1.0 - label
-        y[i] = label
+        y[i] = draw_row(rng, weight, noise, X, i)
+
+
+@kernel
+def sample_hyperplane(rng: NDArray[np.uint64], weight: Array, noise: float, X: Array, y: Array) -> None:
+    """Write rows of one concept. Shapes: rng u8[4], weight f8[d] or longer, X f8[n, d], y f8[n]."""
+    for i in range(X.shape[0]):
+        y[i] = draw_row(rng, weight, noise, X, i)
 
 
 def _fill(values: Values, rng: NDArray[np.uint64], memory: Array, start: int, X: Array, y: Array) -> None:
     fill_hyperplane(rng, memory, values["stages"], values["noise"], values["rows"], start, X, y)
+
+
+def sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X: Array, y: Array) -> None:
+    """Rows of the weights in memory f8[d] or longer, as `Recipe.sample` wants them; both hyperplanes use it."""
+    sample_hyperplane(rng, memory, values["noise"], X, y)
 
 
 RECIPE = Recipe(
@@ -62,4 +79,5 @@ RECIPE = Recipe(
     ),
     shape=lambda values: (values["d"], values["stages"]),
     fill=_fill,
+    sample=sample,
 )

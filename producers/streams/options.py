@@ -20,27 +20,38 @@ class Option:
     ----------
     name : str
         As users write it.
-    default : int, float or tuple of float
+    default : int, float, str or tuple
         Used when it is not given.
     kind : str
-        ``integer``, ``number``, or ``numbers``: several numbers, written ``8/9/7`` since commas part options.
+        ``integer``, ``number``, ``integers`` or ``numbers``: several, written ``8/9/7`` since commas part options;
+        or ``choice``.
     low, high : float
         Inclusive bounds.
     meaning : str
         One line for `driftway streams NAME`.
+    choices : tuple of str
+        The words that a ``choice`` is one of.
     """
 
     name: str
     default: Any
-    kind: Literal["integer", "number", "numbers"]
+    kind: Literal["integer", "number", "integers", "numbers", "choice"]
     low: float = -math.inf
     high: float = math.inf
     meaning: str = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def allowed(self) -> str:
         """The admitted values in words."""
-        what = {"integer": "a whole number", "number": "a number", "numbers": "numbers parted by /"}[self.kind]
+        if self.kind == "choice":
+            return f"one of {', '.join(self.choices)}"
+        what = {
+            "integer": "a whole number",
+            "number": "a number",
+            "integers": "whole numbers parted by /",
+            "numbers": "numbers parted by /",
+        }[self.kind]
         if math.isfinite(self.low) and math.isfinite(self.high):
             return f"{what} from {self.low:g} to {self.high:g}"
         return f"{what} of at least {self.low:g}" if math.isfinite(self.low) else what
@@ -53,8 +64,13 @@ class Option:
         UsageFailure
             Not of that kind, not finite or out of bounds.
         """
+        if self.kind == "choice":
+            if value not in self.choices:
+                raise UsageFailure(f"{stream}: {self.name} must be {self.allowed}, got {value}")
+            return value
+        several, whole = self.kind in ("integers", "numbers"), self.kind in ("integer", "integers")
         parts: list[Any]
-        if self.kind != "numbers":
+        if not several:
             parts = [value]
         elif isinstance(value, str):
             parts = value.split("/")
@@ -64,12 +80,11 @@ class Option:
             numbers = [_number(part) for part in parts]
         except (TypeError, ValueError):
             numbers = []
-        whole = self.kind != "integer" or all(x == int(x) for x in numbers)
-        if not numbers or not whole or not all(self.low <= x <= self.high for x in numbers):
+        fits = all(self.low <= x <= self.high and (not whole or x == int(x)) for x in numbers)
+        if not numbers or not fits:
             raise UsageFailure(f"{stream}: {self.name} must be {self.allowed}, got {value}")
-        if self.kind == "numbers":
-            return tuple(numbers)
-        return int(numbers[0]) if self.kind == "integer" else numbers[0]
+        found = tuple(map(int, numbers) if whole else numbers)
+        return found if several else found[0]
 
 
 def _number(part: Any) -> float:

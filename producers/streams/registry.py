@@ -14,6 +14,57 @@ GENERATORS: dict[str, tuple[str, str]] = {
         "producers.streams.hyperplane_staged:RECIPE",
         "9 stages, 10 features, a new hyperplane in each",
     ),
+    "gaussian_mixture_drift": (
+        "producers.streams.gaussian_mixture:DRIFT",
+        "2 features, two Gaussians per class that move every 10 rows",
+    ),
+    "gaussian_mixture_switch": (
+        "producers.streams.gaussian_mixture:SWITCH",
+        "10 stages, 2 features, two new Gaussians per class in each",
+    ),
+    "hyperplane_rotating": (
+        "producers.streams.hyperplane_rotating:RECIPE",
+        "10 features, two weights of the hyperplane move with every row",
+    ),
+    "hyperplane_regression": (
+        "producers.streams.hyperplane_regression:RECIPE",
+        "4 stages, 10 features, the target is the mean of three others in each",
+    ),
+    "archive:1CDT": (
+        "producers.streams.archive:ONE_CDT",
+        "40 blocks, 2 features, class 1 goes away diagonally and comes back",
+    ),
+    "archive:1CHT": (
+        "producers.streams.archive:ONE_CHT",
+        "40 blocks, 2 features, class 1 goes away horizontally and comes back",
+    ),
+    "archive:2CDT": (
+        "producers.streams.archive:TWO_CDT",
+        "40 blocks, 2 features, both classes go diagonally and come back",
+    ),
+    "archive:2CHT": (
+        "producers.streams.archive:TWO_CHT",
+        "40 blocks, 2 features, both classes go horizontally and come back",
+    ),
+    "archive:MG-2C-2D": (
+        "producers.streams.archive:MG_2C_2D",
+        "100 blocks, 2 features, two Gaussians per class that cross, part and meet",
+    ),
+    "archive:UG-2C-2D": (
+        "producers.streams.archive:UG_2C_2D",
+        "100 blocks, 2 features, one Gaussian per class, which swap sides",
+    ),
+    "stagger": ("producers.streams.stagger:RECIPE", "3 stages, 3 nominal features, a boolean rule in each"),
+    "agrawal": ("producers.streams.agrawal:RECIPE", "4 stages, 9 mixed features, one of ten loan functions in each"),
+    "random_rbf": (
+        "producers.streams.random_rbf:RECIPE",
+        "10 features, 50 centroids that travel, any number of classes",
+    ),
+    "led": ("producers.streams.led:RECIPE", "4 stages, 24 bits, 10 classes, segments change places with noise"),
+    "waveform": ("producers.streams.waveform:RECIPE", "4 stages, 21 or 40 features, 3 classes, features change places"),
+    "sine": ("producers.streams.sine:RECIPE", "4 stages, 4 features, below or above a sine, then reversed"),
+    "mixed": ("producers.streams.mixed:RECIPE", "4 stages, 2 bits and 2 numbers, a rule that is reversed"),
+    "friedman": ("producers.streams.friedman:RECIPE", "10 features, regression, three kinds of drift"),
 }
 """name -> (module:attribute, one line)."""
 

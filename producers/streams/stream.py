@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Concepts = NDArray[np.int64]
 Task = Literal["classification", "regression"]
 
 BLOCK_ROWS = 8192
@@ -25,6 +28,25 @@ class Block(NamedTuple):
 
     X: Array
     y: Array
+
+
+Traced = tuple[Block, Concepts]
+"""Rows and the truth about them: i8[n], the concept that each row comes from."""
+
+
+class Change(NamedTuple):
+    """A place where the stream changes, as whoever made the stream knows it.
+
+    Shapes: rows start <= t < end mix the old with the new, `at` is the middle; sudden changes have start = end = at.
+    `drift` is False where the data get worse or rarer but no concept gives way to another (noise, missing values,
+    imbalance): a detector owes no alarm there.
+    """
+
+    kind: str
+    at: int
+    start: int
+    end: int
+    drift: bool = True
 
 
 class Stream(ABC):
@@ -48,6 +70,8 @@ class Stream(ABC):
         ``classification`` or ``regression``, where it is known.
     source : str
         Where the rows come from: a citation or a file.
+    injections : tuple of str
+        What was injected, as ``KIND:option=value,...`` and in order; empty for a stream as it is.
     """
 
     name: str = ""
@@ -58,6 +82,7 @@ class Stream(ABC):
     drift_points: tuple[int, ...] = ()
     task: Task | None = None
     source: str = ""
+    injections: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -79,6 +104,48 @@ class Stream(ABC):
             A file's row cannot be used; the sentence names the column and the value.
         """
 
+    def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
+        """The same blocks, each with the concept of its rows, i8[n]: an index into `concepts`.
+
+        Of a stream as it is, the concept is the stage: how many drift points lie at or before the row.
+        """
+        start, points = 0, self.drift_points
+        for block in self.blocks(size):
+            stage = bisect_right(points, start)
+            concept = np.full(len(block.y), stage, np.int64)
+            for later in range(stage, bisect_right(points, start + len(concept) - 1)):
+                concept[points[later] - start :] = later + 1
+            yield block, concept
+            start += len(concept)
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """What the concepts are called, by their ids."""
+        if not self.drift_points:
+            return (self.name,)
+        return tuple(f"{self.name} stage {stage}" for stage in range(1, len(self.drift_points) + 2))
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Where and how the stream changes, in order; asking may read it through."""
+        return tuple(Change("stage", point, point, point) for point in self.drift_points)
+
+    @property
+    def root(self) -> Stream:
+        """The stream as it was before anything was injected or cut."""
+        return self
+
+
+def copy_schema(stream: Stream, of: Stream) -> None:
+    """Give `stream` the columns, labels, name and source of another."""
+    stream.name = of.name
+    stream.feature_names = of.feature_names
+    stream.label_name = of.label_name
+    stream.labels = of.labels
+    stream.task = of.task
+    stream.source = of.source
+    stream.injections = of.injections
+
 
 class FirstRows(Stream):
     """The first `rows` rows of another stream.
@@ -94,14 +161,12 @@ class FirstRows(Stream):
     def __init__(self, whole: Stream, rows: int) -> None:
         self._whole = whole
         self._most = rows
-        self.name = whole.name
-        self.feature_names = whole.feature_names
-        self.label_name = whole.label_name
-        self.labels = whole.labels
+        copy_schema(self, whole)
         self.rows = None if whole.rows is None else min(rows, whole.rows)
-        self.drift_points = tuple(point for point in whole.drift_points if point < rows)
-        self.task = whole.task
-        self.source = whole.source
+
+    @cached_property
+    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
+        return tuple(point for point in self._whole.drift_points if point < self._most)
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
         left = self._most
@@ -110,6 +175,26 @@ class FirstRows(Stream):
             left -= len(block.y)
             if left <= 0:
                 return
+
+    def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
+        left = self._most
+        for block, concept in self._whole.traced(size):
+            yield Block(block.X[:left], block.y[:left]), concept[:left]
+            left -= len(block.y)
+            if left <= 0:
+                return
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        return self._whole.concepts
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(change for change in self._whole.changes if change.at < self._most)
+
+    @property
+    def root(self) -> Stream:
+        return self._whole.root
 
 
 def cut(chunks: Iterable[Block], size: int) -> Iterator[Block]:

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Iterable, Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.learning import make_model_settings, make_target, target_options
+from worker.cli.learning import target_options
+from worker.cli.planning import PREQUENTIAL, PROTOCOLS, Plan, bar, check_options, plan, run_plans
+from worker.cli.tabling import check_table_options, run_the_grids, table_options, write_a_table
 from worker.errors import UsageFailure
 
-COLUMNS = {
-    "accuracy": "accuracy",
-    "window_accuracy": "window",
-    "kappa": "kappa",
-    "kappa_temporal": "kappa-temporal",
-    "no_change_accuracy": "no-change",
-    "majority_accuracy": "majority",
-    "mse": "mse",
-    "mae": "mae",
-    "r2": "r2",
-    "regret": "regret",
-    "regret_per_row": "a row",
-    "switching_regret": "switching",
-}
-"""Metric -> heading of the table."""
+if TYPE_CHECKING:
+    from worker.evaluation_curves import Drawing
+    from worker.regret import Regret
 
 
 @click.command()
-@click.argument("streams", nargs=-1, required=True, metavar="STREAM...")
+@click.argument("streams", nargs=-1, metavar="STREAM...")
 @target_options
-@click.option("--protocol", type=click.Choice(("prequential",)), default="prequential", show_default=True, help="How.")
+@click.option(
+    "--protocol",
+    type=click.Choice(PROTOCOLS),
+    default=PREQUENTIAL,
+    show_default=True,
+    help="Whole stream once; ten pieces of it from scratch; or tests on fresh rows of the present concept.",
+)
 @click.option("--label", default="y", show_default=True, help="Label column of a file.")
 @click.option("--limit", type=click.IntRange(1), help="Take the first rows only.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True, help="Learn as that many would.")
 @click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
+@click.option(
+    "--inject",
+    multiple=True,
+    metavar="KIND:OPTION=VALUE,..",
+    help="Drift or dirt to put into each stream; repeatable, in order. `driftway streams KIND` describes a kind.",
+)
+@click.option(
+    "--holdout-every", type=click.IntRange(1), default=1000, show_default=True, help="Rows between two holdout tests."
+)
+@click.option(
+    "--holdout-rows", type=click.IntRange(1), default=1000, show_default=True, help="Fresh rows per holdout test."
+)
+@click.option("--holdout-noisy", is_flag=True, help="Holdout labels have the stream's noise.")
 @click.option(
     "--regret",
     is_flag=False,
@@ -45,8 +51,25 @@ COLUMNS = {
     metavar="[LOSS:k=..,window=..,ball=..]",
     help="Loss above that of the best linear model in hindsight, and of the best that switches at most k times.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes; each runs one learner on one stream at a time.",
+)
 @click.option("--scores", metavar="FILE", help="Write every row's score as JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
+@click.option("--csv", metavar="FILE", help="Write the results as CSV, values of segments or tests joined by ';'.")
+@click.option("--parquet", metavar="FILE", help="Write the results as Parquet.")
+@click.option("--curves", metavar="FILE", help="Draw a metric over rows, with drift marks: .png, .svg or .html.")
+@click.option(
+    "--curve-metric",
+    metavar="NAME",
+    help="What --curves draws: accuracy, kappa_m, log_loss, ...  [default: the windowed one, or the holdout tests']",
+)
+@table_options
 @click.pass_obj
 def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> None:
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
@@ -55,29 +78,99 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     With --partitions N row i belongs to partition i mod N, as `driftway replay` deals them, and every
     partition has a learner of its own.
 
+    --protocol segments learns ten times from scratch, from rows T/50, T/25, ..., T/5 on, 4T/5 rows each, and shows
+    mean ± standard deviation; a learner that draws at random has another seed in each. --protocol holdout stops every
+    --holdout-every rows to predict --holdout-rows fresh ones, drawn from the concept in force, and learns nothing
+    from them; generators only.
+
+    JSON, CSV and Parquet have more than the table: kappa_m, log_loss and brier where scores are probabilities, rmse,
+    nmse, r2_overall (against the mean of all targets, while r2 is against the running mean), the values of every
+    segment or test, and with several learners robustness_ratio: accuracy in units of the worst one's.
+
     --regret adds what the scores lost (hinge, logistic or square) above linear models fitted to all rows afterwards:
     one model, and the best sequence of models that switches at most k times (3), every `window` rows (a twentieth) or
     at known drift points; `ball` bounds their weights. They see the learner's rows and a constant.
 
+    --grid tries every combination of parameter values, under --protocol, and --table measures a table of the papers
+    anew on the streams and learners that are there; with --out both leave Markdown and PNG.
+
     \b
     Examples:
       driftway evaluate sea --learner dfop:mu=0.001 --learner arow
+      driftway evaluate sea electricity --protocol segments --learner dfop:mu=0.001 --learner rls --jobs 4
+      driftway evaluate sea --protocol holdout --holdout-every 500 --learner d_odm --curves holdout.svg
+      driftway evaluate sea --learner dfop --learner arow --curves accuracy.html --curve-metric accuracy
       driftway evaluate sea --learner ogd_logistic --regret logistic:k=3,ball=20
       driftway evaluate electricity.csv.gz --learner dfop:mu=0.01 --scores scores.jsonl
-      driftway evaluate sea --map polynomial:degree=2 --learner arow
+      driftway evaluate sea --map polynomial:degree=2 --learner arow --csv results.csv --parquet results.parquet
+      driftway evaluate sea --learner arow --inject gradual:at=5000,width=1000,to=sea:thresholds=5
+      driftway evaluate sea --protocol segments --grid dfop:mu=0.0001/0.001/0.01/0.1 --jobs 2 --out grid
+      driftway evaluate --table dfop --data-dir data --jobs 2 --out results
       driftway evaluate a.csv b.parquet --task regression --learner rls --json
     """
+    check_options(given)
+    check_table_options(streams, given)
+    if given["table"]:
+        return write_a_table(obj["open_stream"], given)
+    if given["grids"]:
+        return run_the_grids(obj["open_stream"], streams, given)
+    _check_files(given)
     from worker.codec import write_json
+    from worker.results import add_robustness
 
-    results: list[dict[str, Any]] = []
-    with contextlib.ExitStack() as stack:
-        out = stack.enter_context(_open_scores(given["scores"])) if given["scores"] else None
-        for name in streams:
-            results += _evaluate_one(obj, name, out, len(streams) > 1, given)
+    results, drawings = _run(obj["open_stream"], streams, given)
+    add_robustness(results)
+    _write_files(results, drawings, given)
     if given["as_json"]:
         click.echo(write_json(results))
     else:
-        _show(results)
+        from worker.cli.evaluation_table import show
+
+        show(results)
+
+
+def _check_files(given: dict[str, Any]) -> None:
+    """Whatever cannot be written is said before hours of learning."""
+    if given["csv"] or given["parquet"]:
+        from worker.results import check_file
+
+        if given["csv"]:
+            check_file(given["csv"])
+        if given["parquet"]:
+            check_file(given["parquet"], needs="pyarrow", extra="files")
+    if given["curves"]:
+        from worker.evaluation_curves import check_curves
+
+        check_curves(given["curves"])
+
+
+def _run(
+    open_stream: Any, streams: tuple[str, ...], given: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[Drawing]]:
+    """Results and curves of all streams; learners that share a process read a stream together where they can."""
+    from worker.evaluation_curves import Drawing
+    from worker.results import rows_of
+
+    results: list[dict[str, Any]] = []
+    drawings: list[Drawing] = []
+    if given["protocol"] == PREQUENTIAL and given["jobs"] == 1:
+        out = _open_scores(given["scores"]) if given["scores"] else None
+        try:
+            for name in streams:
+                one = plan(open_stream, name, given)
+                found, points = _together(one, out, len(streams) > 1, given)
+                results += found
+                drawings.append(Drawing(one.stream.name, points, one.stream.drift_points, given["partitions"]))
+        finally:
+            if out is not None:
+                out.close()
+        return results, drawings
+    plans = [plan(open_stream, name, given) for name in streams]
+    for one, outcomes in zip(plans, run_plans(open_stream, plans, given["jobs"]), strict=True):
+        results += [row for outcome in outcomes for row in rows_of(outcome)]
+        points = [point for outcome in outcomes for point in outcome.points]
+        drawings.append(Drawing(one.stream.name, points, one.stream.drift_points, given["partitions"]))
+    return results, drawings
 
 
 def _open_scores(path: str) -> IO[bytes]:
@@ -87,97 +180,44 @@ def _open_scores(path: str) -> IO[bytes]:
         raise UsageFailure(f"cannot write {path}: {error.strerror}") from None
 
 
-def _evaluate_one(
-    obj: dict[str, Any], name: str, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]
-) -> list[dict[str, Any]]:
-    from worker.evaluation import Evaluation, evaluate
+def _together(
+    one: Plan, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Results and points of all learners of a stream, which is read once."""
+    from worker.evaluation import evaluate as run_evaluations
+    from worker.protocols import evaluation_of, first_rows
 
-    target = make_target(given["task"], given["classes"], given["labels"])
-    stream = obj["open_stream"](
-        name,
-        seed=given["seed"],
-        label=given["label"],
-        labels=target.labels or None,
-        data_dir=given["data_dir"],
-    )
-    if stream.labels and given["task"] == "classification" and given["classes"] is None:
-        target = make_target(given["task"], len(stream.labels), None)
-    elif target.labels:
-        target = make_target(given["task"], target.n_classes, None)  # the stream has mapped them already
-    settings = make_model_settings(given["learner"], target, given["maps"], n_features=stream.n_features)
-    runs = [
-        Evaluation(
-            spec, target, stream.n_features, given["standardize"], given["partitions"], given["window"], settings.maps
-        )
-        for spec in settings.specs
-    ]
+    stream = one.stream
+    runs = [evaluation_of(stream, job) for job in one.jobs]
     tag = {"stream": stream.name} if tagged else None
-    regret = _make_regret(target, stream.drift_points, settings.maps, given) if given["regret"] is not None else None
-    with _bar(stream.name, stream.rows, given["limit"]) as advance:
-        evaluate(runs, _first(stream.blocks(), given["limit"]), out, tag, advance, regret)
-    results = [result for run in runs for result in run.results(stream.name)]
+    regret = _make_regret(one, given) if given["regret"] is not None else None
+    with bar(stream.name, one.rows) as advance:
+        run_evaluations(runs, first_rows(stream.blocks(), given["limit"]), out, tag, advance, regret)
+    results = [{"protocol": PREQUENTIAL, **result} for run in runs for result in run.results(stream.name)]
     if regret is not None:
         for result in results:
             result.update(regret.result(result["learner"], result.get("partition", 0)))
-    return results
+    return results, [point for run in runs for point in run.points]
 
 
-def _make_regret(target: Any, drift_points: tuple[int, ...], maps: Any, given: dict[str, Any]) -> Any:
+def _make_regret(one: Plan, given: dict[str, Any]) -> Regret:
     from worker.regret import Regret, parse_hindsight
 
-    asked = parse_hindsight(given["regret"], target)
-    return Regret(asked, target, given["standardize"], given["partitions"], drift_points, maps)
+    job = one.jobs[0]
+    asked = parse_hindsight(given["regret"], job.target)
+    return Regret(asked, job.target, job.standardize, job.partitions, one.stream.drift_points, job.maps)
 
 
-def _first(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Any, Any]]:
-    """The first `limit` rows; a generator asked for fewer rows would squeeze its concepts into them."""
-    left = sys.maxsize if limit is None else limit
-    for block in blocks:
-        yield block.X[:left], block.y[:left]
-        left -= len(block.y)
-        if left <= 0:
-            return
+def _write_files(results: list[dict[str, Any]], drawings: list[Drawing], given: dict[str, Any]) -> None:
+    if given["csv"] or given["parquet"]:
+        from worker.results import write_csv, write_parquet
 
+        if given["csv"]:
+            write_csv(results, given["csv"])
+        if given["parquet"]:
+            write_parquet(results, given["parquet"])
+    if given["curves"]:
+        from worker.evaluation_curves import draw_curves
 
-@contextlib.contextmanager
-def _bar(name: str, rows: int | None, limit: int | None) -> Any:
-    """A progress bar on a terminal; yields what to call with the rows of each block."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    total = min(rows, limit) if rows is not None and limit is not None else rows or limit
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        job = progress.add_task(name, total=total)
-        yield lambda n: progress.advance(job, n)
-
-
-def _show(results: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold")
-    partitioned = any("partition" in result for result in results)
-    shown = [metric for metric in COLUMNS if any(metric in result for result in results)]
-    for heading in ("stream", "learner", *(["partition"] * partitioned)):
-        table.add_column(heading)
-    for heading in ("rows", *(COLUMNS[metric] for metric in shown), "seconds"):
-        table.add_column(heading, justify="right")
-    for result in results:
-        place = [str(result["partition"])] if partitioned else []
-        values = [_cell(metric, result.get(metric)) for metric in shown]
-        table.add_row(
-            result["stream"], result["learner"], *place, f"{result['rows']:,}", *values, f"{result['seconds']:.2f}"
-        )
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)  # nothing is cut when a file or a pipe reads it
-    console.print(table)
-
-
-def _cell(metric: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{100 * value:.2f} %" if "accuracy" in metric else f"{value:.4g}"
+        for path in draw_curves(drawings, given["curves"], given["curve_metric"]):
+            click.echo(f"wrote {path}", err=True)

@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from driftway import main
+from producers.streams import GENERATORS
+from producers.streams.catalogue import CATALOGUE
 
 
 def run(*arguments: str, **env: str) -> Result:
@@ -20,9 +22,9 @@ def test_streams_lists_generators_and_files(tmp_path: Path) -> None:
     (tmp_path / "power.csv").write_text("a,y\n1,0\n")
     listed = json.loads(run("streams", "--json", "--data-dir", str(tmp_path)).stdout)
     assert [(row["name"], row["kind"]) for row in listed] == [
-        ("sea", "generator"),
-        ("hyperplane_staged", "generator"),
+        *((name, "generator") for name in GENERATORS),
         ("power", "file"),
+        *((name, "catalogue") for name in CATALOGUE),
     ]
     assert "hyperplane_staged" in run("streams").stdout
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from producers.replay import Encoding, Selection, encoder, key_text, select
+from producers.messages import Encoding, encoder, key_text
+from producers.replay import Selection, select
 from producers.sending import check_owned
 from producers.streams import open_stream
 from producers.streams.stream import Block

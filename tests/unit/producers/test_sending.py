@@ -8,10 +8,16 @@ from collections.abc import Callable
 import pytest
 
 from producers import sending
-from producers.sending import Sender, Stop
+from producers.messages import Messages
+from producers.outlet import Stop
+from producers.sending import Sender
 
 NOWHERE = "127.0.0.1:1"
 Made = Callable[..., tuple[Sender, Stop]]
+
+
+def messages(first: int, values: list[bytes], keys: list[bytes] | None = None) -> Messages:
+    return Messages(first, len(values), values, keys)
 
 
 @pytest.fixture
@@ -26,7 +32,7 @@ def make() -> Made:
 
 def test_messages_that_time_out_are_counted(make: Made) -> None:
     sender, _ = make(message_timeout_ms="300")
-    sender.send(0, [b"row"] * 101, None)
+    sender.send(messages(0, [b"row"] * 101))
     sender.finish()
     assert sender.errors == 101
     assert sender.first_error is not None
@@ -36,7 +42,7 @@ def test_messages_that_time_out_are_counted(make: Made) -> None:
 @pytest.mark.parametrize("keys", [None, [b"k"] * 101])
 def test_messages_given_up_at_the_second_request_are_counted(make: Made, keys: list[bytes] | None) -> None:
     sender, stop = make()
-    sender.send(0, [b"row"] * 101, keys)
+    sender.send(messages(0, [b"row"] * 101, keys))
     stop(signal.SIGTERM)
     stop(signal.SIGTERM)
     sender.finish()
@@ -48,7 +54,7 @@ def test_messages_given_up_at_the_second_request_are_counted(make: Made, keys: l
 def test_a_stopped_replay_waits_only_so_long(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "STOP_SECONDS", 0.3)
     sender, stop = make()
-    sender.send(0, [b"row"] * 7, None)
+    sender.send(messages(0, [b"row"] * 7))
     stop(signal.SIGINT)
     sender.finish()
     assert sender.errors == 7
@@ -58,11 +64,11 @@ def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monke
     monkeypatch.setattr(sending, "QUEUE_ROWS", 100)
     sender, stop = make(message_timeout_ms="500")
     assert sender.room(60, 3)
-    sender.send(0, [b"row"] * 60, None)
+    sender.send(messages(0, [b"row"] * 60))
     assert sender.room(40, 3)
     assert sender.room(60, 3), "room appears when the first rows have timed out"
     assert sender.errors == 60
-    sender.send(60, [b"row"] * 60, None)
+    sender.send(messages(60, [b"row"] * 60))
     stop(signal.SIGINT)
     assert not sender.room(60, 3)
     sender.finish()
@@ -72,7 +78,7 @@ def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monke
 def test_wide_rows_get_a_shorter_queue(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "QUEUE_BYTES", 1000)
     sender, stop = make(message_timeout_ms="400")
-    sender.send(0, [b"row" * 100] * 3, None)
+    sender.send(messages(0, [b"row" * 100] * 3))
     assert sender.room(2, 300), "waits until the three rows of 300 bytes are gone"
     assert sender.errors == 3
     stop(signal.SIGINT)
@@ -81,9 +87,26 @@ def test_wide_rows_get_a_shorter_queue(make: Made, monkeypatch: pytest.MonkeyPat
 
 def test_a_row_too_large_for_the_client_is_counted_at_once_and_the_others_stay(make: Made) -> None:
     sender, stop = make(message_max_bytes="2000")
-    sender.send(0, [b"small", b"x" * 3000, b"small"], None)
+    sender.send(messages(0, [b"small", b"x" * 3000, b"small"]))
     assert sender.errors == 1
     stop(signal.SIGINT)
     stop(signal.SIGINT)
     sender.finish()
     assert sender.errors == 3
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_position_is_not_kept_before_the_broker_has_answered(monkeypatch: pytest.MonkeyPatch, stopped: bool) -> None:
+    monkeypatch.setattr(sending, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(sending, "STOP_SECONDS", 0.1)
+    kept: list[int] = []
+    stop = Stop()
+    sender = Sender(NOWHERE, {"message.timeout.ms": "600"}, "nowhere", 2, stop, keep=kept.append)
+    sender.send(messages(0, [b"row"] * 101))
+    if stopped:
+        stop(signal.SIGTERM)
+    sender.reached(101)
+    sender.rest(0.0)
+    sender.finish()
+    assert kept == []
+    assert sender.errors == 101

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.streams import open_stream
+from producers.streams import GENERATORS, open_stream
 from worker.errors import UsageFailure
 
 
@@ -45,7 +45,7 @@ def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.Monk
     odd.write_text("a,y\n")
     expected = {
         "see": f"there is no stream 'see'; did you mean sea? {ending}",
-        "quux": f"there is no stream 'quux'; generators are sea, hyperplane_staged. {ending}",
+        "quux": f"there is no stream 'quux'; generators are {', '.join(GENERATORS)}. {ending}",
         "absent.csv": "there is no file absent.csv",
         str(odd): f"cannot tell the format of {odd}: it must end in .csv, .arff or .parquet, each also .gz",
     }

@@ -128,8 +128,12 @@ def test_schema_is_true(name: str) -> None:
     X, y = read(stream)
     assert X.shape == (stream.rows, stream.n_features) == (len(y), len(stream.feature_names))
     assert np.isfinite(X).all()
-    assert set(np.unique(y)) == {0.0, 1.0}
-    assert stream.task == "classification"
+    if stream.task == "classification":
+        assert set(np.unique(y)) == set(range(len(stream.labels)))
+    else:
+        assert stream.task == "regression"
+        assert stream.labels is None
+        assert len(np.unique(y)) == stream.rows
     assert stream.source
 
 

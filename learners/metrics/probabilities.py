@@ -1,0 +1,155 @@
+"""Probabilities of classes that scores stand for, and how good they are: log loss and Brier score.
+
+Only learners whose scores mean probabilities have these; a margin of `pa1` says which class, not how likely it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import bare_kernel
+from learners.learner import Array, Learner, plain
+from learners.metrics.classification import ratio
+
+LOGISTIC, PROBIT, SOFTMAX, DIRECT = "logistic", "probit", "softmax", "direct"
+LINKS = (LOGISTIC, PROBIT, SOFTMAX, DIRECT)
+"""How scores become probabilities: 1 / (1 + exp(-s)), Phi(s), softmax(S), or they are probabilities."""
+
+BINARY_LINKS: dict[str, str] = {
+    "ogd_logistic": LOGISTIC,
+    "restarted_ogd": LOGISTIC,
+    "truncated_gradient": LOGISTIC,
+    "fobos_l1": LOGISTIC,
+    "rda_l1": LOGISTIC,
+    "ftrl_proximal": LOGISTIC,
+    "mc_softmax": LOGISTIC,
+    "gaussian_nb": LOGISTIC,
+    "beta_bernoulli": LOGISTIC,
+    "hmm_filter": LOGISTIC,
+    "particle_filter": LOGISTIC,
+    "bayes_probit": PROBIT,
+}
+"""Learner -> link of its one score with two classes; those with a parameter `loss` only while it is logistic."""
+
+MULTICLASS_LINKS: dict[str, str] = {"mc_softmax": SOFTMAX, "gaussian_nb": SOFTMAX, "hmm_filter": DIRECT}
+"""Learner -> link of its K scores."""
+
+CLAMP = 1e-15
+"""Probabilities are kept this far from 0 and 1, as River and scikit-learn do: one sure error would be infinite."""
+
+HALF_ROOT = math.sqrt(0.5)
+
+
+def link_of(learner: Learner) -> str | None:
+    """How a learner's scores become probabilities; None if they do not."""
+    if learner.kind == "multiclass":
+        return MULTICLASS_LINKS.get(learner.name)
+    if learner.kind != "binary" or getattr(learner.parameters, "loss", LOGISTIC) != LOGISTIC:
+        return None
+    return BINARY_LINKS.get(learner.name)
+
+
+def probabilities(score: Array, link: str) -> Array:
+    """The classes' probabilities that scores stand for.
+
+    Parameters
+    ----------
+    score : f8[n, k]
+        As the learner writes it: k = 1 with two classes, else K.
+    link : str
+        One of `LINKS`.
+
+    Returns
+    -------
+    f8[n, K]
+        In class order. They are not clamped.
+    """
+    out = np.empty((len(score), max(2, score.shape[1])))
+    fill_probabilities(plain(score), LINKS.index(link), out)
+    return out
+
+
+class ProbabilityMetrics:
+    """Log loss and Brier score of the probabilities that scores stand for, over all labelled rows.
+
+    The log loss is the mean of -ln p of the label, p clamped to 1e-15..1 - 1e-15. The Brier score is the mean of
+    (p - y)^2 with two classes, p the probability of class 1, and of the sum of it over the classes with more.
+
+    Parameters
+    ----------
+    link : str
+        One of `LINKS`.
+
+    Source
+    ------
+    ALGORITHMS.md 1.14 and 16; Brier, Monthly Weather Review 78, 1950. Differs: the clamp, as in River.
+    """
+
+    def __init__(self, link: str) -> None:
+        self.link = link
+        self.labels = np.zeros(1, np.int64)
+        self.totals = np.zeros(2)
+
+    def observe(self, score: Array, y: Array) -> None:
+        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over."""
+        sum_losses(probabilities(score, self.link), plain(y), score.shape[1] == 1, self.labels, self.totals)
+
+    def point(self) -> dict[str, Any]:
+        """``log_loss`` and ``brier``, None before the first label."""
+        labels = int(self.labels[0])
+        return {"log_loss": ratio(float(self.totals[0]), labels), "brier": ratio(float(self.totals[1]), labels)}
+
+
+@bare_kernel
+def fill_probabilities(score: Array, link: int, out: Array) -> None:
+    """Turn scores into probabilities; `link` counts in LINKS.
+
+    Shapes: score f8[n, 1] or f8[n, K], out f8[n, 2] or f8[n, K].
+    """
+    for t in range(score.shape[0]):
+        if link == 0:
+            s = score[t, 0]
+            # Both from exp(-|s|): 1 - p would lose the small one of the two.
+            e = math.exp(-abs(s))
+            small, large = e / (1.0 + e), 1.0 / (1.0 + e)
+            out[t, 1] = large if s >= 0.0 else small
+            out[t, 0] = small if s >= 0.0 else large
+        elif link == 1:
+            out[t, 1] = 0.5 * math.erfc(-score[t, 0] * HALF_ROOT)
+            out[t, 0] = 0.5 * math.erfc(score[t, 0] * HALF_ROOT)
+        elif link == 2:
+            largest = score[t, 0]
+            for c in range(1, score.shape[1]):
+                largest = max(largest, score[t, c])
+            total = 0.0
+            for c in range(score.shape[1]):
+                out[t, c] = math.exp(score[t, c] - largest)
+                total += out[t, c]
+            for c in range(score.shape[1]):
+                out[t, c] /= total
+        else:
+            for c in range(score.shape[1]):
+                out[t, c] = score[t, c]
+
+
+@bare_kernel
+def sum_losses(p: Array, y: Array, binary: bool, labels: NDArray[np.int64], totals: Array) -> None:
+    """Add each labelled row's log loss and Brier score, in row order, so that cutting batches changes no bit.
+
+    Shapes: p f8[n, K], y f8[n], labels i8[1], totals f8[2].
+    """
+    for t in range(y.shape[0]):
+        if math.isnan(y[t]):
+            continue
+        label = int(y[t])
+        totals[0] -= math.log(min(max(p[t, label], CLAMP), 1.0 - CLAMP))
+        squares = 0.0
+        for c in range(1 if binary else 0, p.shape[1]):
+            miss = p[t, c] - (1.0 if c == label else 0.0)
+            squares += miss * miss
+        totals[1] += squares
+        labels[0] += 1

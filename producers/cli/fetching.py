@@ -1,0 +1,130 @@
+"""The catalogue on the command line: `driftway streams fetch`, and what a stream not yet fetched is."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from producers.streams.catalogue import CATALOGUE, Entry
+from producers.streams.catalogue.download import Progress
+from producers.streams.files import find_file
+from producers.streams.registry import GENERATORS
+from worker.errors import UsageFailure
+
+HOW_VERIFIED = {
+    "rows": "this file was read: its checksum and its rows are known",
+    "checksum": "address and checksum are published; the file itself was not seen",
+    "address": "the archive's checksum is not known; its rows are",
+}
+
+
+def fetch_all(names: tuple[str, ...], as_json: bool) -> None:
+    """Fetch streams of the catalogue and say where they are.
+
+    Raises
+    ------
+    UsageFailure
+        No name, or one that the catalogue does not have; nothing is fetched then.
+    Failure
+        A stream cannot be had; those before it are there.
+    """
+    from producers.streams.catalogue.fetch import fetch
+
+    if not names:
+        raise UsageFailure("fetch needs the name of a stream of the catalogue; driftway streams lists them")
+    entries = [_find(name) for name in names]
+    done = []
+    for entry in entries:
+        with _bar(entry.name) as progress:
+            path = fetch(entry, progress)
+        click.echo(f"{entry.name}: {entry.rows:,} rows, {entry.features} features in {path}", err=True)
+        done.append({"name": entry.name, "rows": entry.rows, "n_features": entry.features, "path": str(path)})
+    if as_json:
+        click.echo(json.dumps(done))
+
+
+def _find(name: str) -> Entry:
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    if name in GENERATORS:
+        raise UsageFailure(f"{name} is a generator: there is nothing to fetch")
+    near = difflib.get_close_matches(name, CATALOGUE, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "driftway streams lists what there is"
+    raise UsageFailure(f"the catalogue has no stream {name!r}; {hint}")
+
+
+def list_entries(data_dir: str | None) -> list[dict[str, Any]]:
+    """One row per entry; `path` is the file that its name means today, or None."""
+    rows: list[dict[str, Any]] = []
+    for entry in CATALOGUE.values():
+        path = None if entry.name in GENERATORS else find_file(entry.name, data_dir)
+        where = "not fetched" if path is None else str(path)
+        rows.append(
+            {
+                "name": entry.name,
+                "kind": "catalogue",
+                "about": f"{entry.about}: {entry.rows:,} rows, {entry.features} features; {where}",
+                "path": None if path is None else str(path),
+            }
+        )
+    return rows
+
+
+def describe_unfetched(name: str, data_dir: str | None) -> dict[str, Any] | None:
+    """What the table says of a stream that is in the catalogue and nowhere on this machine; None for any other."""
+    entry = CATALOGUE.get(name)
+    if entry is None or name in GENERATORS or find_file(name, data_dir) is not None:
+        return None
+    return {
+        "name": entry.name,
+        "kind": "catalogue",
+        "about": entry.about,
+        "rows": entry.rows,
+        "n_features": entry.features,
+        "labels": list(entry.labels) or None,
+        "task": entry.task,
+        "fetched": False,
+        "fetch": f"driftway streams fetch {entry.name}",
+        "addresses": [source.address for source in entry.sources],
+        "verified": entry.verified,
+        "licence": entry.licence,
+        "source": entry.citation,
+    }
+
+
+def as_page(facts: dict[str, Any]) -> str:
+    """The facts of `describe_unfetched` for people."""
+    lines = [
+        f"{facts['name']} (catalogue, not fetched: {facts['fetch']}): {facts['about']}",
+        f"  rows          {facts['rows']:,}",
+        f"  features      {facts['n_features']}",
+        f"  task          {facts['task']}",
+        *([f"  classes       {', '.join(facts['labels'])}"] if facts["labels"] else []),
+        *(f"  address       {address}" for address in facts["addresses"]),
+        f"  verified      {HOW_VERIFIED[facts['verified']]}",
+        f"  licence       {facts['licence']}",
+        f"  source        {facts['source']}",
+    ]
+    return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def _bar(name: str) -> Iterator[Progress | None]:
+    """A progress bar on a terminal; yields what to call with the bytes so far and in all."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        job = bar.add_task(name, total=None)
+        yield lambda received, total: bar.update(job, completed=received, total=total)

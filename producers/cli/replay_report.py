@@ -1,0 +1,97 @@
+"""What a replay tells: progress bar, closing line, JSON object."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from producers.replay import Replay, Report
+
+
+def closing(work: Replay, report: Report, rate: float | None) -> str:
+    """The closing line; `rate` is what was asked for."""
+    wanted = "" if rate is None else f" of {rate:,.0f} asked"
+    where = work.topic if work.delivery.dry_run is None else f"{work.delivery.dry_run} (dry run)"
+    text = (
+        f"{report.rows:,} rows of {work.stream.name} to {where} in {report.seconds:.2f} s: "
+        f"{report.rate:,.0f} messages/s{wanted}, {report.errors} delivery errors"
+    )
+    if report.errors:
+        text += f" (first: {report.first_error})"
+    if report.poison:
+        text += f", {report.poison:,} malformed messages"
+    if report.unlabelled:
+        text += f", {report.unlabelled:,} labels withheld"
+    if work.schedule is not None:
+        text += f", at most {report.late * 1e3:,.1f} ms late"
+    if work.delivery.latencies is not None and work.delivery.latencies.count:
+        found = work.delivery.latencies.as_milliseconds().items()
+        text += "; due to acknowledged in ms: " + ", ".join(f"{k} {v:,.1f}" for k, v in found if k != "messages")
+    return text + ("; stopped early" if work.stop.requests else "")
+
+
+def as_object(work: Replay, report: Report, rate: float | None) -> dict[str, Any]:
+    """The report for programs."""
+    latencies = work.delivery.latencies
+    return {
+        "stream": work.stream.name,
+        "topic": work.topic,
+        "rows": report.rows,
+        "bytes": report.bytes,
+        "seconds": report.seconds,
+        "rate": report.rate,
+        "target_rate": rate,
+        "late_seconds": report.late,
+        "delivery_errors": report.errors,
+        "first_error": report.first_error,
+        "first_id": report.began,
+        "next_id": report.next_id,
+        "poison": report.poison,
+        "labels_withheld": report.unlabelled,
+        "latency_ms": None if latencies is None else latencies.as_milliseconds(),
+        "dry_run": work.delivery.dry_run,
+        "stopped": work.stop.requests > 0,
+    }
+
+
+@contextlib.contextmanager
+def progress(work: Replay, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _rows: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} messages/s"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(work.stream.name, total=_total(work), rate="0")
+
+        def update(rows: int) -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, completed=rows, rate="" if speed is None else f"{speed:,.0f}")
+
+        yield update
+
+
+def _total(work: Replay) -> float | None:
+    """How many rows there will be, where that is known."""
+    chosen = work.selection
+    resume = work.delivery.resume
+    if resume is not None and resume.position is not None:
+        chosen = chosen.since(resume.position)
+    whole = math.inf
+    if work.stream.rows is not None and chosen.laps is not None:
+        whole = max(0, work.stream.rows * chosen.laps - chosen.skip)
+    total = min(whole, math.inf if chosen.limit is None else chosen.limit)
+    return None if math.isinf(total) else total

@@ -1,0 +1,110 @@
+"""Event-time replay: rows leave when a column of theirs says, slower or faster than it happened."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from producers.profiles import Schedule
+from producers.streams.stream import Array, Block, Stream
+from worker.errors import UsageFailure
+
+BLOCK = 1024
+"""Rows encoded at once, about a millisecond of work: how many are due together is not known before they are read."""
+
+UNITS = {"s": 1000.0, "ms": 1.0, "us": 0.001}
+"""Of the column -> milliseconds."""
+
+LATEST_MS = 2.0**53
+"""Times beyond are not whole milliseconds any more as floats."""
+
+
+class EventTime(Schedule):
+    """A schedule that is read from the rows, block by block.
+
+    Row i leaves (time of row i - time of the first row sent) / speed seconds after the start. A row whose time is
+    before that of a row that precedes it leaves right after that one: rows keep their order, and their own times.
+
+    Parameters
+    ----------
+    column : str
+        A feature's name, or the label's.
+    speed : float
+        > 0; 60 replays an hour in a minute.
+    unit : str
+        Of the column since any zero: ``s``, ``ms`` or ``us``.
+    """
+
+    def __init__(self, column: str, speed: float = 1.0, unit: str = "ms") -> None:
+        self.column = column
+        self.speed = speed
+        self._scale = UNITS[unit]
+        self._at = -1
+        self._before = 0
+        self._moments: Array = np.zeros(0)
+        self._zero = math.nan
+
+    @property
+    def block_rows(self) -> int:
+        return BLOCK
+
+    def bind(self, stream: Stream) -> None:
+        """Find the column in the stream that will be replayed.
+
+        Raises
+        ------
+        UsageFailure
+            It has no such column.
+        """
+        self._at = find_column(stream, self.column, "--time-column")
+
+    def follow(self, sent: int, position: int, block: Block) -> list[int]:
+        """Read when a block's rows are due, after `sent` rows; return their times in ms.
+
+        Raises
+        ------
+        UsageFailure
+            A row's time is missing, negative or too large; `position` tells its row.
+        """
+        times = column_of(block, self._at) * self._scale
+        usable = (times >= 0.0) & (times < LATEST_MS)
+        if not usable.all():
+            row = int(np.flatnonzero(~usable)[0])
+            raise UsageFailure(f"row {position + row} has no usable time in {self.column!r}: {times[row]:g} ms")
+        if math.isnan(self._zero):
+            self._zero = float(times[0])
+        earliest = self._moments[-1:]
+        moments = np.maximum((times - self._zero) / (1000.0 * self.speed), 0.0)
+        self._moments = np.maximum.accumulate(np.concatenate([earliest, moments]))[len(earliest) :]
+        self._before = sent
+        whole: list[int] = np.rint(times).astype(np.int64).tolist()
+        return whole
+
+    def rows(self, t: float) -> float:
+        """Rows of this block and of those before that are due by `t`."""
+        return float(self._before + np.searchsorted(self._moments, t, "right"))
+
+    def moments(self, n: Array) -> Array:
+        """As `Schedule.moments`, for rows of this block."""
+        return self._moments[n.astype(np.int64) - self._before - 1]
+
+
+def find_column(stream: Stream, name: str, option: str) -> int:
+    """Which column `name` is: the features in order, then the label.
+
+    Raises
+    ------
+    UsageFailure
+        None is called so; `option` tells where the name was given.
+    """
+    columns = (*stream.feature_names, stream.label_name)
+    if name not in columns:
+        some = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
+        raise UsageFailure(f"{stream.name} has no column {name!r} for {option}; columns: {some}")
+    return columns.index(name)
+
+
+def column_of(block: Block, at: int) -> Array:
+    """A column by `find_column`'s number. Shapes: returns f8[n]."""
+    return block.y if at == block.X.shape[1] else block.X[:, at]

@@ -1,0 +1,159 @@
+"""What a row becomes on its way: messages in columns, cut by rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.event_time import column_of, find_column
+from producers.streams.stream import Array, Block, Stream
+from worker import codec, packed
+from worker.errors import UsageFailure
+
+LARGEST_PLAIN = 1e15
+"""Whole numbers below are written without a fraction in keys; above, digits would pretend to exist."""
+
+Encoded = tuple[list[bytes], list[bytes] | None]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a row becomes a message: `form` json or packed, `named` features, and the `key`'s column."""
+
+    form: str = codec.JSON
+    named: bool = False
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The messages of `rows` consecutive rows; columns of equal length.
+
+    Parameters
+    ----------
+    first : int
+        Position of the first row.
+    rows : int
+        How many rows.
+    values : list of bytes
+        None: a null value.
+    keys : list of bytes or None
+        None: no keys.
+    times : list of int or None
+        Timestamps in ms; None: the time of sending.
+    positions : i8[m] or None
+        Each message's row, rising; None: one message per row. Malformed messages stand before a row and share its
+        position, and with it partition and key.
+    concepts : f8[rows] or None
+        The concept of each row, for the headers; None: no headers.
+    """
+
+    first: int
+    rows: int
+    values: Sequence[bytes | None]
+    keys: Sequence[bytes] | None = None
+    times: Sequence[int] | None = None
+    positions: Places | None = None
+    concepts: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def of_rows(self, low: int, high: int) -> Messages:
+        """The messages of rows low..high of these, counted from 0."""
+        part = slice(low, high)
+        positions = self.positions
+        if positions is not None:
+            start, end = np.searchsorted(positions, [self.first + low, self.first + high]).tolist()
+            part = slice(start, end)
+            positions = positions[part]
+        keys, times = (None if column is None else column[part] for column in (self.keys, self.times))
+        concepts = None if self.concepts is None else self.concepts[low:high]
+        values = self.values[part]
+        return Messages(self.first + low, high - low, values, keys, times, positions, concepts)  # type: ignore[arg-type]
+
+    def by_row(self) -> Places:
+        """Each message's row, counted from 0. Shapes: returns i8[m]."""
+        return np.arange(len(self)) if self.positions is None else self.positions - self.first
+
+    def shares(self, partitions: int) -> Iterator[tuple[int, Sequence[int]]]:
+        """(partition, which messages go there) with row i in partition i mod `partitions`."""
+        for partition in range(partitions):
+            share: Sequence[int]
+            if self.positions is None:
+                share = range((partition - self.first) % partitions, len(self), partitions)
+            else:
+                share = np.flatnonzero(self.positions % partitions == partition).tolist()
+            if share:
+                yield partition, share
+
+    def heaviest(self) -> int:
+        """Bytes of the longest value."""
+        return max(map(len, self._present()), default=0)
+
+    def weight(self) -> int:
+        """Bytes of all values."""
+        return sum(map(len, self._present()))
+
+    def _present(self) -> Iterable[bytes]:
+        """The values that are not null; only malformed messages can be."""
+        return cast(Sequence[bytes], self.values) if self.positions is None else filter(None, self.values)
+
+
+def encoder(stream: Stream, encoding: Encoding) -> Callable[[int, Block], Encoded]:
+    """The function that turns a block and its first id into values and keys.
+
+    Raises
+    ------
+    UsageFailure
+        `named` with the packed format, which has no names, or a key column that the stream does not have.
+    """
+    if encoding.named and encoding.form == codec.PACKED:
+        raise UsageFailure("--named needs --format json: packed messages carry no names")
+    if encoding.form not in codec.FORMATS:
+        raise UsageFailure(f"format must be one of {', '.join(codec.FORMATS)}, got {encoding.form!r}")
+    names = stream.feature_names if encoding.named else None
+    at = None if encoding.key is None else find_column(stream, encoding.key, "--key")
+
+    def encode(first: int, block: Block) -> Encoded:
+        if encoding.form == codec.PACKED:
+            values = packed.encode_events(block.X, block.y)
+        else:
+            values = codec.encode_events(block.X, block.y, first, names)
+        if at is None:
+            return values, None
+        return values, [key_text(value) for value in column_of(block, at).tolist()]
+
+    return encode
+
+
+def stamped(values: Sequence[bytes], times: Sequence[int]) -> list[bytes]:
+    """JSON events with their `t`, in ms."""
+    return [b'%s,"t":%d}' % (value[:-1], t) for value, t in zip(values, times, strict=True)]
+
+
+def key_text(value: float) -> bytes:
+    """A column's value as a key: ``3``, ``0.25``, or ``null`` where it is missing."""
+    if math.isnan(value):
+        return b"null"
+    if value.is_integer() and abs(value) < LARGEST_PLAIN:
+        return str(int(value)).encode()
+    return repr(value).encode()
+
+
+def inserted(column: Sequence[Any], places: Sequence[int], items: Sequence[Any]) -> list[Any]:
+    """`column` with items[k] put before its place places[k], places rising."""
+    out: list[Any] = []
+    at = 0
+    for place, item in zip(places, items, strict=True):
+        out += column[at:place]
+        out.append(item)
+        at = place
+    out += column[at:]
+    return out

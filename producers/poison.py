@@ -1,0 +1,132 @@
+"""Malformed messages among the rows: every kind that a worker sets aside, seeded, to see that it does.
+
+A worker whose partition has no shape yet takes it from the first good event. No kind here can be taken for one: what
+has the wrong length also has a defect that an event of any length may not have.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from producers.draws import POISON, Draws
+from producers.messages import Encoding, Messages, inserted
+from producers.streams.stream import Stream
+from worker import codec, packed
+
+TOO_DEEP = 300
+"""Levels of a list that JSON parsers read and the worker's writer does not write back."""
+
+Value = bytes | None
+Kind = Callable[[bytes], Value]
+"""Makes a malformed message from the good one behind it."""
+
+
+class Poison:
+    """Puts a malformed message before a share of the rows; it takes no id, and its row's partition and key.
+
+    Parameters
+    ----------
+    share : float
+        Of the rows, in [0, 1].
+    seed : int
+        0 <= seed < 2^64.
+    stream : Stream
+        Whose rows they stand among.
+    encoding : Encoding
+        Of the rows.
+    """
+
+    def __init__(self, share: float, seed: int, stream: Stream, encoding: Encoding) -> None:
+        self.share = share
+        self.kinds = kinds(stream.n_features, stream.feature_names if encoding.named else None, encoding.form)
+        self._draws = Draws(seed, POISON, 2)
+
+    def among(self, messages: Messages) -> Messages:
+        """Rows' messages, one per row, with malformed ones between them."""
+        draws = self._draws.of(messages.first, messages.rows)
+        places = np.flatnonzero(draws[:, 0] < self.share)
+        if not len(places):
+            return messages
+        chosen = (draws[places, 1] * len(self.kinds)).astype(np.int64).tolist()
+        before = places.tolist()
+        made = [self.kinds[kind](messages.values[row] or b"") for kind, row in zip(chosen, before, strict=True)]
+        keys, times = (
+            None if column is None else inserted(column, before, [column[row] for row in before])
+            for column in (messages.keys, messages.times)
+        )
+        rows = np.arange(messages.rows)
+        positions = messages.first + np.insert(rows, places, places)
+        values = inserted(messages.values, before, made)
+        return Messages(messages.first, messages.rows, values, keys, times, positions)
+
+
+def kinds(n_features: int, names: Sequence[str] | None, form: str) -> list[Kind]:
+    """The kinds of malformed messages of one format, beside rows of `n_features`, named or not."""
+    return _packed(n_features) if form == codec.PACKED else _json(n_features, names)
+
+
+def _json(d: int, names: Sequence[str] | None) -> list[Kind]:
+    def event(*x: object, y: object = None, length: int = d) -> bytes:
+        features = [*x, *[0.5] * length][:length]
+        called = None if names is None else [*names, *(f"poison{i}" for i in range(length))][:length]
+        return codec.write_json({"x": features if called is None else dict(zip(called, features, strict=True)), "y": y})
+
+    deep = b'{"id":' + b"[" * TOO_DEEP + b"]" * TOO_DEEP + b"," + event()[1:]
+    infinite = event(7777).replace(b"7777", b"1e999")
+    other = b'{"x":{}}' if names is None else b'{"x":[]}'
+    fixed: list[Value] = [
+        None,  # null value
+        b"",
+        b"\xff\xfe poison",  # not JSON, not even UTF-8
+        event().replace(b"null", b"NaN"),
+        b"[1,2,3]",  # not an object
+        b'"poison"',
+        b'{"y":1}',  # no x
+        b'{"x":"poison"}',  # x neither a list nor an object
+        b'{"x":[]}' if names is None else b'{"x":{}}',
+        other,
+        event("poison", length=d + 1),  # of another length
+        event("poison"),  # not a number
+        event(None),
+        event(True),
+        infinite,
+        event(y="\u2620 poison"),  # no label of any target
+        event(y=[1]),
+        deep,
+    ]
+    return [_cut, *(_constant(value) for value in fixed)]
+
+
+def _packed(d: int) -> list[Kind]:
+    def event(*x: float, y: float = float("nan"), length: int = d) -> bytes:
+        return packed.encode_events(np.array([[*x, *[0.5] * length][:length]]), np.array([y]))[0]
+
+    def head(version: int, size: int) -> bytes:
+        return struct.pack("<BBd", version, size, 0.0) + event()[packed.EVENT_HEAD.size :]
+
+    fixed: list[Value] = [
+        None,
+        b"",
+        head(packed.VERSION, 8)[: packed.EVENT_HEAD.size - 1],
+        head(packed.VERSION, 8)[: packed.EVENT_HEAD.size],  # no features
+        head(packed.VERSION + 1, 8),
+        head(packed.VERSION, 3),
+        b'{"x":[1,2,3],"y":1}',
+        event(float("nan"), length=d + 1),
+        event(float("nan")),
+        event(float("-inf")),
+        event(y=float("inf")),
+    ]
+    return [_cut, *(_constant(value) for value in fixed)]
+
+
+def _cut(value: bytes) -> bytes:
+    """A message without its last byte."""
+    return value[:-1]
+
+
+def _constant(value: Value) -> Kind:
+    return lambda _good: value

@@ -1,0 +1,19 @@
+"""Public streams by name: where they are, what is in them, and how to get them.
+
+The table is literal. An entry names only addresses that stay: files of public git repositories at a fixed commit,
+and files of archives that others have relied on for years.
+"""
+
+from __future__ import annotations
+
+from producers.streams.catalogue.cache import cache_home, fetched_file
+from producers.streams.catalogue.entry import Entry, Source
+from producers.streams.catalogue.kddcup99 import KDDCUP99
+from producers.streams.catalogue.losing import LOSING_STREAMS
+from producers.streams.catalogue.nonstationary import NONSTATIONARY
+from producers.streams.catalogue.well_known import WELL_KNOWN
+
+__all__ = ["CATALOGUE", "Entry", "Source", "cache_home", "fetched_file"]
+
+CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in (*WELL_KNOWN, KDDCUP99, *LOSING_STREAMS, *NONSTATIONARY)}
+"""name -> entry, in the order in which they are listed."""

@@ -1,0 +1,144 @@
+"""Friedman's regression function of five among ten features, and three ways in which it drifts."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.random import normal, uniform
+from producers.streams.generator import Recipe
+from producers.streams.options import Option, Values
+from producers.streams.stream import Array
+from worker.errors import UsageFailure
+
+LOCAL, RECURRING, GRADUAL = 0, 1, 2
+KINDS = {"lea": LOCAL, "gra": RECURRING, "gsg": GRADUAL}
+POSITIONS: dict[str, tuple[float, ...]] = {"lea": (0.25, 0.5, 0.75), "gra": (0.5, 0.75), "gsg": (0.5, 0.75), "none": ()}
+FEATURES = 10
+
+
+@kernel
+def friedman(a: float, b: float, c: float, d: float, e: float) -> float:
+    """10 sin(pi a b) + 20 (c - 0.5)^2 + 10 d + 5 e."""
+    return 10.0 * math.sin(math.pi * a * b) + 20.0 * (c - 0.5) ** 2 + 10.0 * d + 5.0 * e
+
+
+@kernel
+def local_target(concept: int, x1: float, x2: float, x3: float, x4: float, x5: float) -> float:
+    """Target after `concept` expansions of two regions, from each of which one more bound falls every time."""
+    if concept > 0:
+        if x2 < 0.3 and x3 < 0.3 and (concept > 2 or x4 > 0.7) and (concept > 1 or x5 < 0.3):
+            return 10.0 * x1 * x2 + 20.0 * (x3 - 0.5) + 10.0 * x4 + 5.0 * x5
+        if x2 > 0.7 and x3 > 0.7 and (concept > 2 or x4 < 0.3) and (concept > 1 or x5 > 0.7):
+            return 10.0 * math.cos(x1 * x2) + 20.0 * (x3 - 0.5) + math.exp(x4) + 5.0 * x5**2
+    return friedman(x1, x2, x3, x4, x5)
+
+
+@kernel
+def target(kind: int, concept: int, x: Array) -> float:
+    """Noise-free target of a row in `concept` 0, 1, .... Shapes: x f8[10]."""
+    if kind == LOCAL:
+        return local_target(concept, x[0], x[1], x[2], x[3], x[4])
+    if concept == 1:
+        return friedman(x[3], x[4], x[1], x[0], x[2])
+    if concept == 2 and kind == GRADUAL:
+        return friedman(x[1], x[4], x[3], x[2], x[0])
+    return friedman(x[0], x[1], x[2], x[3], x[4])
+
+
+@kernel
+def fill_friedman(
+    rng: NDArray[np.uint64],
+    kind: int,
+    points: NDArray[np.int64],
+    window: int,
+    noise: float,
+    start: int,
+    step: int,
+    X: Array,
+    y: Array,
+) -> None:
+    """Write rows start, start + step, ...; draw order per row: x1..x10, which concept if it is gradual, the noise.
+
+    Shapes: rng u8[4], points i8[drifts], X f8[n, 10], y f8[n]. In the `window` rows from a drift on, old and new
+    concept are equally likely if the drift is gradual. The noise is drawn even if it is 0.
+    """
+    for i in range(X.shape[0]):
+        t = start + step * i
+        for j in range(X.shape[1]):
+            X[i, j] = uniform(rng)
+        concept = 0
+        while concept < points.shape[0] and points[concept] <= t:
+            concept += 1
+        if kind == GRADUAL and uniform(rng) < 0.5 and concept > 0 and t < points[concept - 1] + window:
+            concept -= 1
+        y[i] = target(kind, concept, X[i]) + noise * normal(rng)
+
+
+def _points(values: Values) -> tuple[int, ...]:
+    """First rows of the new concepts.
+
+    Raises
+    ------
+    UsageFailure
+        Positions do not ascend inside the stream, are more or fewer than this kind of drift has, or lie closer
+        together than the window in which a gradual drift mixes concepts.
+    """
+    drift, length = values["drift"], values["rows"]
+    shares, wanted = values["positions"] or POSITIONS[drift], len(POSITIONS[drift])
+    points = tuple(math.ceil(share * length) for share in shares)
+    if len(points) != wanted or any(a >= b for a, b in pairwise((0, *points, length))):
+        shown = "/".join(f"{share:g}" for share in shares)
+        raise UsageFailure(
+            f"friedman: drift={drift} takes {wanted} ascending positions inside the {length} rows, got {shown}"
+        )
+    if drift == "gsg" and shares[0] + values["window"] > shares[1]:
+        raise UsageFailure(f"friedman: window={values['window']:g} is longer than the first new concept")
+    return points
+
+
+def _run(values: Values, rng: NDArray[np.uint64], start: int, step: int, X: Array, y: Array) -> None:
+    window = math.ceil(values["window"] * values["rows"])
+    kind, points = KINDS.get(values["drift"], LOCAL), np.array(_points(values), np.int64)
+    fill_friedman(rng, kind, points, window, values["noise"], start, step, X, y)
+
+
+def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array) -> None:
+    _run(values, rng, start, 1, X, y)
+
+
+def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
+    _run(values, rng, row, 0, X, y)
+
+
+RECIPE = Recipe(
+    name="friedman",
+    summary="Friedman: x uniform in [0, 1]^10, y = 10 sin(pi x1 x2) + 20 (x3 - 0.5)^2 + 10 x4 + 5 x5 + N(0, 1); drift "
+    "`lea` local expanding abrupt, `gra` global recurring abrupt, `gsg` global and slow gradual. Regression.",
+    source="Friedman, Multivariate Adaptive Regression Splines, Annals of Statistics 19, 1991; drifts: Ikonomovska, "
+    "Gama and Dzeroski, Learning Model Trees from Evolving Data Streams, DMKD 23, 2011 (River's gra has x6 for x5)",
+    options=(
+        Option("rows", 200_000, "integer", low=1, meaning="length"),
+        Option("drift", "lea", "choice", choices=tuple(POSITIONS), meaning="what changes"),
+        Option(
+            "positions",
+            (),
+            "numbers",
+            low=0,
+            high=1,
+            meaning="where it changes, as shares of the length; none = 0.25/0.5/0.75 for lea, 0.5/0.75 for gra and gsg",
+        ),
+        Option("window", 0.1, "number", low=0, high=1, meaning="gsg: share of the length in which concepts mix"),
+        Option("noise", 1.0, "number", low=0, high=1000, meaning="standard deviation of the target's noise"),
+    ),
+    shape=lambda values: (FEATURES, 1 + len(POSITIONS[values["drift"]])),
+    task="regression",
+    memory=lambda _: 0,
+    drifts=_points,
+    fill=_fill,
+    sample=_sample,
+)

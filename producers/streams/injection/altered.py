@@ -1,0 +1,63 @@
+"""A stream whose rows are changed where they are: as many, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from producers.streams.injection.kind import Request, Window, Words, drift_points_of, words
+from producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
+
+Alter = Callable[[Words, int, Block], Block]
+"""(random state, first row, block) -> the changed block; draws in row order, and leaves the given arrays alone."""
+
+
+class Altered(Stream):
+    """The rows of `stream`, changed inside a window.
+
+    Parameters
+    ----------
+    stream : Stream
+        The rows as they were.
+    request : Request
+        What was asked for.
+    window : Window
+        Which rows, and whether their concept is another.
+    alter : callable
+        Changes a block; sees every row, so that draws do not depend on the window.
+    """
+
+    def __init__(self, stream: Stream, request: Request, window: Window, alter: Alter) -> None:
+        self._inner, self._window, self._alter = stream, window, alter
+        self._seed = request.seed
+        copy_schema(self, stream)
+        self.name = f"{stream.name}+{request.text}"
+        self.injections = (*stream.injections, request.text)
+        self.rows = stream.rows
+
+    def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
+        state, start, n_concepts = words(self._seed), 0, len(self._inner.concepts)
+        for block, concept in self._inner.traced(size):
+            yield self._alter(state, start, block), self._window.mark(start, concept, n_concepts)
+            start += len(concept)
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        return (block for block, _ in self.traced(size))
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        return self._window.concepts(self._inner.concepts)
+
+    @property
+    def root(self) -> Stream:
+        return self._inner.root
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        found = [*self._inner.changes, *self._window.changes()]
+        shown = (change for change in found if self.rows is None or change.at < self.rows)
+        return tuple(sorted(shown, key=lambda change: change.at))
+
+    @cached_property
+    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
+        return drift_points_of(self.changes)

@@ -1,0 +1,187 @@
+"""Incremental drift: between two rows of the stream, rows slide from one stream to a second.
+
+The features interpolate, not the labels. A stream does not say its labelling rule, so the label that a concept half
+way would give is not to be had; but the mean of two rows of one class, weighted, is a row of that class half way: class
+means move in straight lines at constant speed, and a linear boundary moves in parallel from the first stream's to the
+second's where both have one direction (SEA). Rows are paired at random, so a class is narrower on the way than at
+either end. Targets of a regression have no class to pair by; they interpolate together with the features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from producers.streams.injection.kind import (
+    CLASSES,
+    END,
+    MOST_ROWS,
+    Kind,
+    Request,
+    check_classes,
+    class_count,
+    drift_points_of,
+)
+from producers.streams.injection.rows import Rows
+from producers.streams.options import Option
+from producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
+from worker.errors import UsageFailure
+
+
+@kernel
+def slide_classes(
+    latest: Array, seen: NDArray[np.bool_], start: int, length: int, A: Array, ya: Array, B: Array, yb: Array, X: Array
+) -> None:
+    """Pair each row of the first stream with the latest row of its class that the second has shown by then.
+
+    Shapes: latest f8[K, d] and seen bool[K] (kept between blocks), A, B, X f8[n, d], ya, yb f8[n]. Row i is number
+    start + i of `length`. Until the second stream has shown the class, a row stays as it is; without a label it is
+    paired with the second stream's row at hand.
+    """
+    for i in range(A.shape[0]):
+        if not np.isnan(yb[i]):
+            latest[int(yb[i])] = B[i]
+            seen[int(yb[i])] = True
+        w = (start + i) / length
+        if np.isnan(ya[i]):
+            partner = B[i]
+        elif seen[int(ya[i])]:
+            partner = latest[int(ya[i])]
+        else:
+            partner = A[i]
+        for j in range(A.shape[1]):
+            X[i, j] = (1.0 - w) * A[i, j] + w * partner[j]
+
+
+class Sliding(Stream):
+    """The first stream before `from`, the second from `until` on, and in between a row of each, interpolated.
+
+    Concepts: those of the first stream, those of the second, and last the ways from each of the first's to each of
+    the second's.
+
+    Parameters
+    ----------
+    stream : Stream
+        The first stream.
+    request : Request
+        With the second stream, ``from``, ``until`` and ``classes``.
+
+    Raises
+    ------
+    UsageFailure
+        `until` is not after `from`.
+    """
+
+    def __init__(self, stream: Stream, request: Request) -> None:
+        assert request.second is not None  # noqa: S101 - `spec` requires it
+        self._first, self._second = stream, request.second
+        self._from: int = request.values["from"]
+        self._until: int = request.values["until"]
+        if self._until <= self._from:
+            raise UsageFailure(f"incremental: until must lie after from, got {self._until} and {self._from}")
+        copy_schema(self, stream)
+        self.name = f"{stream.name}+{request.text}"
+        self.injections = (*stream.injections, request.text)
+        self.labels = stream.labels or self._second.labels
+        self.task = stream.task or self._second.task
+        self._n_classes = 0 if self.task == "regression" else class_count(self, request, "incremental")
+
+    def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
+        first = Rows(self._first.traced(size), self.n_features)
+        second = Rows(self._second.traced(size), self.n_features)
+        counts = len(self._first.concepts), len(self._second.concepts)
+        latest, seen = np.zeros((self._n_classes, self.n_features)), np.zeros(self._n_classes, np.bool_)
+        joined = Rows(self._phases(first, second, counts, latest, seen, size), self.n_features)
+        while len((part := joined.take(size))[1]):
+            yield part
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        return (block for block, _ in self.traced(size))
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        first, second = self._first.concepts, self._second.concepts
+        return (*first, *second, *(f"{one} sliding to {other}" for one in first for other in second))
+
+    @property
+    def root(self) -> Stream:
+        return self._first.root
+
+    @cached_property
+    def rows(self) -> int | None:  # type: ignore[override]
+        if self._first.rows is None or self._second.rows is None:
+            return None
+        whole = self._from + self._second.rows
+        return whole if self._first.rows >= min(self._until, whole) else self._first.rows
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        own = Change("incremental", self._from, self._from, self._until)
+        found = [own, Change("incremental ends", self._until, self._until, self._until)]
+        found += [change for change in self._first.changes if change.at < self._until]
+        found += [
+            Change(kind, at + self._from, low + self._from, high + self._from, drift)
+            for kind, at, low, high, drift in self._second.changes
+        ]
+        rows = END if self.rows is None else self.rows
+        return tuple(sorted((change for change in found if change.at < rows), key=lambda change: change.at))
+
+    @cached_property
+    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
+        return drift_points_of(self.changes)
+
+    def _phases(
+        self, first: Rows, second: Rows, counts: tuple[int, int], latest: Array, seen: NDArray[np.bool_], size: int
+    ) -> Iterator[Traced]:
+        row = 0
+        while row < self._until:
+            n = min(size, (self._from if row < self._from else self._until) - row)
+            ours = first.take(n)
+            if row < self._from:
+                yield ours
+                row += len(ours[1])
+            else:
+                theirs = second.take(len(ours[1]))
+                block = self._slide(row, ours[0], theirs[0], latest, seen)
+                yield block, sum(counts) + ours[1][: len(block.y)] * counts[1] + theirs[1]
+                row += len(block.y)
+                if len(theirs[1]) < len(ours[1]):
+                    return
+            if len(ours[1]) < n:
+                return
+        while len((theirs := second.take(size))[1]):
+            yield theirs[0], theirs[1] + counts[0]
+
+    def _slide(self, row: int, ours: Block, theirs: Block, latest: Array, seen: NDArray[np.bool_]) -> Block:
+        n = len(theirs.y)
+        A, ya = ours.X[:n], ours.y[:n]
+        start, length = row - self._from, self._until - self._from
+        if self._n_classes == 0:
+            w = (start + np.arange(n)) / length
+            return Block((1.0 - w)[:, None] * A + w[:, None] * theirs.X, (1.0 - w) * ya + w * theirs.y)
+        check_classes("incremental", ya, row, self._n_classes)
+        check_classes("incremental", theirs.y, start, self._n_classes)
+        X = np.empty_like(A, order="C")
+        slide_classes(latest, seen, start, length, A, ya, theirs.X, theirs.y, X)
+        return Block(X, ya)
+
+
+KIND = Kind(
+    name="incremental",
+    summary="From row `from` to row `until` features slide from the stream to the second, class by class; after that "
+    "come the second's own rows. Targets of a regression slide along.",
+    source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2; pairing "
+    "within a class is this project's choice",
+    options=(
+        Option("from", None, "integer", low=0, high=MOST_ROWS, meaning="first row on the way"),
+        Option("until", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream alone"),
+        CLASSES,
+    ),
+    required=("from", "until"),
+    build=Sliding,
+    second=True,
+)

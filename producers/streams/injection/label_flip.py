@@ -1,0 +1,51 @@
+"""Label flip: from a row on, every label names the next class; of two classes, the other one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from producers.streams.injection.altered import Altered
+from producers.streams.injection.kind import (
+    CLASSES,
+    END,
+    MOST_ROWS,
+    Kind,
+    Request,
+    Words,
+    check_classes,
+    class_count,
+    window_of,
+)
+from producers.streams.options import Option
+from producers.streams.stream import Block, Stream
+
+
+def _build(stream: Stream, request: Request) -> Stream:
+    window = window_of("label_flip", request.values, "flipped", "at")
+    n_classes = max(2, class_count(stream, request, "label_flip"))
+
+    def alter(_: Words, start: int, block: Block) -> Block:
+        inside = window.inside(start, len(block.y))
+        if not inside.any():
+            return block
+        check_classes("label_flip", block.y, start, n_classes)
+        return Block(block.X, np.where(inside, (block.y + 1.0) % n_classes, block.y))
+
+    return Altered(stream, request, window, alter)
+
+
+KIND = Kind(
+    name="label_flip",
+    summary="Inside the window class k becomes k + 1 and the last one 0: P(x) stays, every label is another.",
+    source="the largest change of P(y | x) that leaves P(x) alone; Webb et al., Characterizing concept drift, Data "
+    "Mining and Knowledge Discovery 30, 2016",
+    options=(
+        Option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row with flipped labels"),
+        Option(
+            "until", END, "integer", low=1, high=MOST_ROWS, meaning="first row with its own label again; default: never"
+        ),
+        CLASSES,
+    ),
+    required=("at",),
+    build=_build,
+)

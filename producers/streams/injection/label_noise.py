@@ -1,0 +1,60 @@
+"""Label noise: a share of the labels names another class."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.random import randint, uniform
+from producers.streams.injection.altered import Altered
+from producers.streams.injection.kind import (
+    CLASSES,
+    WINDOW,
+    Kind,
+    Request,
+    Words,
+    check_classes,
+    class_count,
+    window_of,
+)
+from producers.streams.options import Option
+from producers.streams.stream import Array, Block, Stream
+
+
+@kernel
+def add_noise(rng: NDArray[np.uint64], share: float, n_classes: int, inside: NDArray[np.bool_], y: Array) -> None:
+    """Give a share of the labels another class, each of the others equally likely.
+
+    Shapes: rng u8[4], inside bool[n], y f8[n]. Two draws per row, needed or not: more noise then keeps what less noise
+    did, and rows outside the window do not shift it.
+    """
+    for i in range(y.shape[0]):
+        hit = uniform(rng) < share
+        other = float(randint(rng, n_classes - 1))
+        if hit and inside[i] and not np.isnan(y[i]):
+            y[i] = other if other < y[i] else other + 1.0
+
+
+def _build(stream: Stream, request: Request) -> Stream:
+    window = window_of("label_noise", request.values)
+    n_classes = max(2, class_count(stream, request, "label_noise"))
+    share: float = request.values["share"]
+
+    def alter(rng: Words, start: int, block: Block) -> Block:
+        check_classes("label_noise", block.y, start, n_classes)
+        y = block.y.copy()
+        add_noise(rng, share, n_classes, window.inside(start, len(y)), y)
+        return Block(block.X, y)
+
+    return Altered(stream, request, window, alter)
+
+
+KIND = Kind(
+    name="label_noise",
+    summary="Every label is wrong with probability `share`; wrong labels are uniform over the other classes.",
+    source="Angluin and Laird, Learning from noisy examples, Machine Learning 2, 1988: random classification noise",
+    options=(Option("share", None, "number", low=0, high=1, meaning="of the labels"), *WINDOW, CLASSES),
+    required=("share",),
+    build=_build,
+)

@@ -1,0 +1,35 @@
+"""Recurring drift: two streams take turns, and each goes on where it stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.streams.injection.kind import END, MOST_ROWS, Kind, Request, Words
+from producers.streams.injection.switched import Switched
+from producers.streams.options import Option
+from producers.streams.stream import Change, Stream
+
+
+def _build(stream: Stream, request: Request) -> Stream:
+    period: int = request.values["period"]
+
+    def choose(_: Words, start: int, n: int) -> NDArray[np.bool_]:
+        turn: NDArray[np.bool_] = np.arange(start, start + n) // period % 2 == 1
+        return turn
+
+    def own(rows: int) -> list[Change]:
+        return [Change("recurring", at, at, at) for at in range(period, rows, period)]
+
+    return Switched(stream, request, choose, END, own)
+
+
+KIND = Kind(
+    name="recurring",
+    summary="`period` rows of the stream, `period` rows of the second, and so on; the concepts' ids come back.",
+    source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",
+    options=(Option("period", None, "integer", low=1, high=MOST_ROWS, meaning="rows that each turn lasts"),),
+    required=("period",),
+    build=_build,
+    second=True,
+)

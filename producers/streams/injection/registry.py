@@ -1,0 +1,29 @@
+"""The kinds of injection by name. A literal table: nothing is imported before a kind is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from producers.streams.injection.kind import Kind
+
+KINDS: dict[str, tuple[str, str]] = {
+    "sudden": ("producers.streams.injection.sudden:KIND", "a second stream takes over at a row"),
+    "gradual": ("producers.streams.injection.gradual:KIND", "a second stream takes over, row by row more likely"),
+    "incremental": ("producers.streams.injection.incremental:KIND", "rows slide from one stream to a second"),
+    "recurring": ("producers.streams.injection.recurring:KIND", "two streams take turns"),
+    "label_noise": ("producers.streams.injection.label_noise:KIND", "a share of the labels is wrong"),
+    "label_flip": ("producers.streams.injection.label_flip:KIND", "every label changes its class"),
+    "missing": ("producers.streams.injection.missing:KIND", "a share of the features is missing"),
+    "imbalance": ("producers.streams.injection.imbalance:KIND", "a class becomes rarer or commoner"),
+    "virtual": ("producers.streams.injection.virtual:KIND", "features move, the labels' rule does not"),
+}
+"""name -> (module:attribute, one line)."""
+
+
+def find_kind(name: str) -> Kind:
+    """The kind called `name`, which must be in `KINDS`."""
+    module, attribute = KINDS[name][0].split(":")
+    kind: Kind = getattr(import_module(module), attribute)
+    return kind

@@ -1,0 +1,179 @@
+"""From ``KIND:option=value,...`` to a stream with the injection, each failure one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from producers.streams.injection.registry import KINDS, find_kind
+from producers.streams.options import parse_spec, read_options
+from producers.streams.stream import FirstRows, Stream
+from worker.errors import UsageFailure
+
+if TYPE_CHECKING:
+    from producers.streams.injection.kind import Kind
+
+Open = Callable[[str, int], Stream]
+"""(stream's name, seed) -> the second stream."""
+
+TO = re.compile(r"(?<=[:,])\s*to\s*=")
+SEEDS = 2**64
+STARTS = ("at", "from", "period")
+"""Options that name the first row where something happens."""
+
+
+def open_injected(
+    opened: Callable[..., Stream], name: str, texts: Sequence[str], *, seed: int, rows: int | None, **given: Any
+) -> Stream:
+    """Open a stream and put injections into it, in order.
+
+    Parameters
+    ----------
+    opened : callable
+        `producers.streams.open_stream`.
+    name : str
+        The stream.
+    texts : sequence of str
+        One ``KIND:option=value,...`` each.
+    seed : int
+        Of the stream and, unless they have their own, of the injections.
+    rows : int or None
+        Length of a generator, and most rows of the whole.
+    **given
+        What else `open_stream` takes. Labels and the data folder are the second streams' too.
+
+    Raises
+    ------
+    UsageFailure
+        One sentence on what does not exist or does not fit.
+    """
+    shared = {key: given[key] for key in ("label", "labels", "data_dir") if key in given}
+    stream = opened(name, seed=seed, rows=rows, **given)
+    own: int = getattr(stream, "seed", seed)
+    for place, text in enumerate(texts, 1):
+        stream = inject(stream, text, place, own, lambda to, its_seed: opened(to, seed=its_seed, **shared))
+    return stream if rows is None else FirstRows(stream, rows)
+
+
+def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> Stream:
+    """Put one injection into a stream.
+
+    Parameters
+    ----------
+    stream : Stream
+        Where it goes; not changed.
+    text : str
+        ``KIND:option=value,...``. ``to=STREAM`` comes last: all that follows belongs to that stream.
+    place : int
+        The how-manieth injection this is, from 1. Another place gives other random numbers and another seed for
+        the second stream, so that two injections of one kind, or a stream and its like, do not move in step.
+    seed : int
+        Of the stream, 0 <= seed < 2**64; the injection's own ``seed`` wins.
+    opened : callable
+        Opens the second stream.
+
+    Raises
+    ------
+    UsageFailure
+        One sentence on what does not exist or does not fit.
+    """
+    name, given, to = split(text)
+    if name not in KINDS:
+        near = difflib.get_close_matches(name, KINDS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there is: {', '.join(KINDS)}"
+        raise UsageFailure(f"there is no injection {name!r}; {hint}")
+    from producers.streams.injection.kind import SALT, Request
+
+    kind = find_kind(name)
+    _check_names(kind, given, to)
+    chosen = _seed(name, given.pop("seed", seed))
+    columns = _columns(kind, stream, given.pop("columns", None))
+    values = read_options(name, kind.options, given)
+    for option in STARTS:
+        if stream.rows is not None and values.get(option, 0) >= stream.rows:
+            raise UsageFailure(
+                f"{name}: {option} must be below {stream.rows}, the rows of {stream.name}, got {values[option]}"
+            )
+    second = None
+    if to is not None:
+        second = opened(to, (seed + place) % SEEDS)
+        second.name = to
+        _check_alike(name, stream, second)
+    return kind.build(stream, Request(text, values, ((chosen ^ SALT) + place) % SEEDS, second, columns))
+
+
+def split(text: str) -> tuple[str, dict[str, Any], str | None]:
+    """The kind, its options as text, and the second stream.
+
+    Raises
+    ------
+    UsageFailure
+        A part is not option=value, an option is given twice, or ``to`` names nothing.
+    """
+    found = TO.search(text)
+    name, given = parse_spec(text if found is None else text[: found.start()])
+    if found is None:
+        return name, dict(given), None
+    to = text[found.end() :].strip()
+    if not to:
+        raise UsageFailure(f"to= names no stream in {text!r}")
+    return name, dict(given), to
+
+
+def option_names(kind: Kind) -> list[str]:
+    """Everything that may be given, as users write it."""
+    extra = ["columns"] * kind.columns + ["seed"] + ["to"] * kind.second
+    return [option.name for option in kind.options] + extra
+
+
+def _check_names(kind: Kind, given: dict[str, Any], to: str | None) -> None:
+    known = option_names(kind)
+    for name in [*given, *(["to"] if to is not None else [])]:
+        if name not in known:
+            raise UsageFailure(f"{kind.name} has no parameter {name!r}; there is: {', '.join(known)}")
+    missing = [name for name in kind.required if name not in given] + ["to"] * (kind.second and to is None)
+    if missing:
+        last = "; to=STREAM comes last, all that follows it belongs to STREAM" if to is not None else ""
+        raise UsageFailure(f"{kind.name} needs {' and '.join(missing)}{last}")
+
+
+def _seed(name: str, value: Any) -> int:
+    try:
+        seed = int(value)
+    except ValueError:
+        seed = -1
+    if not 0 <= seed < SEEDS:
+        raise UsageFailure(f"{name}: seed must be a whole number from 0 to 2^64 - 1, got {value}")
+    return seed
+
+
+def _columns(kind: Kind, stream: Stream, text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return tuple(range(stream.n_features))
+    names = [name.strip() for name in text.split("/")]
+    for name in names:
+        if name not in stream.feature_names:
+            some = ", ".join(stream.feature_names[:8]) + (", ..." if stream.n_features > 8 else "")
+            raise UsageFailure(f"{kind.name}: {stream.name} has no feature {name!r}; features: {some}")
+    return tuple(sorted({stream.feature_names.index(name) for name in names}))
+
+
+def _check_alike(name: str, first: Stream, second: Stream) -> None:
+    """Require that rows of both can stand in one stream.
+
+    Raises
+    ------
+    UsageFailure
+        Another number of features, the same ones in another order, other classes or another task.
+    """
+    pair = f"{name}: {first.name} and {second.name}"
+    if first.n_features != second.n_features:
+        raise UsageFailure(f"{pair} have {first.n_features} and {second.n_features} features")
+    if first.feature_names != second.feature_names and {*first.feature_names} == {*second.feature_names}:
+        raise UsageFailure(f"{pair} have the same features in another order")
+    if first.labels is not None and second.labels is not None and first.labels != second.labels:
+        raise UsageFailure(f"{pair} have the labels {','.join(first.labels)} and {','.join(second.labels)}")
+    if first.task is not None and second.task is not None and first.task != second.task:
+        raise UsageFailure(f"{pair} are of {first.task} and of {second.task}")

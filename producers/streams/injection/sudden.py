@@ -1,0 +1,27 @@
+"""Sudden drift: from a row on, the rows of a second stream."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from producers.streams.injection.kind import MOST_ROWS, Kind, Request
+from producers.streams.injection.switched import Switched
+from producers.streams.options import Option
+from producers.streams.stream import Change, Stream
+
+
+def _build(stream: Stream, request: Request) -> Stream:
+    at: int = request.values["at"]
+    own = (Change("sudden", at, at, at),)
+    return Switched(stream, request, lambda _, start, n: np.arange(start, start + n) >= at, at, lambda _rows: own)
+
+
+KIND = Kind(
+    name="sudden",
+    summary="Row `at` and all later ones are the second stream's, from its first row on.",
+    source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",
+    options=(Option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream"),),
+    required=("at",),
+    build=_build,
+    second=True,
+)

@@ -1,0 +1,164 @@
+"""A stream whose rows come from one of two streams, as a rule decides row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.streams.injection.kind import Request, Words, drift_points_of, words
+from producers.streams.injection.rows import Rows, portion
+from producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
+
+Choose = Callable[[Words, int, int], NDArray[np.bool_]]
+"""(random state, first row, n) -> bool[n], True where the row comes from the second stream; may draw, in row order."""
+
+WALK_ROWS = 1 << 16
+"""Rows whose choice is made at once when only the positions are wanted: 64 kB."""
+
+
+class Switched(Stream):
+    """Rows of `stream` or of the second stream, each read on from where it stopped.
+
+    Neither stream loses a row while the other has its turn, and it ends when the stream whose turn it is has no row
+    left, as in MOA's ConceptDriftStream and in River's. Concepts: those of the first stream, then those of the second.
+
+    Parameters
+    ----------
+    stream : Stream
+        The first stream.
+    request : Request
+        With the second stream.
+    choose : callable
+        Whose turn it is.
+    settled : int
+        From this row on it is always the second stream's; END if never.
+    own : callable
+        Number of rows -> the changes that switching makes.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        request: Request,
+        choose: Choose,
+        settled: int,
+        own: Callable[[int], Sequence[Change]],
+    ) -> None:
+        assert request.second is not None  # noqa: S101 - `spec` requires it for the kinds that build this
+        self._first, self._second = stream, request.second
+        self._choose = choose
+        self._settled = settled
+        self._own = own
+        self._seed = request.seed
+        copy_schema(self, stream)
+        self.name = f"{stream.name}+{request.text}"
+        self.injections = (*stream.injections, request.text)
+        self.labels = stream.labels or self._second.labels
+        self.task = stream.task or self._second.task
+
+    def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
+        state, start = words(self._seed), 0
+        offset = len(self._first.concepts)
+        first = Rows(self._first.traced(size), self.n_features)
+        second = Rows(self._second.traced(size), self.n_features)
+        while True:
+            late = self._choose(state, start, size)
+            wanted = int(np.count_nonzero(late))
+            ours, theirs = first.take(size - wanted), second.take(wanted)
+            n = min(_served(~late, len(ours[1])), _served(late, len(theirs[1])))
+            if n > 0:
+                yield _merge(late[:n], ours, (theirs[0], theirs[1] + offset))
+            if n < size:
+                return
+            start += n
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        return (block for block, _ in self.traced(size))
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        return self._first.concepts + self._second.concepts
+
+    @property
+    def root(self) -> Stream:
+        return self._first.root
+
+    @cached_property
+    def rows(self) -> int | None:  # type: ignore[override]
+        """Known if both lengths are: where the first row would stand that one of them does not have."""
+        if self._first.rows is None or self._second.rows is None:
+            return None
+        most = self._first.rows + self._second.rows
+        ends = self._placed([self._first.rows], [self._second.rows], most + 1)
+        return min((end[0] for end in ends if end[0] is not None), default=None)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """Both streams' changes where their rows come to stand, and the switches."""
+        rows = self.rows
+        if rows is None:
+            rows = sum(len(block.y) for block in self.blocks())  # choices go on to an end that nobody has told
+        found = list(self._own(rows))
+        inner = (self._first.changes, self._second.changes)
+        edges = [[edge for change in changes for edge in change[1:4]] for changes in inner]
+        for changes, places in zip(inner, self._placed(edges[0], edges[1], rows), strict=True):
+            for number, change in enumerate(changes):
+                at, low, high = places[3 * number : 3 * number + 3]
+                if at is not None and at > 0:
+                    end = at if high is None else high
+                    found.append(Change(change.kind, at, at if low is None else low, end, change.drift))
+        return tuple(sorted((change for change in found if change.at < rows), key=lambda change: change.at))
+
+    @cached_property
+    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
+        return drift_points_of(self.changes)
+
+    def _placed(
+        self, of_first: Sequence[int], of_second: Sequence[int], most_rows: int
+    ) -> tuple[list[int | None], list[int | None]]:
+        """Where rows of the two streams would stand in this one, if both went on for ever; None = not in `most_rows`.
+
+        Only the choices are made once more, no row is.
+        """
+        wanted = [np.array(positions, np.int64) for positions in (of_first, of_second)]
+        found: list[list[int | None]] = [[None] * len(positions) for positions in (of_first, of_second)]
+        most = [max(positions, default=-1) for positions in (of_first, of_second)]
+        state, start, counts = words(self._seed), 0, [0, 0]
+        until = min(self._settled, most_rows)
+        while start < until and any(count <= last for count, last in zip(counts, most, strict=True)):
+            n = min(WALK_ROWS, until - start)
+            late = self._choose(state, start, n)
+            for side, turn in enumerate((~late, late)):
+                places = np.flatnonzero(turn)
+                here = wanted[side] - counts[side]
+                for k in np.flatnonzero((here >= 0) & (here < len(places))).tolist():
+                    found[side][k] = start + int(places[here[k]])
+                counts[side] += len(places)
+            start += n
+        if start >= self._settled:
+            for k, position in enumerate(of_second):
+                if counts[1] <= position:
+                    found[1][k] = start + position - counts[1]
+        return found[0], found[1]
+
+
+def _served(turn: NDArray[np.bool_], supply: int) -> int:
+    """How many rows there are before the first turn without a row."""
+    places = np.flatnonzero(turn)
+    return len(turn) if supply >= len(places) else int(places[supply])
+
+
+def _merge(late: NDArray[np.bool_], ours: Traced, theirs: Traced) -> Traced:
+    count = int(np.count_nonzero(late))
+    if count == 0:
+        return portion(ours, 0, len(late))
+    if count == len(late):
+        return portion(theirs, 0, len(late))
+    X, y, concept = np.empty((len(late), ours[0].X.shape[1])), np.empty(len(late)), np.empty(len(late), np.int64)
+    for turn, rows, n in ((~late, ours, len(late) - count), (late, theirs, count)):
+        block, ids = rows
+        X[turn], y[turn], concept[turn] = block.X[:n], block.y[:n], ids[:n]
+    return Block(X, y), concept

@@ -1,0 +1,99 @@
+"""A stream of which rows are left out; those that stay are as they were, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.streams.injection.kind import Request, Window, Words, drift_points_of, words
+from producers.streams.injection.rows import Rows
+from producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
+
+Keep = Callable[[Words, Array, int, Block], NDArray[np.bool_]]
+"""(random state, memory f8[m], first row, block) -> bool[n], True for the rows that stay; in row order."""
+
+
+class Thinned(Stream):
+    """The rows of `stream` that `keep` keeps. How many there are shows only when they are read.
+
+    Parameters
+    ----------
+    stream : Stream
+        All rows.
+    request : Request
+        What was asked for.
+    window : Window
+        Which rows, counted before any is left out, and whether their concept is another.
+    keep : callable
+        Decides; sees every row.
+    memory : Array
+        What `keep` starts with and carries from block to block, f8[m]; copied.
+    """
+
+    def __init__(self, stream: Stream, request: Request, window: Window, keep: Keep, memory: Array) -> None:
+        self._inner, self._window, self._keep, self._memory = stream, window, keep, memory
+        self._seed = request.seed
+        copy_schema(self, stream)
+        self.name = f"{stream.name}+{request.text}"
+        self.injections = (*stream.injections, request.text)
+
+    def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
+        kept = Rows(self._kept(size), self.n_features)
+        while len((part := kept.take(size))[1]):
+            yield part
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        return (block for block, _ in self.traced(size))
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        return self._window.concepts(self._inner.concepts)
+
+    @property
+    def root(self) -> Stream:
+        return self._inner.root
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """The stream's changes and the window's edges; reads as far as the last one to learn who stays."""
+        found = [*self._inner.changes, *self._window.changes()]
+        if not found:
+            return ()
+        where = self._places(sorted({row for change in found for row in change[1:4]}))
+        moved = [
+            Change(kind, where[at], where.get(low, where[at]), where.get(high, where[at]), drift)
+            for kind, at, low, high, drift in found
+            if at in where
+        ]
+        return tuple(sorted(moved, key=lambda change: change.at))
+
+    @cached_property
+    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
+        return drift_points_of(self.changes)
+
+    def _kept(self, size: int) -> Iterator[Traced]:
+        state, memory, start, n_concepts = words(self._seed), self._memory.copy(), 0, len(self._inner.concepts)
+        for block, concept in self._inner.traced(size):
+            stays = self._keep(state, memory, start, block)
+            marked = self._window.mark(start, concept, n_concepts)
+            yield Block(block.X[stays], block.y[stays]), marked[stays]
+            start += len(stays)
+
+    def _places(self, rows: list[int]) -> dict[int, int]:
+        """How many of the rows before each of the given ones (sorted) stay; without those past the end."""
+        state, memory, start, before = words(self._seed), self._memory.copy(), 0, 0
+        where: dict[int, int] = {}
+        for block in self._inner.blocks():
+            stays = self._keep(state, memory, start, block)
+            counts = np.concatenate([[0], np.cumsum(stays)])
+            for row in rows[len(where) :]:
+                if row - start >= len(stays):
+                    break
+                where[row] = before + int(counts[row - start])
+            start, before = start + len(stays), before + int(counts[-1])
+            if len(where) == len(rows):
+                break
+        return where

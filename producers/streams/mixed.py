@@ -1,0 +1,82 @@
+"""MIXED: two boolean and two numeric features; two of three conditions decide, and then the reverse."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.random import uniform
+from producers.streams.generator import Recipe
+from producers.streams.options import Option, Values
+from producers.streams.stream import Array
+
+
+@kernel
+def mixed_class(function: int, v: float, w: float, x: float, y: float) -> float:
+    """Class of a row: function 1 gives 0 iff two of v, w and y < 0.5 + 0.3 sin(3 pi x) hold; 2 is the reverse."""
+    held = v + w
+    if y < 0.5 + 0.3 * math.sin(3.0 * math.pi * x):
+        held += 1.0
+    return 0.0 if (held >= 2.0) == (function == 1) else 1.0
+
+
+@kernel
+def fill_mixed(
+    rng: NDArray[np.uint64],
+    functions: NDArray[np.int64],
+    noise: float,
+    balance: int,
+    length: int,
+    start: int,
+    X: Array,
+    y: Array,
+) -> None:
+    """Write rows start, start + 1, ...; draw order per try: v, w, x, y; then the noise.
+
+    Shapes: rng u8[4], functions i8[stages], X f8[n, 4], y f8[n]. With `balance` a row is drawn until its class is
+    1, 0, 1, ... in turn. The noise is drawn even if it is 0.
+    """
+    for i in range(X.shape[0]):
+        t = start + i
+        function = functions[functions.shape[0] * t // length]
+        while True:
+            for j in range(4):
+                drawn = uniform(rng)
+                X[i, j] = (1.0 if drawn >= 0.5 else 0.0) if j < 2 else drawn
+            label = mixed_class(function, X[i, 0], X[i, 1], X[i, 2], X[i, 3])
+            if balance == 0 or label != float(t % 2):
+                break
+        y[i] = 1.0 - label if uniform(rng) < noise else label
+
+
+def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array) -> None:
+    functions = np.array(values["functions"])
+    fill_mixed(rng, functions, values["noise"], values["balance"], values["rows"], start, X, y)
+
+
+def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
+    stage = len(values["functions"]) * row // values["rows"]
+    one = np.array(values["functions"][stage : stage + 1])
+    fill_mixed(rng, one, values["noise"], values["balance"], len(y), 0, X, y)
+
+
+RECIPE = Recipe(
+    name="mixed",
+    summary="MIXED: x1, x2 are 0 or 1, x3, x4 uniform in [0, 1]; class 0 iff two of x1 = 1, x2 = 1 and "
+    "x4 < 0.5 + 0.3 sin(3 pi x3) hold (function 1), the reverse (2); one function per stage.",
+    source="Gama, Medas, Castillo and Rodrigues, Learning with Drift Detection, SBIA 2004; class 0 = positive and "
+    "balance as MOA and River",
+    options=(
+        Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        Option("functions", (1, 2, 1, 2), "integers", low=1, high=2, meaning="one per stage"),
+        Option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
+        Option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+    ),
+    shape=lambda values: (4, len(values["functions"])),
+    memory=lambda _: 0,
+    fill=_fill,
+    sample=_sample,
+)

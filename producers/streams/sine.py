@@ -1,0 +1,83 @@
+"""SINE1 and SINE2: points of the unit square below or above a curve, and the same two reversed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import kernel
+from learners.random import uniform
+from producers.streams.generator import Recipe
+from producers.streams.options import Option, Values
+from producers.streams.stream import Array
+
+
+@kernel
+def sine_class(function: int, x1: float, x2: float) -> float:
+    """Class of a point: functions 1 and 2 are SINE1 and its reverse, 3 and 4 SINE2 and its reverse."""
+    curve = math.sin(x1) if function <= 2 else 0.5 + 0.3 * math.sin(3.0 * math.pi * x1)
+    below = x2 < curve
+    return 0.0 if below == (function % 2 == 1) else 1.0
+
+
+@kernel
+def fill_sine(
+    rng: NDArray[np.uint64],
+    functions: NDArray[np.int64],
+    noise: float,
+    balance: int,
+    length: int,
+    start: int,
+    X: Array,
+    y: Array,
+) -> None:
+    """Write rows start, start + 1, ...; draw order per row: x1, x2 until they fit, the irrelevant ones, the noise.
+
+    Shapes: rng u8[4], functions i8[stages], X f8[n, 2 + irrelevant], y f8[n]. With `balance` x1 and x2 are drawn until
+    the class is 1, 0, 1, ... in turn. The noise is drawn even if it is 0.
+    """
+    for i in range(X.shape[0]):
+        t = start + i
+        function = functions[functions.shape[0] * t // length]
+        while True:
+            X[i, 0] = uniform(rng)
+            X[i, 1] = uniform(rng)
+            label = sine_class(function, X[i, 0], X[i, 1])
+            if balance == 0 or label != float(t % 2):
+                break
+        for j in range(2, X.shape[1]):
+            X[i, j] = uniform(rng)
+        y[i] = 1.0 - label if uniform(rng) < noise else label
+
+
+def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array) -> None:
+    functions = np.array(values["functions"])
+    fill_sine(rng, functions, values["noise"], values["balance"], values["rows"], start, X, y)
+
+
+def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
+    stage = len(values["functions"]) * row // values["rows"]
+    one = np.array(values["functions"][stage : stage + 1])
+    fill_sine(rng, one, values["noise"], values["balance"], len(y), 0, X, y)
+
+
+RECIPE = Recipe(
+    name="sine",
+    summary="SINE: x uniform in [0, 1]^d; class 0 iff x2 < sin(x1) (function 1), the reverse (2), "
+    "x2 < 0.5 + 0.3 sin(3 pi x1) (3), the reverse (4); one function per stage.",
+    source="Gama, Medas, Castillo and Rodrigues, Learning with Drift Detection, SBIA 2004; class 0 = positive, "
+    "irrelevant features and balance as MOA (River's functions 0 to 3 have x1 and x2 exchanged and class 1 = positive)",
+    options=(
+        Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        Option("functions", (1, 2, 3, 4), "integers", low=1, high=4, meaning="one per stage"),
+        Option("irrelevant", 2, "integer", low=0, high=10_000, meaning="features that decide nothing; the paper's 2"),
+        Option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
+        Option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+    ),
+    shape=lambda values: (2 + values["irrelevant"], len(values["functions"])),
+    memory=lambda _: 0,
+    fill=_fill,
+    sample=_sample,
+)

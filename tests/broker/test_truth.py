@@ -1,0 +1,58 @@
+"""`driftway replay --truth` against a real Kafka: every message carries the concept of its row, whatever else is on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from producers.streams import open_stream
+from tests.support.kafka import read_all
+from tests.support.process import driftway
+from tests.unit.producers.injected import read
+
+pytestmark = pytest.mark.broker
+
+INJECT = ("gradual:at=700,width=200,to=sea:rows=900,noise=0", "label_flip:at=1200", "missing:share=0.05")
+
+
+def arguments() -> list[str]:
+    return [word for text in INJECT for word in ("--inject", text)]
+
+
+def sent(kafka: str, topic: str, *more: str) -> list[tuple[int, dict[str, object], list[tuple[str, bytes | None]]]]:
+    """Partition, event and headers of every record, in the order of the ids."""
+    done = driftway("replay", "sea:rows=2000", "--seed", "3", "--bootstrap", kafka, "--to", topic, "--json", *more)
+    assert done.code == 0, done.stderr
+    assert json.loads(done.stdout)["delivery_errors"] == 0
+    found = [(record.partition, json.loads(record.value or b""), record.headers) for record in read_all(kafka, topic)]
+    return sorted(found, key=lambda record: int(record[1]["id"]))
+
+
+@pytest.mark.parametrize("more", [(), ("--rate", "20000"), ("--key", "x2"), ("--transactional", "truth-loader:500")])
+def test_every_message_has_the_concept_of_its_row(kafka: str, topic: str, more: tuple[str, ...]) -> None:
+    X, y, concept = read(open_stream("sea:rows=2000", seed=3, inject=INJECT))
+    records = sent(kafka, topic, "--truth", "--partitions", "3", *arguments(), *more)
+    assert [event["id"] for _, event, _ in records] == list(range(len(y)))
+    assert [headers for _, _, headers in records] == [[("concept", str(k).encode())] for k in concept]
+    assert len({*concept.tolist()}) > 3
+    assert [event["y"] for _, event, _ in records] == y.tolist()
+    assert [event["x"] for _, event, _ in records] == [[None if v != v else v for v in row] for row in X.tolist()]
+    if "--key" not in more:
+        assert [partition for partition, _, _ in records] == [row % 3 for row in range(len(y))]
+
+
+def test_shuffled_rows_keep_their_concept(kafka: str, topic: str) -> None:
+    X, _, concept = read(open_stream("sea:rows=2000", seed=3))
+    known = {tuple(row): k for row, k in zip(X.tolist(), concept.tolist(), strict=True)}
+    records = sent(kafka, topic, "--truth", "--shuffle")
+    order = [known[tuple(event["x"])] for _, event, _ in records]  # type: ignore[arg-type]
+    assert order != sorted(order)
+    assert [headers for _, _, headers in records] == [[("concept", str(k).encode())] for k in order]
+
+
+def test_without_truth_no_message_has_a_header(kafka: str, topic: str) -> None:
+    records = sent(kafka, topic, *arguments())
+    assert {len(headers) for _, _, headers in records} == {0}
+    y = read(open_stream("sea:rows=2000", seed=3, inject=INJECT))[1]
+    assert [event["y"] for _, event, _ in records] == y.tolist()

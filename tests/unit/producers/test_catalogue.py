@@ -1,0 +1,74 @@
+"""The catalogue's table: whole, honest, and equal to the real files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from driftway import main
+from producers.streams import GENERATORS, open_stream
+from producers.streams.catalogue import CATALOGUE
+from producers.streams.csv_file import CsvFile
+from worker.errors import UsageFailure
+
+ELSEWHERE = {
+    "covtype", "weather", "outdoor", "rialto", "poker",
+    "1CSurr", "2CHT", "4CRE-V2", "GEARS-2C-2D", "UG-2C-3D", "UG-2C-5D",
+}  # fmt: skip
+"""Of the catalogue, but not of the data folder."""
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_an_entry_is_whole_and_claims_no_more_than_it_knows(name: str) -> None:
+    entry = CATALOGUE[name]
+    assert entry.name == name
+    assert name not in GENERATORS
+    assert all((entry.about, entry.licence, entry.citation))
+    assert (entry.task == "regression") == (not entry.labels)
+    assert len(set(entry.labels)) == len(entry.labels) != 1
+    known = [source.checksum for source in entry.sources]
+    for source in entry.sources:
+        assert source.address.startswith("https://")
+        assert source.checksum is None or re.fullmatch(r"sha256:[0-9a-f]{64}|git:[0-9a-f]{40}", source.checksum)
+        if "githubusercontent" in source.address:  # at a commit, never at a branch that moves
+            assert re.search(r"\.com/[\w.-]+/[\w.-]+/[0-9a-f]{40}/", source.address)
+    assert {"rows": all(known) and entry.rows_sha256, "checksum": all(known), "address": entry.rows_sha256}[
+        entry.verified
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ELSEWHERE])
+def test_the_table_says_what_the_real_file_holds(name: str, data_dir: Path) -> None:
+    path, entry = data_dir / f"{name}.csv.gz", CATALOGUE[name]
+    if not path.is_file():
+        pytest.skip(f"{name} is not in the data folder")
+    rows, classes, sums = 0, set(), hashlib.sha256()
+    for X, y in CsvFile(path).blocks():
+        rows += len(y)
+        classes.update(y.tolist() if entry.classes else ())
+        sums.update(np.hstack([X, y[:, None]]).astype("<f8").tobytes())
+        assert X.shape[1] == entry.features
+    assert rows == entry.rows
+    assert sums.hexdigest() == entry.rows_sha256
+    assert classes == set(range(entry.classes or 0))
+
+
+def test_a_name_that_is_nowhere_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
+    with pytest.raises(UsageFailure) as failure:
+        open_stream("electricity", data_dir=str(tmp_path))
+    assert str(failure.value) == (
+        "electricity is in the catalogue but not on this machine: driftway streams fetch electricity brings it, or put "
+        "electricity.csv.gz into a folder and name that with --data-dir"
+    )
+    for command in (("evaluate", "electricity", "--learner", "pa1"), ("replay", "electricity")):
+        done = CliRunner().invoke(main, list(command))
+        assert done.exit_code == 2
+        assert "driftway streams fetch electricity" in done.stderr

@@ -1,0 +1,49 @@
+"""Jobs for processes, cheap to import: `python -m tests.unit.worker.spinner` spins until it is interrupted."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from worker.errors import UsageFailure
+from worker.processes import run_all
+
+HOUR = 3600.0
+
+
+def square(job: int, progress: Callable[[int], None]) -> tuple[int, int, str | None]:
+    """The job's square, where it was made, and that process's threads."""
+    for _ in range(job):
+        progress(1)
+    return job * job, os.getpid(), os.environ.get("NUMBA_NUM_THREADS")
+
+
+def complain(job: int, progress: Callable[[int], None]) -> int:
+    """Job 1 fails; the others go on until they are told to stop."""
+    if job == 1:
+        raise UsageFailure("job 1 cannot be done")
+    return spin(job, progress)
+
+
+def vanish(job: int, progress: Callable[[int], None]) -> int:
+    """End the process without an answer."""
+    os._exit(9)
+
+
+def spin(job: int, progress: Callable[[int], None]) -> int:
+    """Make progress, until told to stop or for an hour."""
+    end = time.monotonic() + HOUR
+    while time.monotonic() < end:
+        progress(1)
+        time.sleep(0.005)
+    return job
+
+
+if __name__ == "__main__":
+
+    def told(n: int) -> None:
+        print(n, flush=True)
+
+    sys.exit(str(run_all(spin, [1, 2, 3], 2, told)))

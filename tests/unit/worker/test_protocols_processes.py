@@ -1,0 +1,71 @@
+"""Jobs over processes: the order of results, the common count, and every way to end early."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.unit.worker.spinner import complain, square, vanish
+from worker.errors import Failure, UsageFailure
+from worker.processes import run_all
+
+ROOT = Path(__file__).resolve().parents[3]
+JOBS = [5, 3, 400, 1, 2]
+
+
+def test_results_come_in_the_order_of_the_jobs() -> None:
+    told: list[int] = []
+    found = run_all(square, JOBS, 2, told.append)
+    assert [result for result, _, _ in found] == [job * job for job in JOBS]
+    assert sum(told) == sum(JOBS)
+    assert os.getpid() not in {process for _, process, _ in found}
+    assert len({process for _, process, _ in found}) <= 2
+    assert {threads for _, _, threads in found} == {"1"}
+
+
+@pytest.mark.parametrize(("jobs", "processes"), [(JOBS, 1), ([7], 4), ([], 2)])
+def test_one_process_or_one_job_needs_no_children(jobs: list[int], processes: int) -> None:
+    told: list[int] = []
+    found = run_all(square, jobs, processes, told.append)
+    assert [result for result, _, _ in found] == [job * job for job in jobs]
+    assert {process for _, process, _ in found} <= {os.getpid()}
+    assert sum(told) == sum(jobs)
+
+
+def test_a_failing_job_ends_the_others() -> None:
+    """Job 0 would spin for an hour."""
+    with pytest.raises(UsageFailure, match="job 1 cannot be done"):
+        run_all(complain, [0, 1, 2], 2)
+
+
+def test_a_process_that_vanishes_is_a_sentence() -> None:
+    with pytest.raises(Failure, match="ended without an answer"):
+        run_all(vanish, [1, 2], 2)
+
+
+def test_ctrl_c_ends_all_processes_without_their_tracebacks() -> None:
+    """As a terminal sends it: to the whole group, while children work."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.unit.worker.spinner"],
+        cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        assert int(child.stdout.readline()) > 0  # a job is on its way
+        members = psutil.Process(child.pid).children(recursive=True)
+        assert len(members) >= 2
+        os.killpg(child.pid, signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert child.returncode != 0
+    assert errors.count("Traceback") == 1  # the parent's own KeyboardInterrupt, which the command turns into a word
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    _, alive = psutil.wait_procs(members, timeout=30)
+    assert alive == []

@@ -1,0 +1,149 @@
+"""From the options of `driftway evaluate` to jobs, and from jobs to outcomes under a progress bar."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from worker.cli.learning import make_model_settings, make_target
+from worker.errors import UsageFailure
+
+if TYPE_CHECKING:
+    from worker.protocols import Job, Outcome
+
+PREQUENTIAL, SEGMENTS = "prequential", "segments"
+PROTOCOLS = (PREQUENTIAL, SEGMENTS, "holdout")
+"""As `worker.protocols.PROTOCOLS`; written out, so that --help need not load the kernels."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One stream and its jobs, one per learner.
+
+    Parameters
+    ----------
+    stream : Stream
+        Opened to look at; every job opens it for itself.
+    jobs : list of Job
+        In the order of the learners.
+    """
+
+    stream: Any
+    jobs: list[Job]
+
+    @property
+    def rows(self) -> int | None:
+        """Rows that each job reads; None if the stream does not say."""
+        limit = self.jobs[0].rows
+        known: int | None = self.stream.rows
+        return min(known, limit) if known is not None and limit is not None else known or limit
+
+
+def check_options(given: dict[str, Any]) -> None:
+    """Refuse what does not fit together.
+
+    Raises
+    ------
+    UsageFailure
+        With the options' names.
+    """
+    protocol = given["protocol"]
+    for option in ("scores", "regret"):
+        if given[option] is None:
+            continue
+        if protocol != PREQUENTIAL:
+            raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
+        if given["jobs"] > 1:
+            raise UsageFailure(f"--{option} needs all learners in one process: leave --jobs out")
+    if given["partitions"] > 1 and protocol != PREQUENTIAL:
+        raise UsageFailure(f"--partitions belongs to --protocol {PREQUENTIAL}, not {protocol}")
+    if given["curves"] and protocol == SEGMENTS:
+        raise UsageFailure("--curves draws one run over the whole stream: --protocol prequential or holdout")
+    if given["curve_metric"] and not given["curves"]:
+        raise UsageFailure("--curve-metric needs --curves FILE")
+
+
+def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> Plan:
+    """The jobs of one stream, with every learner, map and label checked.
+
+    Raises
+    ------
+    UsageFailure
+        The stream cannot be opened, or an option does not fit it.
+    """
+    from worker.evaluation_curves import points_every
+    from worker.protocols import Job
+
+    target = make_target(given["task"], given["classes"], given["labels"])
+    opening = {
+        "seed": given["seed"],
+        "label": given["label"],
+        "labels": target.labels or None,
+        "data_dir": given["data_dir"],
+        "inject": given["inject"],
+    }
+    stream = open_stream(name, **opening)
+    if stream.labels and given["task"] == "classification" and given["classes"] is None:
+        target = make_target(given["task"], len(stream.labels), None)
+    elif target.labels:
+        target = make_target(given["task"], target.n_classes, None)  # the stream has mapped them already
+    settings = make_model_settings(given["learner"], target, given["maps"], n_features=stream.n_features)
+    jobs = [
+        Job(
+            name,
+            spec,
+            target,
+            opening,
+            given["protocol"],
+            given["limit"],
+            settings.maps,
+            given["standardize"],
+            given["partitions"],
+            given["window"],
+            every=given["holdout_every"],
+            test_rows=given["holdout_rows"],
+            noisy=given["holdout_noisy"],
+        )
+        for spec in settings.specs
+    ]
+    made = Plan(stream, jobs)
+    if given["curves"]:
+        made = Plan(stream, [job.with_points(points_every(made.rows)) for job in jobs])
+    return made
+
+
+def run_plans(open_stream: Callable[..., Any], plans: list[Plan], processes: int) -> list[list[Outcome]]:
+    """Run all jobs, at most `processes` at a time; outcomes per plan, in the order of the jobs.
+
+    Raises
+    ------
+    Failure, UsageFailure
+        What the first job that failed raised.
+    """
+    from worker.processes import run_all
+    from worker.protocols import run
+
+    jobs = [job for one in plans for job in one.jobs]
+    known = [one.rows for one in plans for _ in one.jobs]
+    total = sum(rows for rows in known if rows is not None) if None not in known else None
+    with bar("evaluate", total) as advance:
+        outcomes = iter(run_all(partial(run, open_stream), jobs, processes, advance))
+    return [[next(outcomes) for _ in one.jobs] for one in plans]
+
+
+@contextlib.contextmanager
+def bar(name: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
+    """A progress bar on a terminal; yields what to call with the rows of each block."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        job = progress.add_task(name, total=total)
+        yield lambda n: progress.advance(job, n)
