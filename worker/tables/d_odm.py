@@ -41,7 +41,10 @@ Powersupply | 73.33±0.25• | 71.17±0.15• | 69.39±0.17• | 72.18±0.29• 
 Electricity | 74.20±0.08• | 62.01±0.59• | 58.69±0.58• | 78.60±0.41◦ | 62.22±0.81• | 76.80±0.42
 """
 
-LAM = "defaults on every data set; the paper's parameters are not printed: with `lam={}`, the best of 1, 3, 10, 30, 100 and so chosen afterwards, {}"
+LAM = (
+    "defaults on every data set; the paper's parameters are not printed: with `lam={}`, the best of 1, 3, 10, 30, 100, "
+    "chosen afterwards, {}"
+)
 
 DIFFERENCES = {
     ("2CDT", "D-ODM"): LAM.format(30, "95.84"),
@@ -49,7 +52,8 @@ DIFFERENCES = {
     (
         "UG-2C-2D",
         "D-ODM",
-    ): "with `rate=adahedge` 95.56, the best of four kinds of weights; the default rate is over the largest loss ever seen, which is slow",
+    ): "with `rate=adahedge` 95.56, the best of four kinds of weights; the default "
+    "rate is over the largest loss ever seen, which is slow",
     ("Usenet-2", "D-ODM"): LAM.format(1, "75.48, with `meta_loss=zero_one` 76.33"),
     ("MG-2C-2D", "D-ODM"): "not reached: lam from 1 to 100, both meta losses and both rates give 84.4 to 85.0, where "
     "DFOP, linear too, has 85.06 in its own paper; the SVMs' and D-ODM's printed figures may be those of a kernel, on "

@@ -43,23 +43,21 @@ Electricity | 74.20±0.08• | 85.33±0.09◦ | 62.01±0.59• | 58.69±0.58• 
 """
 
 PIECES = (
-    "inferred: the paper's pieces begin at rows 0, T/50, .., 9T/50, ours (ALGORITHMS.md 19.1) at T/50, .., 10T/50. From row "
-    "0 on RLS reaches {:.2f}, and those ten have the printed standard deviation, with n - 1, too"
+    "inferred: the paper's pieces begin at rows 0, T/50, .., 9T/50, ours (ALGORITHMS.md 19.1) at T/50, .., 10T/50. "
+    "From row 0 on RLS reaches {:.2f}, and those ten have the printed standard deviation, with n - 1, too"
 )
 
 DIFFERENCES = {
     ("UG-2C-2D", "RLS"): PIECES.format(67.02),
     ("1CDT", "RLS"): PIECES.format(98.79),
     ("1CHT", "RLS"): PIECES.format(98.50),
-    (
-        "hyperplane",
-        "RLS",
-    ): "the paper prints neither the law nor the size of the changes; with a new Gaussian hyperplane in "
-    "each stage, which fits DFOP's figure, RLS reaches 59.5 to 64.7 over five seeds",
+    ("hyperplane", "RLS"): "the paper prints neither the law nor the size of the changes; with a new Gaussian "
+    "hyperplane in each stage, which fits DFOP's figure, RLS reaches 59.5 to 64.7 over five seeds",
     (
         "Electricity",
         "RLS",
-    ): "the start of P is not printed: with `delta=0.1`, the best of six tried, RLS reaches 74.05; with pieces from row 0 on 73.66",
+    ): "the start of P is not printed: with `delta=0.1`, the best of six tried, RLS reaches 74.05; "
+    "with pieces from row 0 on 73.66",
 }
 
 CONTEST = Contest(
@@ -75,8 +73,8 @@ CONTEST = Contest(
     remarks="SVM-win, SVM-fix, SVM-ada and DWM are printed with the same figures in the paper on D-ODM. The marks of "
     "SVM-win and 1NN-win on 1CSurr are the paper's, although DFOP is lower there; for 1NN-win "
     "its own row of counts says 14/4/2. Powersupply: 0.3 was chosen here because DFOP then gives the "
-    "printed accuracy, with the 0.2 of ALGORITHMS.md it is 75.2, with 0.8, the best of nine, 88.4: its label is that of 12 rows "
-    "ago, reversed.",
+    "printed accuracy; with the 0.2 of ALGORITHMS.md it is 75.2, with 0.8, the best of nine, 88.4: its label is that "
+    "of 12 rows ago, reversed.",
 )
 
 
