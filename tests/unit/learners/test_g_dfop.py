@@ -10,7 +10,9 @@ import pytest
 
 import learners
 from learners.drift.ddm import ALARM, DRIFT, MIN_ROWS, QUIET, WARN, WARNING, ddm
+from learners.forgetting.recursion import pin
 from learners.parameters import ParameterError
+from learners.symmetric import downdate
 from tests.conformance import checks
 from tests.conformance.rows import COLUMNS, hostile, real, rows
 from tests.conformance.table import ROWS, Case
@@ -248,3 +250,14 @@ def test_published_accuracies_by_the_papers_protocol(stream, mu, dfop, rls):
             score, _ = learned(name, X[part], y[part], **parameters)
             hits.append(100 * ((score >= 0) == y[part]).mean())
         assert np.mean(hits) == pytest.approx(expected, abs=0.5), name
+
+
+def test_guard_of_a_feature_that_was_never_there_has_the_bits_of_the_general_one():
+    P = np.diag([3.0, 5e6, 2.0])
+    P[0, 2] = P[2, 0] = 0.5
+    expected, column = P.copy(), P[:, 1].copy()
+    c = 1.0 / 1e4 - 1.0 / P[1, 1]
+    downdate.py_func(expected, column, c / (1.0 + c * P[1, 1]), 1.0)
+    pin(P, 1, 1e4, np.empty(3))
+    assert P.tobytes() == expected.tobytes()
+    assert P[1, 1] == pytest.approx(1e4)
