@@ -116,6 +116,7 @@ def test_key_is_the_columns_text_and_its_hash_chooses_the_partition(kafka: str, 
         assert record.partition == (murmur2(record.key) & 0x7FFFFFFF) % 4
 
 
+@pytest.mark.slow  # a figure of a quiet machine
 @pytest.mark.parametrize(("rate", "rows"), [(1000, 3000), (10_000, 40_000), (50_000, 200_000)])
 def test_rate_is_kept_within_one_percent(kafka: str, topic: str, rate: int, rows: int) -> None:
     sent = report(replay(kafka, topic, f"hyperplane_staged:d=8,rows={rows}", "--rate", str(rate)))
