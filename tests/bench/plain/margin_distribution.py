@@ -59,16 +59,6 @@ def d_odm(rows, y, score, weight, age, log_prior, loss, beta, s, so_far, C):
             pull = -eta * 6.0 * (0.5 * beyond - short) / 0.49 * label
             for j in range(d):
                 weight[i, j] = (1.0 - eta) * weight[i, j] + pull * rows[row, j]
-        if t + 1 == 1 << (n - 1):
-            weight[n] = weight[n - 1]
-            age[n], loss[n] = age[n - 1], loss[n - 1]
-            log_prior[n] = log_prior[n - 1] + np.log(n / (n + 1.0))
-            log_prior[n - 1] += np.log(1.0 / (n + 1.0))
-            n += 1
-        for i in range(n - 1):
-            if (t + 1) % (1 << i) == 0:
-                weight[i] = 0.0
-                age[i] = 0.0
         rate = np.sqrt(8.0 * np.log(n) / (t + 1.0)) / C[0]
         most, total = -np.inf, 0.0
         for i in range(n):
@@ -78,6 +68,18 @@ def d_odm(rows, y, score, weight, age, log_prior, loss, beta, s, so_far, C):
             total += beta[i]
         for i in range(n):
             beta[i] /= total
+        if t + 1 == 1 << (n - 1):
+            weight[n] = weight[n - 1]
+            age[n], loss[n] = age[n - 1], loss[n - 1]
+            log_prior[n] = log_prior[n - 1] + np.log(n / (n + 1.0))
+            log_prior[n - 1] += np.log(1.0 / (n + 1.0))
+            beta[n] = beta[n - 1] * n / (n + 1.0)
+            beta[n - 1] /= n + 1.0
+            n += 1
+        for i in range(n - 1):
+            if (t + 1) % (1 << i) == 0:
+                weight[i] = 0.0
+                age[i] = 0.0
     so_far[0], so_far[1] = n, before + len(y)
 
 

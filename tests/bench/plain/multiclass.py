@@ -22,7 +22,7 @@ def perceptron(rows, y, score, weight, S):
         for r in range(K):
             if r != label and S[r] > S[rival]:
                 rival = r
-        if S[rival] > S[label] or (S[rival] == S[label] and label == 0):
+        if S[rival] > S[label] or (S[rival] == S[label] and rival < label):
             for j in range(d):
                 weight[label, j] += rows[t, j]
                 weight[rival, j] -= rows[t, j]
@@ -42,7 +42,7 @@ def shared_perceptron(rows, y, score, by_excess, weight, S):
         for r in range(K):
             if r != label and S[r] > S[rival]:
                 rival = r
-        if S[rival] > S[label] or (S[rival] == S[label] and label == 0):
+        if S[rival] > S[label] or (S[rival] == S[label] and rival < label):
             members, excess = 0, 0.0
             for r in range(K):
                 if r != label and S[r] >= S[label]:
