@@ -109,6 +109,21 @@ def look_through(reader: Consumer, stretch: Stretch, search: Search, deadline: D
     return search
 
 
+def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:
+    """First offset still in the log and the one after its last.
+
+    Raises
+    ------
+    Unfinished
+        The broker did not answer in time.
+    """
+    found = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
+    if found is None:
+        raise Unfinished(f"no watermarks of {topic}/{partition} in time")
+    low, high = found
+    return int(low), int(high)
+
+
 def last_position(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> int | None:
     """The input offset that was committed last, by the record that each commit leaves in the snapshot topic.
 
@@ -119,10 +134,7 @@ def last_position(reader: Consumer, topic: str, partition: int, deadline: Deadli
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
-    edges = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
-    if edges is None:
-        raise Unfinished(f"no watermarks of {topic}/{partition} in time")
-    low, high = edges
+    low, high = watermarks(reader, topic, partition, deadline)
     back, found = NEAR, None
     while found is None and low < high and back <= FAR:
         reader.assign([TopicPartition(topic, partition, max(low, high - back))])

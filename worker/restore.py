@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 
 from worker import snapshot
-from worker.checkpoint import Checkpoint, Unfinished
+from worker.checkpoint import Checkpoint
 from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.errors import CannotRestore
-from worker.history import Search, Stretch, last_position, look_through, mark, read_chunks
+from worker.history import Search, Stretch, last_position, look_through, mark, read_chunks, watermarks
 from worker.model import Model
 from worker.settings import EARLIEST, EXACTLY_ONCE, FRESH, REFUSE, REPLAY, WorkerSettings
 from worker.snapshot import BadSnapshot, DamagedSnapshot, Pointer
@@ -314,18 +314,3 @@ def committed_offset(
     insist(ask, deadline)
     place = answer[0]
     return (None, None) if place.offset == OFFSET_INVALID else (place.offset, place.metadata)
-
-
-def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:
-    """First offset still in the log and the one after its last.
-
-    Raises
-    ------
-    Unfinished
-        The broker did not answer in time.
-    """
-    found = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
-    if found is None:
-        raise Unfinished(f"no watermarks of {topic}/{partition} in time")
-    low, high = found
-    return int(low), int(high)

@@ -22,5 +22,9 @@ class NumberOrWord(Bounds):
 
 def positive_or(default: str, *words: str) -> Any:
     """A number above 0, or `default`, or one of `words`."""
-    bounds = NumberOrWord("number", above=0.0, options=(default, *words))
-    return dataclasses.field(default=default, metadata={"bounds": bounds})
+    return number_or((default, *words), default, above=0.0)
+
+
+def number_or(words: tuple[str, ...], default: float | str, **bounds: float) -> Any:
+    """A number within `bounds`, or one of `words`."""
+    return dataclasses.field(default=default, metadata={"bounds": NumberOrWord("number", options=words, **bounds)})

@@ -6,7 +6,6 @@ link. For p = 2 the two are equal; a large p favours few relevant features.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -15,28 +14,16 @@ from numpy.typing import NDArray
 
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array
-from learners.parameters import Bounds
+from learners.linear.number_or_word import AUTO, number_or
 from learners.vectors import dot, length, multiply, step_along
-
-AUTO = "auto"
 
 SMALLEST_SCALE = 1e-100
 """The common factor of theta is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
 
 
-class Exponent(Bounds):
-    """A number of at least 2, or the word ``auto``."""
-
-    def describe(self) -> str:
-        return f"{super().describe()}, or {AUTO}"
-
-    def check(self, name: str, value: Any) -> Any:
-        return AUTO if value == AUTO else super().check(name, value)
-
-
 def exponent() -> Any:
     """The parameter p, 2 unless given."""
-    return dataclasses.field(default=2.0, metadata={"bounds": Exponent("number", at_least=2.0)})
+    return number_or((AUTO,), 2.0, at_least=2.0)
 
 
 def exponent_for(p: float | str, width: int) -> float:

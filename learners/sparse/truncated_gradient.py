@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +11,14 @@ from numpy.typing import NDArray
 from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.linear.gradient_descent import LOSSES, slope
-from learners.parameters import Bounds, ParameterError, Parameters, choice, flag, integer, number
+from learners.linear.number_or_word import AUTO, number_or
+from learners.parameters import ParameterError, Parameters, choice, flag, integer, number
 from learners.sparse.thresholding import soft_threshold
 from learners.state import Fields
 from learners.vectors import dot, step_along
 
-AUTO = "auto"
 SMALL = {"tg": 1.0, "round": 0.05}
 """What ``auto`` takes for theta. Rounding at 1 resets the weights for ever: 65 % on SEA instead of 86 %."""
-
-
-class Threshold(Bounds):
-    """A number of at least 0, or the word ``auto``."""
-
-    def describe(self) -> str:
-        return f"{super().describe()}, or {AUTO}"
-
-    def check(self, name: str, value: Any) -> Any:
-        return AUTO if value == AUTO else super().check(name, value)
 
 
 class TruncatedGradient(Learner):
@@ -88,7 +76,7 @@ class TruncatedGradient(Learner):
         eta: float = number(0.1, above=0.0)
         K: int = integer(10, at_least=1)
         gravity: float = number(0.001, at_least=0.0)
-        theta: float | str = dataclasses.field(default=AUTO, metadata={"bounds": Threshold("number", at_least=0.0)})
+        theta: float | str = number_or((AUTO,), AUTO, at_least=0.0)
         mode: str = choice("tg", ("tg", "round"))
         loss: str = choice("logistic", LOSSES[:2])
         intercept: bool = flag(True)

@@ -22,7 +22,8 @@ from worker.broker.guarded import Guarded
 from worker.client import base_properties, quiet
 from worker.deadline import Deadline
 from worker.errors import Failure
-from worker.restore import committed_offset, watermarks
+from worker.history import watermarks
+from worker.restore import committed_offset
 from worker.snapshot import Pointer
 from worker.topics import Topics
 

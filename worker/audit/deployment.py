@@ -10,7 +10,8 @@ from worker.checkpoint import Unfinished
 from worker.client import require_broker
 from worker.deadline import Deadline
 from worker.errors import Failure, Unreachable, UsageFailure
-from worker.restore import committed_offset, watermarks
+from worker.history import watermarks
+from worker.restore import committed_offset
 from worker.settings import WorkerSettings
 from worker.topics import partition_counts
 

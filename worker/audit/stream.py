@@ -14,7 +14,8 @@ from confluent_kafka import admin as untyped
 from worker.client import Properties, base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.errors import Failure, Unreachable, UsageFailure
-from worker.restore import open_reader, watermarks
+from worker.history import watermarks
+from worker.restore import open_reader
 from worker.settings import WorkerSettings
 from worker.verdicts import Verdict, judge
 
