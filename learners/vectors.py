@@ -21,6 +21,19 @@ def dot(a: Array, b: Array) -> float:
 
 
 @fragment
+def dots(a: Array, b: Array, x: Array) -> tuple[float, float]:
+    """`dot` of a and of b with x, in one pass and with the same bits: the two sums need not wait for each other.
+
+    Shapes: a f8[d], b f8[d], x f8[d].
+    """
+    first, second = 0.0, 0.0
+    for j in range(x.shape[0]):
+        first += a[j] * x[j]
+        second += b[j] * x[j]
+    return first, second
+
+
+@fragment
 def step_along(weight: Array, x: Array, step: float) -> bool:
     """Add step * x to `weight`, all of it or, if some coordinate would overflow, nothing; say which.
 

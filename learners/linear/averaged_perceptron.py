@@ -12,7 +12,7 @@ from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, flag
 from learners.state import Fields
-from learners.vectors import dot, step_along
+from learners.vectors import dots, step_along
 
 
 class AveragedPerceptron(Learner):
@@ -79,9 +79,9 @@ def averaged_perceptron(
     """
     for t in range(rows.shape[0]):
         x = rows[t]
-        newest = dot(weight, x)
+        newest, before = dots(weight, late, x)
         c = 1.0 + learned[0]
-        s = c * newest - dot(late, x)
+        s = c * newest - before
         finite = math.isfinite(s)
         score[t, 0] = s if finite else 0.0
         label = 2.0 * y[t] - 1.0
