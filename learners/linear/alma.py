@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from learners.jit import bare_kernel
 from learners.learner import Array, Learner
-from learners.linear.p_norm import exponent, exponent_for, p_norm_learning, room_for_weights
+from learners.linear.p_norm import exponent, exponent_for, norm_of, room_for_weights, weights_of
 from learners.parameters import Parameters, flag, number
 from learners.state import Fields
+from learners.vectors import dot, multiply, step_along
 
 
 class ALMA(Learner):
@@ -67,7 +71,7 @@ class ALMA(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         a, s = self.parameters, self.state
         p = exponent_for(a.p, self.width)
-        p_norm_learning(
+        alma(
             rows,
             y,
             score,
@@ -75,10 +79,51 @@ class ALMA(Learner):
             a.alpha,
             a.rho,
             True,
-            1.0,
             a.B,
             s["theta"],
-            np.ones(1),
             s["skipped"],
             room_for_weights(p, s["theta"]),
         )
+
+
+@bare_kernel
+def alma(
+    rows: Array,
+    y: Array,
+    score: Array,
+    p: float,
+    alpha: float,
+    rho: float,
+    zero_is_mistake: bool,
+    radius: float,
+    theta: Array,
+    skipped: NDArray[np.int64],
+    weight: Array,
+) -> None:
+    """Predict, add alpha y x if the margin is at most rho, bring theta back into the ball |theta|_p <= radius.
+
+    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], theta f8[d], skipped i8[1], weight f8[d] scratch: the image of
+    theta, theta itself for p = 2. KSW section 3; the radius may be inf.
+    """
+    if p != 2.0:
+        weights_of(theta, p, weight)
+    for t in range(rows.shape[0]):
+        x = rows[t]
+        s = dot(weight, x)
+        finite = math.isfinite(s)
+        score[t, 0] = s if finite else 0.0
+        label = 2.0 * y[t] - 1.0
+        if math.isnan(label):
+            continue
+        wrong = label * s <= rho and (zero_is_mistake or s != 0.0 or label < 0.0)
+        if not wrong and finite:
+            continue
+        if not (finite and step_along(theta, x, label * alpha)):
+            skipped[0] += 1
+            continue
+        if radius < math.inf:
+            norm = norm_of(theta, p)
+            if norm > radius:
+                multiply(theta, radius / norm)
+        if p != 2.0:
+            weights_of(theta, p, weight)

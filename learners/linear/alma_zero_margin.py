@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from learners.learner import Array, Learner
-from learners.linear.p_norm import exponent, exponent_for, p_norm_learning, room_for_weights
+from learners.linear.alma import alma
+from learners.linear.p_norm import exponent, exponent_for, room_for_weights
 from learners.parameters import Parameters, flag, number
 from learners.state import Fields
 
@@ -65,7 +64,7 @@ class ALMAZeroMargin(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         a, s = self.parameters, self.state
         p = exponent_for(a.p, self.width)
-        p_norm_learning(
+        alma(
             rows,
             y,
             score,
@@ -73,10 +72,8 @@ class ALMAZeroMargin(Learner):
             a.alpha,
             0.0,
             True,
-            1.0,
             a.B,
             s["theta"],
-            np.ones(1),
             s["skipped"],
             room_for_weights(p, s["theta"]),
         )

@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import bare_kernel
 from learners.learner import Array, Learner
-from learners.linear.p_norm import exponent, exponent_for, p_norm_learning, room_for_weights
+from learners.linear.p_norm import exponent, exponent_for, room_for_weights, weights_of
 from learners.parameters import ParameterError, Parameters, flag, number
 from learners.state import Fields
+from learners.vectors import dot, multiply, step_along
+
+SMALLEST_SCALE = 1e-100
+"""The common factor of theta is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
 
 
 class NORMA(Learner):
@@ -75,18 +83,65 @@ class NORMA(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         a, s = self.parameters, self.state
         p = exponent_for(a.p, self.width)
-        p_norm_learning(
+        norma(
             rows,
             y,
             score,
             p,
             a.alpha,
             a.rho,
-            True,
             1.0 - a.alpha * a.lam,
-            math.inf,
             s["theta"],
             s["scale"],
             s["skipped"],
             room_for_weights(p, s["theta"]),
         )
+
+
+@bare_kernel
+def norma(
+    rows: Array,
+    y: Array,
+    score: Array,
+    p: float,
+    alpha: float,
+    rho: float,
+    keep: float,
+    theta: Array,
+    scale: Array,
+    skipped: NDArray[np.int64],
+    weight: Array,
+) -> None:
+    """Predict, shrink theta by `keep` = 1 - alpha lam, add alpha y x if the margin is at most rho.
+
+    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], theta f8[d], scale f8[1], skipped i8[1], weight f8[d] scratch: the
+    image of theta, theta itself for p = 2. The dual vector is scale * theta, so that shrinking costs O(1). Invariant:
+    between rows `weight` is that of theta. KSW equation 2.
+    """
+    if p != 2.0:
+        weights_of(theta, p, weight)
+    factor = scale[0]
+    step = alpha / (factor * keep)
+    for t in range(rows.shape[0]):
+        x = rows[t]
+        s = factor * dot(weight, x)
+        finite = math.isfinite(s)
+        score[t, 0] = s if finite else 0.0
+        label = 2.0 * y[t] - 1.0
+        if math.isnan(label):
+            continue
+        if label * s <= rho or not finite:
+            if not (finite and step_along(theta, x, label * step)):
+                skipped[0] += 1
+                continue
+            if p != 2.0:
+                weights_of(theta, p, weight)
+        if keep < 1.0:
+            factor *= keep
+            if factor < SMALLEST_SCALE:
+                multiply(theta, factor)
+                factor = 1.0
+                if p != 2.0:
+                    weights_of(theta, p, weight)
+            step = alpha / (factor * keep)
+    scale[0] = factor

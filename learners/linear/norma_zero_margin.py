@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from learners.learner import Array, Learner
-from learners.linear.p_norm import exponent, exponent_for, p_norm_learning, room_for_weights
+from learners.linear.norma import norma
+from learners.linear.p_norm import exponent, exponent_for, room_for_weights
 from learners.parameters import ParameterError, Parameters, flag, number
 from learners.state import Fields
 
@@ -72,16 +72,14 @@ class NORMAZeroMargin(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         a, s = self.parameters, self.state
         p = exponent_for(a.p, self.width)
-        p_norm_learning(
+        norma(
             rows,
             y,
             score,
             p,
             a.alpha,
             0.0,
-            True,
             1.0 - a.alpha * a.lam,
-            math.inf,
             s["theta"],
             s["scale"],
             s["skipped"],

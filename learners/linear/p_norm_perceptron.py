@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from learners.learner import Array, Learner
-from learners.linear.p_norm import exponent, exponent_for, p_norm_learning, room_for_weights
+from learners.linear.alma import alma
+from learners.linear.p_norm import exponent, exponent_for, room_for_weights
 from learners.parameters import Parameters, choice, flag, number
 from learners.state import Fields
 
@@ -66,7 +65,7 @@ class PNormPerceptron(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         a, s = self.parameters, self.state
         p = exponent_for(a.p, self.width)
-        p_norm_learning(
+        alma(
             rows,
             y,
             score,
@@ -74,10 +73,8 @@ class PNormPerceptron(Learner):
             a.alpha,
             0.0,
             a.ties == "update",
-            1.0,
             math.inf,
             s["theta"],
-            np.ones(1),
             s["skipped"],
             room_for_weights(p, s["theta"]),
         )
