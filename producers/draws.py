@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from learners import random
 from learners.jit import kernel
 from learners.random import Words
-from producers.streams.stream import BLOCK_ROWS, Array, Block, Stream
-from worker.errors import UsageFailure
+from producers.streams.options import read_seed
+from producers.streams.stream import BLOCK_ROWS, Array, Block, Stream, copy_schema
 
 SHUFFLE, POISON, LABELS = 1, 2, 3
 """What is drawn for: purposes do not share numbers."""
-
-SEEDS = 2**64
 
 
 @kernel
@@ -42,10 +40,8 @@ def begin(seed: int, purpose: int) -> Words:
     UsageFailure
         Not 0 <= seed < 2^64.
     """
-    if not 0 <= seed < SEEDS:
-        raise UsageFailure(f"--seed must be a whole number from 0 to 2^64 - 1, got {seed}")
     state = np.zeros(4, np.uint64)
-    random.seed(state, np.uint64(seed))
+    random.seed(state, np.uint64(read_seed("--seed", seed)))
     for _ in range(purpose):
         word = random.next_u64(state)
     random.seed(state, np.uint64(word))
@@ -122,13 +118,8 @@ class Shuffled(Stream):
         self._rng = begin(seed, SHUFFLE)
         self._rows: Block | None = None
         self._order = np.zeros(0, np.int64)
-        self.name = whole.name
-        self.feature_names = whole.feature_names
-        self.label_name = whole.label_name
-        self.labels = whole.labels
+        copy_schema(self, whole)
         self.rows = whole.rows
-        self.task = whole.task
-        self.source = whole.source
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
         if self._rows is None:

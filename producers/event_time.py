@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from producers.profiles import Schedule
-from producers.streams.stream import Array, Block, Stream
+from producers.streams.stream import Array, Block, Stream, column_of, find_column
 from worker.errors import UsageFailure
 
 BLOCK = 1024
@@ -88,23 +88,3 @@ class EventTime(Schedule):
     def moments(self, n: Array) -> Array:
         """As `Schedule.moments`, for rows of this block."""
         return self._moments[n.astype(np.int64) - self._before - 1]
-
-
-def find_column(stream: Stream, name: str, option: str) -> int:
-    """Which column `name` is: the features in order, then the label.
-
-    Raises
-    ------
-    UsageFailure
-        None is called so; `option` tells where the name was given.
-    """
-    columns = (*stream.feature_names, stream.label_name)
-    if name not in columns:
-        some = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-        raise UsageFailure(f"{stream.name} has no column {name!r} for {option}; columns: {some}")
-    return columns.index(name)
-
-
-def column_of(block: Block, at: int) -> Array:
-    """A column by `find_column`'s number. Shapes: returns f8[n]."""
-    return block.y if at == block.X.shape[1] else block.X[:, at]

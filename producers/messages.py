@@ -10,8 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.event_time import column_of, find_column
-from producers.streams.stream import Array, Block, Stream
+from producers.streams.stream import Array, Block, Stream, column_of, find_column
 from worker import codec, packed
 from worker.errors import UsageFailure
 
@@ -50,8 +49,8 @@ class Messages:
     positions : i8[m] or None
         Each message's row, rising; None: one message per row. Malformed messages stand before a row and share its
         position, and with it partition and key.
-    concepts : f8[rows] or None
-        The concept of each row, for the headers; None: no headers.
+    truth : f8[rows, 2] or None
+        Of each row, for the headers, as `WithTruth` has it; None: no headers.
     """
 
     first: int
@@ -60,7 +59,7 @@ class Messages:
     keys: Sequence[bytes] | None = None
     times: Sequence[int] | None = None
     positions: Places | None = None
-    concepts: Array | None = None
+    truth: Array | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -74,9 +73,9 @@ class Messages:
             part = slice(start, end)
             positions = positions[part]
         keys, times = (None if column is None else column[part] for column in (self.keys, self.times))
-        concepts = None if self.concepts is None else self.concepts[low:high]
+        truth = None if self.truth is None else self.truth[low:high]
         values = self.values[part]
-        return Messages(self.first + low, high - low, values, keys, times, positions, concepts)  # type: ignore[arg-type]
+        return Messages(self.first + low, high - low, values, keys, times, positions, truth)  # type: ignore[arg-type]
 
     def by_row(self) -> Places:
         """Each message's row, counted from 0. Shapes: returns i8[m]."""

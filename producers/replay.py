@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,30 +19,18 @@ from producers.messages import Encoding, Messages, encoder, stamped
 from producers.outlet import Outlet, Stop
 from producers.pacing import Pace
 from producers.poison import Poison
+from producers.producer_properties import check_owned
 from producers.profiles import Schedule
 from producers.resume import Resume
-from producers.sending import Sender, check_owned
+from producers.selection import Selection, select
+from producers.sending import Sender
 from producers.streams.stream import BLOCK_ROWS, Block, Stream
-from producers.streams.truth import part_concepts
+from producers.streams.truth import part_truth
 from producers.transactions import Transaction, TransactionalSender, last_committed
 from worker import codec
 from worker.client import require_broker
 from worker.errors import UsageFailure
 from worker.topics import create_topics, partition_counts
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which rows: `laps` times the stream (None = for ever), without the first `skip`, at most `limit`."""
-
-    skip: int = 0
-    limit: int | None = None
-    laps: int | None = 1
-
-    def since(self, position: int) -> Selection:
-        """What is left of it from `position` on."""
-        left = None if self.limit is None else self.skip + self.limit - position
-        return dataclasses.replace(self, skip=position, limit=left)
 
 
 @dataclass(frozen=True)
@@ -120,7 +107,7 @@ class Replay:
     poison : Poison or None
         Puts malformed messages among the rows.
     truth : bool
-        The stream is a `WithConcepts`, or one of its rows in another order: each message gets its row's concept.
+        The stream is a `WithTruth`, or its rows in another order: each message gets its row's truth as headers.
     stop : Stop
         Call it to end the replay early.
     on_progress : callable
@@ -164,7 +151,7 @@ class Replay:
         check_owned(properties)
         write = self._writer()
         began = self._position(bootstrap, properties)
-        if began is not None and self._is_complete(began):
+        if began is not None and self.selection.ends_before(began):
             return Report(0, 0, 0.0, 0, None, began, 0.0, began)
         selection = self.selection if began is None else self.selection.since(began)
         blocks = select(self.stream, selection, self.schedule.block_rows if self.schedule else BLOCK_ROWS)
@@ -227,9 +214,9 @@ class Replay:
             timed.bind(self.stream)
 
         def write(sent: int, position: int, block: Block) -> tuple[Messages, NDArray[np.bool_]]:
-            concepts = None
+            truth = None
             if self.truth:
-                block, concepts = part_concepts(block)
+                block, truth = part_truth(block)
             times = None if timed is None else timed.follow(sent, position, block)
             without = np.zeros(len(block.y), np.bool_)
             if self.withheld is not None:
@@ -240,7 +227,7 @@ class Replay:
             messages = Messages(position, len(values), values, keys, times)
             if self.poison is not None:
                 messages = self.poison.among(messages)
-            return messages if concepts is None else dataclasses.replace(messages, concepts=concepts), without
+            return messages if truth is None else dataclasses.replace(messages, truth=truth), without
 
         return write
 
@@ -254,10 +241,6 @@ class Replay:
         require_broker(bootstrap, properties)
         carried = last_committed(bootstrap, properties, transaction, self.topic, resume.run)
         return resume.position if carried is None else max(carried, resume.position)
-
-    def _is_complete(self, position: int) -> bool:
-        limit = self.selection.limit
-        return limit is not None and position >= self.selection.skip + limit
 
     def _outlet(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None) -> Outlet:
         """Where the messages go; makes the topic."""
@@ -273,29 +256,6 @@ class Replay:
         return TransactionalSender(
             way.transaction, run, *given, partition=way.partition, latencies=way.latencies, keep=keep
         )
-
-
-def select(stream: Stream, selection: Selection, size: int) -> Iterator[tuple[int, Block]]:
-    """Yield the chosen rows as blocks with their first row's position.
-
-    Positions count rows from 0 through all laps, skipped ones included. They are the ids, and modulo the
-    number of partitions they choose the partition; ``--limit 1000`` and then ``--skip 1000`` equal one run.
-    """
-    start = selection.skip
-    end = math.inf if selection.limit is None else start + selection.limit
-    position = 0
-    laps = itertools.count() if selection.laps is None else range(selection.laps)
-    for _ in laps:
-        lap_start = position
-        for block in stream.blocks(size):
-            first, position = position, position + len(block.y)
-            low, high = max(start - first, 0), min(end - first, len(block.y))
-            if low < high:
-                yield first + low, Block(block.X[low : int(high)], block.y[low : int(high)])
-            if position >= end:
-                return
-        if position == lap_start:
-            return
 
 
 def ensure_topic(

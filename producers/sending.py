@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -12,20 +11,13 @@ from typing import Any
 from producers.latency import Latencies
 from producers.messages import Messages
 from producers.outlet import LONGEST_REST_SECONDS, Outlet, Stop
+from producers.producer_properties import QUEUE_ROWS, check_owned, producer_properties
 from producers.streams.stream import Array
 from producers.streams.truth import headers_of
-from worker.client import base_properties, quiet
 from worker.errors import Failure, UsageFailure
-
-QUEUE_ROWS = 131_072
-"""The client's queue: about 0.2 s of a fast replay; each message costs it some 300 bytes beside its own."""
 
 QUEUE_BYTES = 256 << 20
 """What the queued messages may weigh together; wide rows get a shorter queue."""
-
-LIBRDKAFKA_MOST_KBYTES = 2_147_483_647
-"""Largest `queue.buffering.max.kbytes`: the window below is the bound, so that a full queue never refuses a
-message in the middle of a batch and takes a shorter one after it, which would change their order."""
 
 KEEP_SECONDS = 1.0
 """How often the position of a replay that can be resumed is kept; each time waits until the queue is empty."""
@@ -33,26 +25,6 @@ KEEP_SECONDS = 1.0
 READY_SECONDS = 30.0
 STOP_SECONDS = 10.0
 """How long a stopped replay waits for what it has already queued."""
-
-OWNED = {
-    "queue.buffering.max.messages": "replay bounds the queue itself, so that rows keep their order",
-    "queue.buffering.max.kbytes": "replay bounds the queue itself, so that rows keep their order",
-    "delivery.report.only.error": "failed deliveries are counted with it",
-}
-
-
-def check_owned(properties: Mapping[str, Any]) -> None:
-    """Refuse client properties that the replay itself must set.
-
-    Raises
-    ------
-    UsageFailure
-        Names the property and the reason.
-    """
-    for name in properties:
-        if name in OWNED:
-            raise UsageFailure(f"client property {name} cannot be set: {OWNED[name]}")
-
 
 Keep = Callable[[int], None]
 """Called with a position when every row before it has arrived."""
@@ -118,23 +90,9 @@ class Sender(Outlet):
         self._position: int | None = None
         self._kept: int | None = None
         self._kept_at = time.monotonic()
-        chosen = {
-            # What the partitioner of Kafka's Java clients computes for a key.
-            "partitioner": "murmur2_random",
-            **quiet(base_properties(bootstrap, properties)),
-            "enable.idempotence": True,
-            "acks": properties.get("acks", "all"),
-            "queue.buffering.max.messages": QUEUE_ROWS,
-            "queue.buffering.max.kbytes": LIBRDKAFKA_MOST_KBYTES,
-            "delivery.report.only.error": latencies is None,
-            "on_delivery": self._failed,
-            **(own or {}),
-        }
-        if not properties.keys() & {"debug", "log_level"}:
-            # A fatal error is raised from calls, and would be printed whatever the level.
-            chosen["logger"] = _silent()
+        must = {"delivery.report.only.error": latencies is None, "on_delivery": self._failed, **(own or {})}
         try:
-            self._producer = Producer(chosen)
+            self._producer = Producer(producer_properties(bootstrap, properties, must))
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
@@ -178,10 +136,10 @@ class Sender(Outlet):
         if messages.times is not None:
             for field, at in zip(fields, messages.times, strict=True):
                 field["timestamp"] = at
-        if messages.concepts is not None:
-            for field, headers in zip(fields, headers_of(messages.concepts[messages.by_row()]), strict=True):
+        if messages.truth is not None:
+            for field, headers in zip(fields, headers_of(messages.truth[messages.by_row()]), strict=True):
                 field["headers"] = headers
-        single = messages.times is not None or messages.concepts is not None
+        single = messages.times is not None or messages.truth is not None
         together = 0 if self.partitions == 1 else self._partition
         if together is not None or messages.keys is not None:
             self._queue(fields, -1 if together is None else together, single)
@@ -325,12 +283,3 @@ class Sender(Outlet):
             return
         self.errors += 1
         self.first_error = self.first_error or error.str()
-
-
-def _silent() -> logging.Logger:
-    """A logger that drops everything."""
-    logger = logging.getLogger("driftway.client")
-    logger.propagate = False
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-    return logger

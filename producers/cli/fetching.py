@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from producers.cli.injecting import few
 from producers.streams.catalogue import CATALOGUE, Entry
 from producers.streams.catalogue.download import Progress
 from producers.streams.files import find_file
@@ -84,14 +85,28 @@ def describe_unfetched(name: str, data_dir: str | None) -> dict[str, Any] | None
     return {
         "name": entry.name,
         "kind": "catalogue",
+        **_facts(entry),
+        "fetched": False,
+        "fetch": f"driftway streams fetch {entry.name}",
+    }
+
+
+def entry_of(name: str) -> dict[str, Any] | None:
+    """What the table says of the stream that it calls `name`; None where it has none."""
+    return _facts(CATALOGUE[name]) if name in CATALOGUE and name not in GENERATORS else None
+
+
+def _facts(entry: Entry) -> dict[str, Any]:
+    return {
         "about": entry.about,
         "rows": entry.rows,
         "n_features": entry.features,
+        "label": "y",
         "labels": list(entry.labels) or None,
         "task": entry.task,
-        "fetched": False,
-        "fetch": f"driftway streams fetch {entry.name}",
         "addresses": [source.address for source in entry.sources],
+        "checksums": [source.checksum for source in entry.sources],
+        "rows_sha256": entry.rows_sha256,
         "verified": entry.verified,
         "licence": entry.licence,
         "source": entry.citation,
@@ -100,18 +115,31 @@ def describe_unfetched(name: str, data_dir: str | None) -> dict[str, Any] | None
 
 def as_page(facts: dict[str, Any]) -> str:
     """The facts of `describe_unfetched` for people."""
+    names = enumerate(facts["labels"] or ())
+    classes = few([name if name == str(index) else f"{index} = {name}" for index, name in names])
     lines = [
         f"{facts['name']} (catalogue, not fetched: {facts['fetch']}): {facts['about']}",
         f"  rows          {facts['rows']:,}",
         f"  features      {facts['n_features']}",
+        f"  label         {facts['label']}" + (f": {', '.join(classes)}" if classes else ""),
         f"  task          {facts['task']}",
-        *([f"  classes       {', '.join(facts['labels'])}"] if facts["labels"] else []),
         *(f"  address       {address}" for address in facts["addresses"]),
+        *(f"  checksum      {checksum or 'not published'}" for checksum in facts["checksums"]),
         f"  verified      {HOW_VERIFIED[facts['verified']]}",
         f"  licence       {facts['licence']}",
         f"  source        {facts['source']}",
     ]
     return "\n".join(lines)
+
+
+def entry_lines(facts: dict[str, Any]) -> list[str]:
+    """The lines of a file's page on the catalogue's entry of the same name."""
+    what = f"{facts['about']}: {facts['rows']:,} rows, {facts['n_features']} features"
+    return [
+        f"  catalogue     {what}",
+        f"  licence       {facts['licence']}",
+        f"  citation      {facts['source']}",
+    ]
 
 
 @contextlib.contextmanager

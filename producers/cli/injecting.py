@@ -9,7 +9,7 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 12
-"""Changes and concepts listed on a page; JSON has all."""
+"""Changes, concepts and drift points listed on a page; JSON has all."""
 
 
 def inject_option(command: F) -> F:
@@ -18,8 +18,8 @@ def inject_option(command: F) -> F:
         "--inject",
         multiple=True,
         metavar="KIND:OPTION=VALUE,..",
-        help="Drift or dirt to put into the stream; repeatable, in order. `driftway streams KIND` describes one of "
-        "sudden, gradual, incremental, recurring, label_noise, label_flip, missing, imbalance, virtual.",
+        help="Drift or dirt to put into the stream; repeatable, in order. `driftway streams KIND` describes a kind: "
+        "sudden, gradual, incremental, recurring, label_noise, label_flip, missing, imbalance or virtual.",
     )
     return option(command)
 
@@ -69,13 +69,14 @@ def truth_lines(facts: dict[str, Any]) -> list[str]:
         + ("" if change["drift"] else ", no drift")
         for change in facts["changes"]
     ]
-    lines += [f"  change        {text}" for text in _few(changes)]
+    lines += [f"  change        {text}" for text in few(changes)]
     counts = facts["rows_per_concept"]
     concepts = [f"{k}: {name}, {counts[k]:,} rows" for k, name in enumerate(facts["concepts"]) if counts[k]]
-    return lines + [f"  concept       {text}" for text in _few(concepts)]
+    return lines + [f"  concept       {text}" for text in few(concepts)]
 
 
-def _few(texts: list[str]) -> list[str]:
+def few(texts: list[str]) -> list[str]:
+    """The first of `texts`, and how many more there are."""
     left = len(texts) - SHOWN
     return texts[:SHOWN] + ([f"... and {left} more (--json shows all)"] if left > 0 else [])
 

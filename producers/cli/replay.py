@@ -35,12 +35,14 @@ SAME_REPLAY = (
 def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     """Replay a stream's rows onto a topic.
 
-    STREAM is a generator (sea, hyperplane_staged; options as sea:noise=0,rows=1000), a file (CSV with a
-    header, ARFF, Parquet, each also gzipped), or the bare name of a file in the data folder. Row i, counted
-    from 0, gets the id i and goes to partition i mod N, so the same command always makes the same partitions;
-    with --key the partition follows from the key's murmur2 hash, as in Kafka's Java clients. The producer is
-    idempotent. Ends with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (what was queued
-    is still delivered).
+    STREAM is a generator (sea; options as sea:noise=0,rows=1000), a file (CSV with a header, ARFF, Parquet, each also
+    gzipped), or a bare name: of a file in the data folder, or of a stream of the catalogue that was fetched. `driftway
+    streams` lists them all.
+
+    Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always makes the same
+    partitions; with --key the partition follows from the key's murmur2 hash, as in Kafka's Java clients. Without
+    --rate, --profile or --time-column rows leave as fast as the client takes them. The producer is idempotent. Ends
+    with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (what was queued is still delivered).
 
     \b
     Examples:
@@ -60,9 +62,10 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     from producers.messages import Encoding
     from producers.outlet import Stop
     from producers.poison import Poison
-    from producers.replay import Replay, Selection
+    from producers.replay import Replay
+    from producers.selection import Selection
     from producers.streams import open_stream
-    from producers.streams.truth import WithConcepts
+    from producers.streams.truth import WithTruth
 
     _check(given)
     labels = given["labels"]
@@ -76,7 +79,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         inject=given["inject"],
     )
     if given["truth"]:
-        opened = WithConcepts(opened)
+        opened = WithTruth(opened)
     if given["shuffle"]:
         opened = Shuffled(opened, given["seed"])
     encoding = Encoding(given["format"], given["named"], given["key"])

@@ -29,7 +29,9 @@ WHERE = (
 )
 WHICH = (
     click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Send at most N rows."),
-    click.option("--skip", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out the first N rows."),
+    click.option(
+        "--skip", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out the first N rows; ids count them."
+    ),
     click.option(
         "--loop",
         is_flag=False,
@@ -52,7 +54,7 @@ WHICH = (
         type=int,
         default=1,
         show_default=True,
-        help="Of a generator, of --shuffle, --poison and --missing-labels.",
+        help="Of a generator, --inject, --shuffle, --poison and --missing-labels.",
     ),
 )
 WHEN = (
@@ -93,18 +95,23 @@ HOW = (
     click.option(
         "--truth",
         is_flag=True,
-        help="Header `concept` on every message: the id of its row's concept, which `driftway streams` explains. Sends "
-        "message by message, since the client's batch call takes no headers.",
+        help="Two headers on every message: `concept`, the id of its row's concept, and `changed`, the stream's last "
+        "drift point at or before that row (0: none yet), both as `driftway streams` lists them. Sends message by "
+        "message, since the client's batch call takes no headers.",
     ),
     click.option(
-        "--missing-labels", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE", help="Withhold so many labels."
+        "--missing-labels",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        metavar="SHARE",
+        help="Withhold this share of the labels.",
     ),
     click.option(
         "--poison",
         type=click.FloatRange(0, 1),
         default=0.0,
         metavar="SHARE",
-        help="Malformed messages, one before such a share of rows; of every kind that workers reject, without an id.",
+        help="Put a malformed message before this share of the rows, of every kind that workers reject, without an id.",
     ),
     click.option(
         "--transactional",

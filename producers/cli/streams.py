@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from producers.cli import fetching
 from producers.cli.injecting import (
     describe_kind,
+    few,
     inject_option,
     kind_page,
     list_kinds,
@@ -19,6 +21,7 @@ from producers.cli.injecting import (
 from worker.errors import UsageFailure
 
 SHOWN_FEATURES = 12
+MORE = "driftway streams NAME tells more of any of these; driftway streams fetch NAME brings one of the catalogue"
 
 
 @click.command()
@@ -31,12 +34,16 @@ SHOWN_FEATURES = 12
 def streams(name: tuple[str, ...], **given: Any) -> None:
     """List the streams, describe one, or fetch public ones.
 
-    Without NAME: the generators, the files of the data folder (--data-dir or DRIFTWAY_DATA), and the catalogue of
-    public streams. `fetch NAME...` downloads streams of the catalogue, checks and keeps them; a file of the same
-    name in the data folder is used before a fetched one. With NAME:
-    its parameters, rows, features, classes, drift points and source; a file is read through once for that. NAME may
-    also be a kind of injection. With --inject the page tells the truth about the stream with its injections: its
-    concepts by their ids, how many rows each has, and where it changes.
+    Without NAME: the generators, the files of the data folder (--data-dir or DRIFTWAY_DATA), the catalogue of public
+    streams, and the kinds of injection. Any of these names, or a path, is what `driftway replay` and `driftway
+    evaluate` take as a stream (a kind of injection is what --inject takes).
+
+    With NAME: its parameters, rows, features, classes, drift points and source; a file is read through once for that.
+    With --inject the page tells the truth about the stream with its injections: its concepts by their ids, how many
+    rows each has, and where it changes.
+
+    With fetch NAME...: downloads streams of the catalogue, checks and keeps them. A file of the same name in the data
+    folder is used before a fetched one.
 
     \b
     Examples:
@@ -47,8 +54,6 @@ def streams(name: tuple[str, ...], **given: Any) -> None:
       driftway streams gradual
       driftway streams sea --inject gradual:at=5000,width=1000,to=sea:thresholds=5 --inject label_noise:share=0.1
     """
-    from producers.cli import fetching
-
     if name[:1] == ("fetch",):
         fetching.fetch_all(name[1:], given["json"])
         return
@@ -57,7 +62,7 @@ def streams(name: tuple[str, ...], **given: Any) -> None:
         raise UsageFailure(f"streams describes one stream at a time, got {' '.join(words)}")
     if not words:
         rows = _list(given["data_dir"])
-        click.echo(json.dumps(rows) if given["json"] else _as_table(rows) + "\n" + list_kinds())
+        click.echo(json.dumps(rows) if given["json"] else f"{_as_table(rows)}\n{list_kinds()}\n\n{MORE}")
         return
     if kind := describe_kind(words[0]):
         click.echo(json.dumps(kind) if given["json"] else kind_page(kind))
@@ -71,19 +76,23 @@ def streams(name: tuple[str, ...], **given: Any) -> None:
     opened = open_stream(
         words[0], label=given["label"], labels=labels, data_dir=given["data_dir"], inject=given["inject"]
     )
-    facts = _describe(opened)
+    facts = {**_describe(opened), "catalogue": fetching.entry_of(words[0])}
     click.echo(json.dumps(facts) if given["json"] else _as_page(facts))
 
 
 def _list(data_dir: str | None) -> list[dict[str, Any]]:
-    from producers.cli.fetching import list_entries
     from producers.streams.files import folder_files
     from producers.streams.registry import GENERATORS
 
     made = [{"name": name, "kind": "generator", "about": about} for name, (_, about) in GENERATORS.items()]
-    public = list_entries(data_dir)
+    public = fetching.list_entries(data_dir)
     named = {row["name"] for row in public}
-    found = {name: path for name, path in folder_files(data_dir).items() if name not in named}
+    # A generator has its bare name for itself; the file of that name is meant by all of its own.
+    found = {
+        path.name if name in GENERATORS else name: path
+        for name, path in folder_files(data_dir).items()
+        if name not in named
+    }
     return made + [{"name": name, "kind": "file", "about": str(path)} for name, path in found.items()] + public
 
 
@@ -128,21 +137,25 @@ def _describe(stream: Any) -> dict[str, Any]:
 def _as_page(facts: dict[str, Any]) -> str:
     features = facts["features"]
     shown = ", ".join(features[:SHOWN_FEATURES]) + (", ..." if len(features) > SHOWN_FEATURES else "")
+    points = few([str(point) for point in facts["drift_points"]])
     lines = [
         f"{facts['name']} ({facts['kind']}): {facts['about']}",
         f"  rows          {facts['rows']:,}",
         f"  features      {facts['n_features']}: {shown}",
         f"  label         {facts['label']}" + (f": {', '.join(facts['labels'])}" if facts["labels"] else ""),
         f"  task          {facts['task'] or 'not known'}",
-        f"  drift points  {', '.join(map(str, facts['drift_points'])) or 'not known'}",
+        f"  drift points  {', '.join(points) or ('not known' if facts['kind'] == 'file' else 'none')}",
         f"  source        {facts['source']}",
     ]
+    if facts["catalogue"] is not None:
+        lines += fetching.entry_lines(facts["catalogue"])
     lines += truth_lines(facts)
     for name in ("rows_without_label", "rows_with_missing_features"):
         if facts.get(name):
-            lines.append(f"  {facts[name]:,} {name.replace('_', ' ')}")
+            lines.append(f"  missing       {facts[name]:,} {name.replace('_', ' ')}")
     for option in facts["parameters"]:
         default = option["default"]
         text = "/".join(f"{x:g}" for x in default) if isinstance(default, tuple) else f"{default}"
-        lines.append(f"  parameter     {option['name']}={text}: {option['values']}; {option['meaning']}")
+        shown = f"{option['name']}={text}" if text else option["name"]
+        lines.append(f"  parameter     {shown}: {option['values']}; {option['meaning']}")
     return "\n".join(lines)

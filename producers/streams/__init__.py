@@ -20,7 +20,7 @@ from producers.streams.catalogue import CATALOGUE
 from producers.streams.files import fetched_entry, find_file, folder_files, open_fetched, open_file, suffix_of
 from producers.streams.injection import open_injected
 from producers.streams.labels import check_labels
-from producers.streams.options import parse_spec
+from producers.streams.options import parse_spec, read_seed
 from producers.streams.registry import GENERATORS, find_recipe
 from producers.streams.stream import Block, FirstRows, Stream
 from worker.errors import UsageFailure
@@ -97,12 +97,7 @@ def open_stream(
 def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, ...] | None) -> Stream:
     from producers.streams.generator import Generator
 
-    chosen = given.pop("seed", seed)
-    try:
-        chosen = int(chosen)
-    except ValueError:
-        raise UsageFailure(f"{name}: seed must be a whole number from 0 to 2^64 - 1, got {chosen}") from None
-    stream = Generator(find_recipe(name), chosen, given)
+    stream = Generator(find_recipe(name), read_seed(f"{name}: seed", given.pop("seed", seed)), given)
     if labels is not None:
         count = len(stream.labels or ())
         if count != len(labels):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from learners.jit import kernel
 from learners.random import randint, uniform
-from producers.streams.generator import Recipe
+from producers.streams.generator import Recipe, sample_stage
 from producers.streams.options import Option, Values
 from producers.streams.stream import Array
 
@@ -168,18 +168,14 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_agrawal(rng, functions, values["perturbation"], values["balance"], values["rows"], start, X, y)
 
 
-def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
-    stage = len(values["functions"]) * row // values["rows"]
-    one = np.array(values["functions"][stage : stage + 1])
-    fill_agrawal(rng, one, values["perturbation"], values["balance"], len(y), 0, X, y)
-
-
 RECIPE = Recipe(
     name="agrawal",
     summary="Agrawal's loan functions: class 0 = group A, by salary, commission, age, level of education (code 0 to "
     "4), car (1 to 20), zip code (0 to 8), value and years of the house, and loan; one of ten functions per stage.",
     source="Agrawal, Imielinski and Swami, Database Mining: A Performance Perspective, IEEE TKDE 5(6), 1993; zip "
-    "codes, perturbation, balance and class 0 as MOA, but a perturbed house value is clipped at 1,350,000, not 135,000",
+    "codes, perturbation, balance and class 0 as MOA, but a perturbed house value is clipped at 1,350,000, not 135,000 "
+    "(River has commissions up to 85,000, houses worth one zip code less, classes 0 and 1 exchanged in functions 1 to "
+    "6, and function 5 asks for salaries in place of loans)",
     options=(
         Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
         Option("functions", (1, 2, 3, 4), "integers", low=1, high=10, meaning="the paper's number, one per stage"),
@@ -192,5 +188,6 @@ RECIPE = Recipe(
     memory=lambda _: 0,
     feature_names=NAMES,
     fill=_fill,
-    sample=_sample,
+    concepts=lambda values: values["functions"],
+    sample=sample_stage(_fill, "functions"),
 )

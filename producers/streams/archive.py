@@ -63,8 +63,13 @@ def sample_archive(rng: NDArray[np.uint64], path: Array, place: float, X: Array,
         y[i] = draw_row(rng, path, place, X, i)
 
 
-def _recipe(name: str, summary: str, block_rows: int, blocks: int, last: int, path: Array) -> Recipe:
-    """A recipe of `blocks` blocks of `block_rows` rows. Shapes: path f8[2, components, corners, 4]."""
+def _recipe(
+    name: str, summary: str, block_rows: int, blocks: int, last: int, path: Array, returns: bool = False
+) -> Recipe:
+    """A recipe of `blocks` blocks of `block_rows` rows, along a path that may go back the way it came.
+
+    Shapes: path f8[2, components, corners, 4].
+    """
 
     def fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array) -> None:
         fill_archive(rng, path, blocks, last, values["rows"], start, X, y)
@@ -81,6 +86,7 @@ def _recipe(name: str, summary: str, block_rows: int, blocks: int, last: int, pa
         options=(Option("rows", block_rows * blocks, "integer", low=1, meaning=meaning),),
         shape=lambda _: (2, blocks),
         memory=lambda _: 0,
+        concepts=(lambda _: [min(block, blocks - block) for block in range(blocks)]) if returns else None,
         fill=fill,
         sample=sample,
     )
@@ -89,7 +95,7 @@ def _recipe(name: str, summary: str, block_rows: int, blocks: int, last: int, pa
 def _translation(name: str, summary: str, start: tuple[Point, Point], end: tuple[Point, Point]) -> Recipe:
     """Both classes go from `start` to `end` in 20 blocks of 400 rows and back in 20; all variances are 1.5^2."""
     path = [[[(*a, 2.25, 2.25), (*b, 2.25, 2.25), (*a, 2.25, 2.25)]] for a, b in zip(start, end, strict=True)]
-    return _recipe(name, summary, 400, 40, 40, np.array(path))
+    return _recipe(name, summary, 400, 40, 40, np.array(path), returns=True)
 
 
 ONE_CDT = _translation(

@@ -12,7 +12,7 @@ from learners.jit import kernel
 from learners.random import normal, uniform
 from producers.streams.generator import Recipe
 from producers.streams.options import Option, Values
-from producers.streams.stream import Array
+from producers.streams.stream import Array, Concepts
 from worker.errors import UsageFailure
 
 LOCAL, RECURRING, GRADUAL = 0, 1, 2
@@ -59,13 +59,15 @@ def fill_friedman(
     noise: float,
     start: int,
     step: int,
+    stages: NDArray[np.int64],
     X: Array,
     y: Array,
 ) -> None:
     """Write rows start, start + step, ...; draw order per row: x1..x10, which concept if it is gradual, the noise.
 
-    Shapes: rng u8[4], points i8[drifts], X f8[n, 10], y f8[n]. In the `window` rows from a drift on, old and new
-    concept are equally likely if the drift is gradual. The noise is drawn even if it is 0.
+    Shapes: rng u8[4], points i8[drifts], stages i8[n] (whose concept each row has), X f8[n, 10], y f8[n]. In the
+    `window` rows from a drift on, old and new concept are equally likely if the drift is gradual. The noise is drawn
+    even if it is 0.
     """
     for i in range(X.shape[0]):
         t = start + step * i
@@ -76,6 +78,7 @@ def fill_friedman(
             concept += 1
         if kind == GRADUAL and uniform(rng) < 0.5 and concept > 0 and t < points[concept - 1] + window:
             concept -= 1
+        stages[i] = concept
         y[i] = target(kind, concept, X[i]) + noise * normal(rng)
 
 
@@ -101,18 +104,29 @@ def _points(values: Values) -> tuple[int, ...]:
     return points
 
 
-def _run(values: Values, rng: NDArray[np.uint64], start: int, step: int, X: Array, y: Array) -> None:
-    window = math.ceil(values["window"] * values["rows"])
+def _window(values: Values) -> int:
+    return math.ceil(values["window"] * values["rows"]) if values["drift"] == "gsg" else 0
+
+
+def _run(
+    stages: Concepts, values: Values, rng: NDArray[np.uint64], start: int, X: Array, y: Array, step: int = 1
+) -> None:
     kind, points = KINDS.get(values["drift"], LOCAL), np.array(_points(values), np.int64)
-    fill_friedman(rng, kind, points, window, values["noise"], start, step, X, y)
+    fill_friedman(rng, kind, points, _window(values), values["noise"], start, step, stages, X, y)
+
+
+def _trace(
+    stages: Concepts, values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array
+) -> None:
+    _run(stages, values, rng, start, X, y)
 
 
 def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array) -> None:
-    _run(values, rng, start, 1, X, y)
+    _run(np.empty(len(y), np.int64), values, rng, start, X, y)
 
 
 def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
-    _run(values, rng, row, 0, X, y)
+    _run(np.empty(len(y), np.int64), values, rng, row, X, y, step=0)
 
 
 RECIPE = Recipe(
@@ -139,6 +153,10 @@ RECIPE = Recipe(
     task="regression",
     memory=lambda _: 0,
     drifts=_points,
+    concepts=lambda values: (0, 1, 0) if values["drift"] == "gra" else range(1 + len(POSITIONS[values["drift"]])),
+    window=_window,
+    trace=_trace,
     fill=_fill,
     sample=_sample,
+    label_noise="noise",
 )

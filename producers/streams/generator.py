@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learners import random
-from producers.streams.options import Option, Values, read_options
-from producers.streams.stream import BLOCK_ROWS, Array, Block, Stream, Task
+from producers.streams.options import Option, Values, read_options, read_seed
+from producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Concepts, Stream, Task, Traced
 from worker.errors import UsageFailure
 
 Fill = Callable[[Values, NDArray[np.uint64], Array, int, Array, Array], None]
-SEEDS = 2**64
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Recipe:
     name, summary, source : str
         For users; the source is the paper.
     options : tuple of Option
-        One of them is ``rows``; one called ``noise`` is all that keeps labels from following the concept.
+        One of them is ``rows``.
     shape : callable
         Option values -> (number of features, number of stages of equal length).
     fill : callable
@@ -45,10 +46,19 @@ class Recipe:
     feature_names : tuple of str
         One per feature; empty: x1, x2, ...
     drifts : callable or None
-        Option values -> first rows of new concepts; None: stages of equal length.
+        Option values -> first rows of the stages after the first; None: stages of equal length.
+    concepts : callable or None
+        Option values -> the concept of each stage; equal ones are one concept that comes back. None: all differ.
+    window : callable or None
+        Option values -> in how many rows from its first one a stage's concept and the one before it mix; None: 0.
+    trace : callable or None
+        ``trace(stages, ...)`` does what `fill` does, and writes to stages i8[n] the stage that each row comes from.
+        None: a row comes from the stage in which it lies.
     sample : callable or None
         ``sample(values, rng, memory, row, X, y)`` writes rows of the concept in force at `row` and leaves
         `memory`, which is as `fill` left it after that row. None: the generator has no holdout rows.
+    label_noise : str or None
+        The option that is 0 where every label is what the concept says; None: no option blurs the labels alone.
     """
 
     name: str
@@ -62,7 +72,11 @@ class Recipe:
     classes: Callable[[Values], int] | None = None
     feature_names: tuple[str, ...] = ()
     drifts: Callable[[Values], tuple[int, ...]] | None = None
+    concepts: Callable[[Values], Sequence[Hashable]] | None = None
+    window: Callable[[Values], int] | None = None
+    trace: Callable[[Concepts, Values, NDArray[np.uint64], Array, int, Array, Array], None] | None = None
     sample: Fill | None = None
+    label_noise: str | None = None
 
 
 class Generator(Stream):
@@ -86,7 +100,7 @@ class Generator(Stream):
     def __init__(self, recipe: Recipe, seed: int, given: Mapping[str, Any]) -> None:
         self.recipe = recipe
         self.values = read_options(recipe.name, recipe.options, given)
-        self.seed = _checked_seed(recipe.name, seed)
+        self.seed = read_seed(f"{recipe.name}: seed", seed)
         width, stages = recipe.shape(self.values)
         length: int = self.values["rows"]
         if length < stages:
@@ -95,7 +109,12 @@ class Generator(Stream):
         self.feature_names = recipe.feature_names or tuple(f"x{column}" for column in range(1, width + 1))
         self.rows = length
         equal = tuple(first_row(stage, stages, length) for stage in range(1, stages))
-        self.drift_points = equal if recipe.drifts is None else recipe.drifts(self.values)
+        self._starts = equal if recipe.drifts is None else recipe.drifts(self.values)
+        concepts = recipe.concepts(self.values) if recipe.concepts else range(stages)
+        known = {concept: number for number, concept in enumerate(dict.fromkeys(concepts))}
+        self._ids = [known[concept] for concept in concepts]
+        steps = zip(self._starts, pairwise(self._ids), strict=True)
+        self.drift_points = tuple(start for start, (before, after) in steps if before != after)
         self.task = recipe.task(self.values) if callable(recipe.task) else recipe.task
         if self.task == "classification":
             self.labels = tuple(map(str, range(recipe.classes(self.values) if recipe.classes else 2)))
@@ -106,6 +125,29 @@ class Generator(Stream):
         walk = _Walk(self)
         while left := self.values["rows"] - walk.row:
             yield walk.take(min(size, left))
+
+    def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
+        walk, trace, ids = _Walk(self), self.recipe.trace, np.array(self._ids)
+        while left := self.values["rows"] - walk.row:
+            rows = np.arange(walk.row, walk.row + min(size, left))
+            stages: Concepts = np.searchsorted(self._starts, rows, "right")
+            block = walk.take(len(rows), None if trace is None else partial(trace, stages))
+            yield block, ids[stages]
+
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        stages: dict[int, list[str]] = {}
+        for stage, concept in enumerate(self._ids, 1):
+            stages.setdefault(concept, []).append(str(stage))
+        if len(stages) == 1:
+            return (self.name,)
+        return tuple(f"{self.name} stage {'/'.join(some)}" for some in stages.values())
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        window = self.recipe.window(self.values) if self.recipe.window else 0
+        kind, length = "gradual" if window else "stage", self.values["rows"]
+        return tuple(Change(kind, point, point, min(point + window, length)) for point in self.drift_points)
 
     def holdout(self, row: int, n: int, seed: int, noisy: bool = False) -> Block:
         """Draw fresh test rows from the concept in force at `row`; the stream's own rows stay what they are.
@@ -120,7 +162,8 @@ class Generator(Stream):
         seed : int
             Of these rows alone, 0 <= seed < 2**64. Another row gives other test rows under the same seed.
         noisy : bool
-            Labels with the stream's noise; else every label is what the concept says.
+            Labels with the stream's noise; else every label is what the concept says. Noise in the features, such as
+            the inverted segments of `led`, belongs to the distribution and is there in either case.
 
         Returns
         -------
@@ -144,9 +187,11 @@ class Generator(Stream):
             raise UsageFailure(f"{self.name}: a holdout row must be from 0 to {self.values['rows'] - 1}, got {row}")
         if n < 1:
             raise UsageFailure(f"{self.name}: holdout rows must be at least 1, got {n}")
-        values = self.values if noisy else {name: v if name != "noise" else 0.0 for name, v in self.values.items()}
+        clean = self.recipe.label_noise
+        values = self.values if noisy or clean is None else {**self.values, clean: 0.0}
         X, y = np.empty((n, self.n_features)), np.empty(n)
-        sample(values, _holdout_words(_checked_seed(self.name, seed), row), self._memory_after(row), row, X, y)
+        words = _holdout_words(read_seed(f"{self.name}: seed", seed), row)
+        sample(values, words, self._memory_after(row), row, X, y)
         return Block(X, y)
 
     def _memory_after(self, row: int) -> Array:
@@ -177,23 +222,28 @@ class _Walk:
         self.memory = np.zeros(recipe.memory(values) if recipe.memory else generator.n_features)
         self.row = 0
 
-    def take(self, n: int) -> Block:
-        """The next `n` rows."""
+    def take(self, n: int, fill: Fill | None = None) -> Block:
+        """The next `n` rows, by the recipe's `fill` or another that makes the same."""
         X, y = np.empty((n, self._width)), np.empty(n)
-        self._recipe.fill(self._values, self.rng, self.memory, self.row, X, y)
+        (fill or self._recipe.fill)(self._values, self.rng, self.memory, self.row, X, y)
         self.row += n
         return Block(X, y)
+
+
+def sample_stage(fill: Fill, option: str) -> Fill:
+    """`Recipe.sample` of a generator without memory whose `option` has one value per stage: a stream of one stage."""
+
+    def sample(values: Values, rng: NDArray[np.uint64], memory: Array, row: int, X: Array, y: Array) -> None:
+        stages = values[option]
+        stage = len(stages) * row // values["rows"]
+        fill({**values, option: stages[stage : stage + 1], "rows": len(y)}, rng, memory, 0, X, y)
+
+    return sample
 
 
 def first_row(stage: int, stages: int, length: int) -> int:
     """The first row t with floor(stages * t / length) = stage."""
     return -(-stage * length // stages)
-
-
-def _checked_seed(name: str, seed: int) -> int:
-    if not 0 <= seed < SEEDS:
-        raise UsageFailure(f"{name}: seed must be a whole number from 0 to 2^64 - 1, got {seed}")
-    return seed
 
 
 def _holdout_words(seed: int, row: int) -> NDArray[np.uint64]:

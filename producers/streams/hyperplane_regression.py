@@ -84,4 +84,5 @@ RECIPE = Recipe(
     memory=lambda _: 0,
     fill=_fill,
     sample=_sample,
+    label_noise="noise",
 )

@@ -61,7 +61,8 @@ RECIPE = Recipe(
     name="hyperplane_rotating",
     summary="Hyperplane in [0, 1]^d, k of whose weights move with every row; class 1 iff a.x >= sum(a)/2.",
     source="Hulten, Spencer and Domingos, KDD 2001, in the form of MOA's HyperplaneGenerator; sizes as "
-    "ALGORITHMS.md 18.3, the first senses +1 as in MOA, the length chosen here",
+    "ALGORITHMS.md 18.3, the first senses +1 as in MOA, the length chosen here (River's noise and sigma are 0.01 less "
+    "than asked)",
     options=(
         Option("rows", 90_000, "integer", low=1, meaning="length"),
         Option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
@@ -74,4 +75,5 @@ RECIPE = Recipe(
     memory=lambda values: values["d"] + values["k"],
     fill=_fill,
     sample=sample,
+    label_noise="noise",
 )

@@ -80,4 +80,5 @@ RECIPE = Recipe(
     shape=lambda values: (values["d"], values["stages"]),
     fill=_fill,
     sample=sample,
+    label_noise="noise",
 )

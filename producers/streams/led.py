@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from learners.jit import kernel
 from learners.random import randint, uniform
-from producers.streams.generator import Recipe
+from producers.streams.generator import Recipe, sample_stage
 from producers.streams.options import Option, Values
 from producers.streams.stream import Array
 from worker.errors import UsageFailure
@@ -68,11 +68,6 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_led(rng, LIT, np.array(values["swapped"]), values["noise"], values["rows"], start, X, y)
 
 
-def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
-    stage = len(values["swapped"]) * row // values["rows"]
-    fill_led(rng, LIT, np.array(values["swapped"][stage : stage + 1]), values["noise"], len(y), 0, X, y)
-
-
 def _shape(values: Values) -> tuple[int, int]:
     irrelevant, most = values["irrelevant"], max(values["swapped"])
     if irrelevant < most:
@@ -87,7 +82,8 @@ RECIPE = Recipe(
     summary="LED: the digit 0 to 9 that seven segments show, each inverted with probability `noise`, beside "
     "irrelevant bits; in every stage other segments have changed places with irrelevant ones. 10 classes.",
     source="Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 2.6; irrelevant "
-    "and swapped attributes as LEDGeneratorDrift of MOA",
+    "and swapped attributes as LEDGeneratorDrift of MOA (River's LEDDrift begins to swap at random places, and inverts "
+    "0.01 less than asked)",
     options=(
         Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
         Option("noise", 0.1, "number", low=0, high=1, meaning="share of segments that are inverted"),
@@ -105,5 +101,6 @@ RECIPE = Recipe(
     memory=lambda _: 0,
     classes=lambda _: len(LIT),
     fill=_fill,
-    sample=_sample,
+    concepts=lambda values: values["swapped"],
+    sample=sample_stage(_fill, "swapped"),
 )

@@ -11,6 +11,8 @@ from worker.errors import UsageFailure
 
 Values = Mapping[str, Any]
 
+SEEDS = 2**64
+
 
 @dataclass(frozen=True)
 class Option:
@@ -20,7 +22,7 @@ class Option:
     ----------
     name : str
         As users write it.
-    default : int, float, str or tuple
+    default : int, float, str, tuple or None
         Used when it is not given.
     kind : str
         ``integer``, ``number``, ``integers`` or ``numbers``: several, written ``8/9/7`` since commas part options;
@@ -94,6 +96,23 @@ def _number(part: Any) -> float:
     if not math.isfinite(x):
         raise ValueError
     return x
+
+
+def read_seed(what: str, value: Any) -> int:
+    """`value`, text or number, as a seed; `what` begins the sentence.
+
+    Raises
+    ------
+    UsageFailure
+        Not a whole number, or not 0 <= seed < 2**64.
+    """
+    try:
+        seed = int(value)
+    except (TypeError, ValueError):
+        seed = -1
+    if not 0 <= seed < SEEDS:
+        raise UsageFailure(f"{what} must be a whole number from 0 to 2^64 - 1, got {value}")
+    return seed
 
 
 def read_options(stream: str, options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, Any]:

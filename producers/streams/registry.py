@@ -60,7 +60,7 @@ GENERATORS: dict[str, tuple[str, str]] = {
         "producers.streams.random_rbf:RECIPE",
         "10 features, 50 centroids that travel, any number of classes",
     ),
-    "led": ("producers.streams.led:RECIPE", "4 stages, 24 bits, 10 classes, segments change places with noise"),
+    "led": ("producers.streams.led:RECIPE", "4 stages, 24 bits, 10 classes, segments trade places with useless bits"),
     "waveform": ("producers.streams.waveform:RECIPE", "4 stages, 21 or 40 features, 3 classes, features change places"),
     "sine": ("producers.streams.sine:RECIPE", "4 stages, 4 features, below or above a sine, then reversed"),
     "mixed": ("producers.streams.mixed:RECIPE", "4 stages, 2 bits and 2 numbers, a rule that is reversed"),

@@ -5,24 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import fragment, kernel
+from learners.jit import kernel
 from learners.random import uniform
-from producers.streams.generator import Recipe
+from producers.streams.generator import Recipe, sample_stage
 from producers.streams.options import Option, Values
 from producers.streams.stream import Array
-
-
-@fragment
-def draw_row(rng: NDArray[np.uint64], threshold: float, noise: float, X: Array, i: int) -> float:
-    """Write row i and give its label; draw order: x1, x2, x3, then the noise.
-
-    Shapes: rng u8[4], X f8[n, 3]. The noise is drawn even if it is 0, so that streams which differ in noise
-    alone have the same features. Pasted, 185 million rows a second; called, 100. ALGORITHMS.md 18.1.
-    """
-    for j in range(3):
-        X[i, j] = 10.0 * uniform(rng)
-    label = 1.0 if X[i, 0] + X[i, 1] <= threshold else 0.0
-    return 1.0 - label if uniform(rng) < noise else label
 
 
 @kernel
@@ -35,33 +22,28 @@ def fill_sea(
     X: Array,
     y: Array,
 ) -> None:
-    """Write rows start, start + 1, .... Shapes: rng u8[4], thresholds f8[stages], X f8[n, 3], y f8[n]."""
+    """Write rows start, start + 1, ...; draw order per row: x1, x2, x3, then the noise.
+
+    Shapes: rng u8[4], thresholds f8[stages], X f8[n, 3], y f8[n]. The noise is drawn even if it is 0, so that streams
+    which differ in noise alone have the same features. ALGORITHMS.md 18.1.
+    """
     for i in range(X.shape[0]):
         threshold = thresholds[thresholds.shape[0] * (start + i) // length]
-        y[i] = draw_row(rng, threshold, noise, X, i)
-
-
-@kernel
-def sample_sea(rng: NDArray[np.uint64], threshold: float, noise: float, X: Array, y: Array) -> None:
-    """Write rows of one concept. Shapes: rng u8[4], X f8[n, 3], y f8[n]."""
-    for i in range(X.shape[0]):
-        y[i] = draw_row(rng, threshold, noise, X, i)
+        for j in range(3):
+            X[i, j] = 10.0 * uniform(rng)
+        label = 1.0 if X[i, 0] + X[i, 1] <= threshold else 0.0
+        y[i] = 1.0 - label if uniform(rng) < noise else label
 
 
 def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X: Array, y: Array) -> None:
     fill_sea(rng, np.array(values["thresholds"]), values["noise"], values["rows"], start, X, y)
 
 
-def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
-    thresholds = values["thresholds"]
-    sample_sea(rng, thresholds[len(thresholds) * row // values["rows"]], values["noise"], X, y)
-
-
 RECIPE = Recipe(
     name="sea",
     summary="SEA: x uniform in [0, 10]^3, class 1 iff x1 + x2 <= threshold; one threshold per stage.",
     source="Street and Kim, A streaming ensemble algorithm (SEA) for large-scale classification, KDD 2001, "
-    "section 4.2; order of thresholds and noise as ALGORITHMS.md 18.1",
+    "section 4.2; order of thresholds and noise as ALGORITHMS.md 18.1; MOA and River call this class 1 class 0",
     options=(
         Option("rows", 50_000, "integer", low=1, meaning="length; the stages part it equally"),
         Option("thresholds", (8.0, 9.0, 7.0, 9.5), "numbers", meaning="of x1 + x2, one per stage"),
@@ -70,5 +52,7 @@ RECIPE = Recipe(
     shape=lambda values: (3, len(values["thresholds"])),
     memory=lambda _: 0,
     fill=_fill,
-    sample=_sample,
+    concepts=lambda values: values["thresholds"],
+    sample=sample_stage(_fill, "thresholds"),
+    label_noise="noise",
 )

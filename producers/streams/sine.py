@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from learners.jit import kernel
 from learners.random import uniform
-from producers.streams.generator import Recipe
+from producers.streams.generator import Recipe, sample_stage
 from producers.streams.options import Option, Values
 from producers.streams.stream import Array
 
@@ -57,12 +57,6 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_sine(rng, functions, values["noise"], values["balance"], values["rows"], start, X, y)
 
 
-def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
-    stage = len(values["functions"]) * row // values["rows"]
-    one = np.array(values["functions"][stage : stage + 1])
-    fill_sine(rng, one, values["noise"], values["balance"], len(y), 0, X, y)
-
-
 RECIPE = Recipe(
     name="sine",
     summary="SINE: x uniform in [0, 1]^d; class 0 iff x2 < sin(x1) (function 1), the reverse (2), "
@@ -79,5 +73,7 @@ RECIPE = Recipe(
     shape=lambda values: (2 + values["irrelevant"], len(values["functions"])),
     memory=lambda _: 0,
     fill=_fill,
-    sample=_sample,
+    concepts=lambda values: values["functions"],
+    sample=sample_stage(_fill, "functions"),
+    label_noise="noise",
 )

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from learners.jit import kernel
 from learners.random import randint, uniform
-from producers.streams.generator import Recipe
+from producers.streams.generator import Recipe, sample_stage
 from producers.streams.options import Option, Values
 from producers.streams.stream import Array
 
@@ -58,12 +58,6 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_stagger(rng, concepts, values["noise"], values["balance"], values["rows"], start, X, y)
 
 
-def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X: Array, y: Array) -> None:
-    stage = len(values["concepts"]) * row // values["rows"]
-    one = np.array(values["concepts"][stage : stage + 1])
-    fill_stagger(rng, one, values["noise"], values["balance"], len(y), 0, X, y)
-
-
 RECIPE = Recipe(
     name="stagger",
     summary="STAGGER: class 1 iff small and red (1), green or a circle (2), medium or large (3); one concept per "
@@ -81,5 +75,7 @@ RECIPE = Recipe(
     memory=lambda _: 0,
     feature_names=("size", "colour", "shape"),
     fill=_fill,
-    sample=_sample,
+    concepts=lambda values: values["concepts"],
+    sample=sample_stage(_fill, "concepts"),
+    label_noise="noise",
 )

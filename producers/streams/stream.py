@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from worker.errors import UsageFailure
+
 Array = NDArray[np.float64]
 Concepts = NDArray[np.int64]
 Task = Literal["classification", "regression"]
@@ -37,7 +39,8 @@ Traced = tuple[Block, Concepts]
 class Change(NamedTuple):
     """A place where the stream changes, as whoever made the stream knows it.
 
-    Shapes: rows start <= t < end mix the old with the new, `at` is the middle; sudden changes have start = end = at.
+    Shapes: rows start <= t < end mix the old with the new; `at` is the row that names the change, the middle of a
+    sigmoid or the first row that may be new; sudden changes have start = end = at.
     `drift` is False where the data get worse or rarer but no concept gives way to another (noise, missing values,
     imbalance): a detector owes no alarm there.
     """
@@ -136,15 +139,15 @@ class Stream(ABC):
         return self
 
 
-def copy_schema(stream: Stream, of: Stream) -> None:
-    """Give `stream` the columns, labels, name and source of another."""
-    stream.name = of.name
+def copy_schema(stream: Stream, of: Stream, injection: str = "") -> None:
+    """Give `stream` the columns, labels, name and source of another, and what is injected besides."""
+    stream.name = f"{of.name}+{injection}" if injection else of.name
     stream.feature_names = of.feature_names
     stream.label_name = of.label_name
     stream.labels = of.labels
     stream.task = of.task
     stream.source = of.source
-    stream.injections = of.injections
+    stream.injections = (*of.injections, injection) if injection else of.injections
 
 
 class FirstRows(Stream):
@@ -195,6 +198,26 @@ class FirstRows(Stream):
     @property
     def root(self) -> Stream:
         return self._whole.root
+
+
+def find_column(stream: Stream, name: str, option: str) -> int:
+    """Which column `name` is: the features in order, then the label.
+
+    Raises
+    ------
+    UsageFailure
+        None is called so; `option` tells where the name was given.
+    """
+    columns = (*stream.feature_names, stream.label_name)
+    if name not in columns:
+        some = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
+        raise UsageFailure(f"{stream.name} has no column {name!r} for {option}; columns: {some}")
+    return columns.index(name)
+
+
+def column_of(block: Block, at: int) -> Array:
+    """A column by `find_column`'s number. Shapes: returns f8[n]."""
+    return block.y if at == block.X.shape[1] else block.X[:, at]
 
 
 def cut(chunks: Iterable[Block], size: int) -> Iterator[Block]:

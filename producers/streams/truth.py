@@ -1,4 +1,4 @@
-"""The truth on its way to a topic: the concept of every row beside the row, and as a message header."""
+"""The truth on its way to a topic: the concept of every row and where it came in, as message headers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ import numpy as np
 
 from producers.streams.stream import BLOCK_ROWS, Array, Block, Stream, copy_schema
 
-HEADER = "concept"
-"""Name of the header; its value is the concept's id as decimal digits, UTF-8. `driftway streams` says what it means."""
+CONCEPT = "concept"
+"""Header: id of the row's concept, which `driftway streams` explains."""
+
+CHANGED = "changed"
+"""Header: the stream's last drift point at or before the row, counted in rows of the stream; 0 = none so far."""
 
 Headers = list[tuple[str, bytes]]
 
 
-class WithConcepts(Stream):
-    """The rows of a stream with their concept behind the last feature: X f8[n, d + 1].
+class WithTruth(Stream):
+    """The rows of a stream with their truth behind the last feature, concept and last drift point: X f8[n, d + 2].
 
-    Whoever cuts or shuffles blocks takes the concept along. Names stay the stream's d own; see `part_concepts`.
+    Whoever cuts or shuffles blocks takes the truth along. Names stay the stream's d own; see `part_truth`. The drift
+    points are asked for before the first row, which may read the stream through.
 
     Parameters
     ----------
@@ -31,19 +35,26 @@ class WithConcepts(Stream):
         self.rows = stream.rows
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        points = np.array([0, *self._stream.drift_points])
+        start = 0
         for block, concept in self._stream.traced(size):
-            X = np.empty((len(block.y), self.n_features + 1))
-            X[:, :-1], X[:, -1] = block.X, concept
+            X = np.empty((len(block.y), self.n_features + 2))
+            X[:, :-2], X[:, -2] = block.X, concept
+            rows = np.arange(start, start + len(block.y))
+            X[:, -1] = points[np.searchsorted(points, rows, "right") - 1]
+            start += len(block.y)
             yield Block(X, block.y)
 
 
-def part_concepts(block: Block) -> tuple[Block, Array]:
-    """A block of `WithConcepts` as the stream's own block (C-contiguous) and the concepts f8[n]."""
-    return Block(np.ascontiguousarray(block.X[:, :-1]), block.y), block.X[:, -1]
+def part_truth(block: Block) -> tuple[Block, Array]:
+    """A block of `WithTruth` as the stream's own block (C-contiguous) and the truth f8[n, 2]."""
+    return Block(np.ascontiguousarray(block.X[:, :-2]), block.y), block.X[:, -2:]
 
 
-def headers_of(concepts: Array) -> list[Headers]:
-    """The headers of messages whose rows have these concepts, one list per concept and shared by its rows."""
-    ids, which = np.unique(concepts, return_inverse=True)
-    table = [[(HEADER, str(int(concept)).encode())] for concept in ids]
-    return [table[k] for k in which.tolist()]
+def headers_of(truth: Array) -> list[Headers]:
+    """The headers of messages whose rows have this truth f8[m, 2]; rows of equal truth share a list."""
+    pairs = [(int(concept), int(changed)) for concept, changed in truth.tolist()]
+    made: dict[tuple[int, int], Headers] = {
+        pair: [(CONCEPT, b"%d" % pair[0]), (CHANGED, b"%d" % pair[1])] for pair in {*pairs}
+    }
+    return [made[pair] for pair in pairs]

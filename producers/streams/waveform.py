@@ -121,8 +121,8 @@ RECIPE = Recipe(
     "with N(0, 1); the pair of triangles is the class; `irrelevant` more features are N(0, 1) alone (19 make the 40 "
     "of the book). In every stage other features have changed places. 3 classes.",
     source="Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 2.6.2; order of "
-    "classes as MOA and River, drift after WaveformGeneratorDrift of MOA, with places drawn again where the concept "
-    "would stay the same",
+    "classes as MOA and River, drift after WaveformGeneratorDrift of MOA, which may show an attribute twice and lose "
+    "another: here two really change places, and places are drawn again where the concept would stay the same",
     options=(
         Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
         Option("irrelevant", 0, "integer", low=0, high=10_000, meaning="features without a waveform; 19 make 40"),

@@ -1,4 +1,4 @@
-"""`driftway replay --truth` against a real Kafka: every message carries the concept of its row, whatever else is on."""
+"""`driftway replay --truth` against a real Kafka: every message carries the truth about its row, come what may."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def arguments() -> list[str]:
     return [word for text in INJECT for word in ("--inject", text)]
 
 
+def truth(k: int, row: int, points: tuple[int, ...]) -> list[tuple[str, bytes]]:
+    changed = max([0, *(point for point in points if point <= row)])
+    return [("concept", str(k).encode()), ("changed", str(changed).encode())]
+
+
 def sent(kafka: str, topic: str, *more: str) -> list[tuple[int, dict[str, object], list[tuple[str, bytes | None]]]]:
     """Partition, event and headers of every record, in the order of the ids."""
     done = driftway("replay", "sea:rows=2000", "--seed", "3", "--bootstrap", kafka, "--to", topic, "--json", *more)
@@ -30,25 +35,28 @@ def sent(kafka: str, topic: str, *more: str) -> list[tuple[int, dict[str, object
 
 
 @pytest.mark.parametrize("more", [(), ("--rate", "20000"), ("--key", "x2"), ("--transactional", "truth-loader:500")])
-def test_every_message_has_the_concept_of_its_row(kafka: str, topic: str, more: tuple[str, ...]) -> None:
-    X, y, concept = read(open_stream("sea:rows=2000", seed=3, inject=INJECT))
+def test_every_message_has_the_truth_about_its_row(kafka: str, topic: str, more: tuple[str, ...]) -> None:
+    stream = open_stream("sea:rows=2000", seed=3, inject=INJECT)
+    X, y, concept = read(stream)
     records = sent(kafka, topic, "--truth", "--partitions", "3", *arguments(), *more)
     assert [event["id"] for _, event, _ in records] == list(range(len(y)))
-    assert [headers for _, _, headers in records] == [[("concept", str(k).encode())] for k in concept]
-    assert len({*concept.tolist()}) > 3
+    points = stream.drift_points
+    assert [headers for _, _, headers in records] == [truth(k, row, points) for row, k in enumerate(concept.tolist())]
+    assert len({*concept.tolist()}) > 3 < len(points)
     assert [event["y"] for _, event, _ in records] == y.tolist()
     assert [event["x"] for _, event, _ in records] == [[None if v != v else v for v in row] for row in X.tolist()]
     if "--key" not in more:
         assert [partition for partition, _, _ in records] == [row % 3 for row in range(len(y))]
 
 
-def test_shuffled_rows_keep_their_concept(kafka: str, topic: str) -> None:
-    X, _, concept = read(open_stream("sea:rows=2000", seed=3))
-    known = {tuple(row): k for row, k in zip(X.tolist(), concept.tolist(), strict=True)}
+def test_shuffled_rows_keep_their_truth(kafka: str, topic: str) -> None:
+    stream = open_stream("sea:rows=2000", seed=3)
+    X, _, concept = read(stream)
+    known = {tuple(x): (k, row) for row, (x, k) in enumerate(zip(X.tolist(), concept.tolist(), strict=True))}
     records = sent(kafka, topic, "--truth", "--shuffle")
     order = [known[tuple(event["x"])] for _, event, _ in records]  # type: ignore[arg-type]
     assert order != sorted(order)
-    assert [headers for _, _, headers in records] == [[("concept", str(k).encode())] for k in order]
+    assert [headers for _, _, headers in records] == [truth(k, row, (500, 1000, 1500)) for k, row in order]
 
 
 def test_without_truth_no_message_has_a_header(kafka: str, topic: str) -> None:

@@ -30,9 +30,7 @@ class Altered(Stream):
     def __init__(self, stream: Stream, request: Request, window: Window, alter: Alter) -> None:
         self._inner, self._window, self._alter = stream, window, alter
         self._seed = request.seed
-        copy_schema(self, stream)
-        self.name = f"{stream.name}+{request.text}"
-        self.injections = (*stream.injections, request.text)
+        copy_schema(self, stream, request.text)
         self.rows = stream.rows
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:

@@ -83,9 +83,7 @@ class Sliding(Stream):
         self._until: int = request.values["until"]
         if self._until <= self._from:
             raise UsageFailure(f"incremental: until must lie after from, got {self._until} and {self._from}")
-        copy_schema(self, stream)
-        self.name = f"{stream.name}+{request.text}"
-        self.injections = (*stream.injections, request.text)
+        copy_schema(self, stream, request.text)
         self.labels = stream.labels or self._second.labels
         self.task = stream.task or self._second.task
         self._n_classes = 0 if self.task == "regression" else class_count(self, request, "incremental")

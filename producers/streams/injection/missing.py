@@ -1,7 +1,8 @@
 """Missing features: a share of the values is not there.
 
-They are NaN in a block, null in JSON, NaN in packed. The worker and `driftway evaluate` set a row aside that misses any
-feature, so of c columns with holes a share of 1 - (1 - share)^c of the rows is rejected.
+Unless `fill` says what stands in their place, they are NaN in a block, null in JSON, NaN in packed. The worker and
+`driftway evaluate` set a row aside that misses any feature, so of c columns with holes a share of 1 - (1 - share)^c of
+the rows is rejected. With `fill` every row is learned from: the holes are what a constant imputation makes of them.
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ from producers.streams.stream import Array, Block, Stream
 
 @kernel
 def make_holes(
-    rng: NDArray[np.uint64], share: float, columns: NDArray[np.int64], inside: NDArray[np.bool_], X: Array
+    rng: NDArray[np.uint64], share: float, fill: float, columns: NDArray[np.int64], inside: NDArray[np.bool_], X: Array
 ) -> None:
-    """Make each value of the columns NaN with probability `share`.
+    """Put `fill` in place of each value of the columns with probability `share`.
 
     Shapes: rng u8[4], columns i8[c], inside bool[n], X f8[n, d]. One draw per row and column, inside the window or not.
     """
     for i in range(X.shape[0]):
         for j in columns:
             if uniform(rng) < share and inside[i]:
-                X[i, j] = np.nan
+                X[i, j] = fill
 
 
 def _build(stream: Stream, request: Request) -> Stream:
     window = window_of("missing", request.values)
-    share: float = request.values["share"]
+    share, fill = request.values["share"], request.values["fill"]
+    hole = np.nan if fill is None else fill
     columns = np.array(request.columns, np.int64)
 
     def alter(rng: Words, start: int, block: Block) -> Block:
         X = block.X.copy(order="C")
-        make_holes(rng, share, columns, window.inside(start, len(X)), X)
+        make_holes(rng, share, hole, columns, window.inside(start, len(X)), X)
         return Block(X, block.y)
 
     return Altered(stream, request, window, alter)
@@ -46,10 +48,14 @@ def _build(stream: Stream, request: Request) -> Stream:
 
 KIND = Kind(
     name="missing",
-    summary="Every value of the columns is missing with probability `share`, whatever the row says; a worker rejects "
-    "rows with a missing feature.",
+    summary="Every value of the columns is missing with probability `share`, whatever the row says. A worker rejects "
+    "rows with a missing feature; with fill=0, or another number in its place, it learns from them.",
     source="missing completely at random: Rubin, Inference and missing data, Biometrika 63, 1976",
-    options=(Option("share", None, "number", low=0, high=1, meaning="of the values"), *WINDOW),
+    options=(
+        Option("share", None, "number", low=0, high=1, meaning="of the values"),
+        Option("fill", None, "number", meaning="what stands in their place; default: nothing, a null or NaN"),
+        *WINDOW,
+    ),
     required=("share",),
     build=_build,
     columns=True,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from producers.streams.injection.registry import KINDS, find_kind
-from producers.streams.options import parse_spec, read_options
+from producers.streams.options import SEEDS, parse_spec, read_options, read_seed
 from producers.streams.stream import FirstRows, Stream
 from worker.errors import UsageFailure
 
@@ -19,7 +19,6 @@ Open = Callable[[str, int], Stream]
 """(stream's name, seed) -> the second stream."""
 
 TO = re.compile(r"(?<=[:,])\s*to\s*=")
-SEEDS = 2**64
 STARTS = ("at", "from", "period")
 """Options that name the first row where something happens."""
 
@@ -88,7 +87,7 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
 
     kind = find_kind(name)
     _check_names(kind, given, to)
-    chosen = _seed(name, given.pop("seed", seed))
+    chosen = read_seed(f"{name}: seed", given.pop("seed", seed))
     columns = _columns(kind, stream, given.pop("columns", None))
     values = read_options(name, kind.options, given)
     for option in STARTS:
@@ -137,16 +136,6 @@ def _check_names(kind: Kind, given: dict[str, Any], to: str | None) -> None:
     if missing:
         last = "; to=STREAM comes last, all that follows it belongs to STREAM" if to is not None else ""
         raise UsageFailure(f"{kind.name} needs {' and '.join(missing)}{last}")
-
-
-def _seed(name: str, value: Any) -> int:
-    try:
-        seed = int(value)
-    except ValueError:
-        seed = -1
-    if not 0 <= seed < SEEDS:
-        raise UsageFailure(f"{name}: seed must be a whole number from 0 to 2^64 - 1, got {value}")
-    return seed
 
 
 def _columns(kind: Kind, stream: Stream, text: str | None) -> tuple[int, ...]:

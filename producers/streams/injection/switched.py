@@ -53,9 +53,7 @@ class Switched(Stream):
         self._settled = settled
         self._own = own
         self._seed = request.seed
-        copy_schema(self, stream)
-        self.name = f"{stream.name}+{request.text}"
-        self.injections = (*stream.injections, request.text)
+        copy_schema(self, stream, request.text)
         self.labels = stream.labels or self._second.labels
         self.task = stream.task or self._second.task
 

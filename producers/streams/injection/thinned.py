@@ -36,9 +36,7 @@ class Thinned(Stream):
     def __init__(self, stream: Stream, request: Request, window: Window, keep: Keep, memory: Array) -> None:
         self._inner, self._window, self._keep, self._memory = stream, window, keep, memory
         self._seed = request.seed
-        copy_schema(self, stream)
-        self.name = f"{stream.name}+{request.text}"
-        self.injections = (*stream.injections, request.text)
+        copy_schema(self, stream, request.text)
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
         kept = Rows(self._kept(size), self.n_features)

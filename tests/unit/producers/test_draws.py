@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from producers.draws import LABELS, POISON, SHUFFLE, Draws, Shuffled, Withheld
-from producers.replay import Selection, select
+from producers.selection import Selection, select
 from producers.streams import open_stream
 from producers.streams.stream import Block
 from tests.support.oracle.random import Xoshiro

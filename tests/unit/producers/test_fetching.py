@@ -349,7 +349,11 @@ def test_fetch_and_list_on_the_command_line(server: Server, home: Path, monkeypa
     unfetched = json.loads(run("streams", "tiny", "--json").stdout)
     assert (unfetched["fetched"], unfetched["rows"]) == (False, 3)
     assert unfetched["fetch"] == "driftway streams fetch tiny"
-    assert "licence       none" in run("streams", "describe", "tiny").stdout
+    page = run("streams", "describe", "tiny").stdout
+    assert "licence       none" in page
+    (source,) = CATALOGUE["tiny"].sources
+    assert (unfetched["addresses"], unfetched["checksums"]) == ([source.address], [source.checksum])
+    assert f"checksum      {source.checksum or 'not published'}\n" in page
 
     done = run("streams", "fetch", "tiny", "--json")
     path = str(home / "tiny.csv.gz")
@@ -358,6 +362,7 @@ def test_fetch_and_list_on_the_command_line(server: Server, home: Path, monkeypa
     assert row()["path"] == path
     described = json.loads(run("streams", "tiny", "--json").stdout)
     assert (described["rows"], described["n_features"], described["task"]) == (3, 2, "classification")
+    assert described["catalogue"]["licence"] == "none"
 
 
 @pytest.mark.parametrize(

@@ -169,9 +169,13 @@ def test_archive_rows_are_as_hard_as_their_block_says(name: str, share: float) -
         assert right == pytest.approx(NormalDist().cdf(distance / 3), abs=0.0085)
 
 
-@pytest.mark.parametrize(("name", "noise"), [("sea", 0.1), ("hyperplane_staged", 0.05), ("hyperplane_rotating", 0.05)])
-def test_labels_are_clean_unless_noise_is_asked_for(name: str, noise: float) -> None:
-    stream = opened(name, rows=900)
+NOISY = {"sea": 0.1, "hyperplane_staged": 0.05, "hyperplane_rotating": 0.05, "stagger": 0.2, "sine": 0.2, "mixed": 0.2}
+
+
+@pytest.mark.parametrize("name", NOISY)
+def test_labels_are_clean_unless_noise_is_asked_for(name: str) -> None:
+    noise = NOISY[name]
+    stream = opened(name, rows=900, noise=noise)
     clean, noisy = stream.holdout(500, 20_000, seed=2), stream.holdout(500, 20_000, seed=2, noisy=True)
     assert clean.X.tobytes() == noisy.X.tobytes()
     assert (clean.y != noisy.y).mean() == pytest.approx(noise, abs=4 * math.sqrt(noise / 20_000))

@@ -85,9 +85,9 @@ def test_every_kind_is_described(name: str) -> None:
 
 def test_evaluate_learns_from_the_injected_rows() -> None:
     given = ("evaluate", "sea:rows=3000,noise=0,thresholds=8", "--learner", "arow", "--json")
-    plain, flipped, holes = (
+    plain, flipped, holes, filled = (
         json.loads(run(*given, *injected(texts)).stdout)[0]
-        for texts in ((), ("label_flip:at=1500",), ("missing:share=0.1",))
+        for texts in ((), ("label_flip:at=1500",), ("missing:share=0.1",), ("missing:share=0.1,fill=5",))
     )
     assert plain["stream"] == "sea"
     assert flipped["stream"] == "sea+label_flip:at=1500"
@@ -95,6 +95,8 @@ def test_evaluate_learns_from_the_injected_rows() -> None:
     X = read(open_stream("sea:rows=3000,noise=0,thresholds=8", inject=["missing:share=0.1"]))[0]
     assert holes["rejected"] == sum(any(v != v for v in row) for row in X.tolist()) > 0
     assert (plain["rejected"], holes["rows"] + holes["rejected"]) == (0, 3000)
+    assert (filled["rejected"], filled["rows"]) == (0, 3000)
+    assert filled["accuracy"] < plain["accuracy"] - 0.02
 
 
 def test_several_injections_come_from_the_environment() -> None:

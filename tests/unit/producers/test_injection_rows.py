@@ -119,6 +119,16 @@ def test_missing_equals_the_oracle() -> None:
     assert read(put(held, "missing:share=0.3,columns=x3/x2,from=200,until=700"), 77)[0].tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("fill", [0.0, -9.5])
+def test_holes_are_filled_where_they_would_be(fill: float) -> None:
+    held = classes(3000)
+    window = "columns=x1/x2,from=200,until=2700"
+    holes = np.isnan(read(put(held, f"missing:share=0.3,{window}"))[0])
+    X, y, _ = read(put(held, f"missing:share=0.3,fill={fill},{window}"), 77)
+    assert X.tobytes() == np.where(holes, fill, held.X).tobytes()
+    assert y.tobytes() == held.y.tobytes()
+
+
 def test_missing_values_stay_in_their_window() -> None:
     holes = np.isnan(read(put(classes(3000), "missing:share=0.5,from=1000,until=2000"))[0]).any(axis=1)
     assert not holes[:1000].any()
@@ -252,8 +262,9 @@ def without_rows(stream: Stream) -> Stream:
         ("sudden:at=10,to=x", "sudden: at must be below 10, the rows of held, got 10"),
         ("sudden:at=5,width=3,to=x", "sudden has no parameter 'width'; there is: at, seed, to"),
         ("sudden:at=5,seed=-1,to=x", "sudden: seed must be a whole number from 0 to 2^64 - 1, got -1"),
-        ("missing:share=0.1,to=x", "missing has no parameter 'to'; there is: share, from, until, columns, seed"),
+        ("missing:share=0.1,to=x", "missing has no parameter 'to'; there is: share, fill, from, until, columns, seed"),
         ("missing:share=0.1,columns=x1/q", "missing: held has no feature 'q'; features: x1, x2"),
+        ("missing:share=0.1,fill=nan", "missing: fill must be a number, got nan"),
         ("missing:share=1.1", "missing: share must be a number from 0 to 1, got 1.1"),
         ("missing:share=0.1,from=5,until=5", "missing: until must lie after from, got 5 and 5"),
         ("label_flip:at=5,until=2", "label_flip: until must lie after at, got 2 and 5"),

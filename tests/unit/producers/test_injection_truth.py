@@ -11,7 +11,7 @@ from producers.streams import GENERATORS, Stream, open_stream
 from producers.streams.injection.kind import END
 from producers.streams.injection.registry import KINDS
 from producers.streams.stream import FirstRows
-from producers.streams.truth import WithConcepts, headers_of, part_concepts
+from producers.streams.truth import WithTruth, headers_of, part_truth
 from tests.unit.producers.injected import Held, numbered, put, read
 
 ONE_EACH = {
@@ -120,7 +120,11 @@ def test_places_hold_where_another_injection_leaves_rows_out() -> None:
     assert (np.flatnonzero(np.diff(concept)) + 1).tolist() == list(stream.drift_points)
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+COMES_BACK = ("archive:1CDT", "archive:1CHT", "archive:2CDT", "archive:2CHT", "mixed")
+"""Generators whose default has a concept twice; tested below."""
+
+
+@pytest.mark.parametrize("name", [name for name in GENERATORS if name not in COMES_BACK])
 def test_without_injection_a_stream_is_untouched_and_its_concept_is_its_stage(name: str) -> None:
     bare, empty = open_stream(name, rows=3000, seed=3), open_stream(name, rows=3000, seed=3, inject=())
     assert type(empty) is type(bare)
@@ -133,6 +137,60 @@ def test_without_injection_a_stream_is_untouched_and_its_concept_is_its_stage(na
         assert (concept == sum((rows >= point).astype(int) for point in bare.drift_points)).all()
         start += len(concept)
     assert len(bare.concepts) == len(bare.drift_points) + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "names"),
+    [
+        ("mixed:rows=400", [0, 1, 0, 1], ("mixed stage 1/3", "mixed stage 2/4")),
+        ("stagger:rows=400,concepts=3/3/1/3", [0, 0, 1, 0], ("stagger stage 1/2/4", "stagger stage 3")),
+        ("sea:rows=200,thresholds=8/8.0", [0, 0], ("sea",)),
+        ("sine:rows=300,functions=2/1/2", [0, 1, 0], ("sine stage 1/3", "sine stage 2")),
+        ("led:rows=200,swapped=7/7", [0, 0], ("led",)),
+        ("agrawal:rows=300,functions=9/9/1", [0, 0, 1], ("agrawal stage 1/2", "agrawal stage 3")),
+        ("friedman:rows=400,drift=gra", [0, 0, 1, 0], ("friedman stage 1/3", "friedman stage 2")),
+        ("archive:2CHT:rows=4000", [min(i, 40 - i) for i in range(40)], None),
+    ],
+)  # fmt: skip
+def test_a_concept_that_comes_back_has_its_id_again(
+    name: str, stages: list[int], names: tuple[str, ...] | None
+) -> None:
+    stream = open_stream(name)
+    concept = read(stream, 77)[2]
+    assert concept.tolist() == [stage for stage in stages for _ in range(100)]
+    assert (np.flatnonzero(np.diff(concept)) + 1).tolist() == list(stream.drift_points)
+    assert [change.at for change in stream.changes] == list(stream.drift_points)
+    assert len(stream.concepts) == max(stages) + 1
+    assert names in (None, stream.concepts)
+
+
+def test_a_drift_at_every_row_costs_no_more_than_its_rows() -> None:
+    """Looking each stage up among all others would take an hour."""
+    stream = open_stream("hyperplane_staged:rows=200000,stages=200000")
+    assert len(stream.concepts) == len(stream.changes) + 1 == 200_000
+
+
+@pytest.mark.parametrize("size", [1, 64, 1000])
+def test_a_generator_that_mixes_concepts_tells_which_one_each_row_has(size: int) -> None:
+    """Without noise the target itself tells the concept."""
+    stream = open_stream("friedman:rows=1000,drift=gsg,noise=0", seed=4)
+    X, y, concept = read(stream, size)
+    ends = [open_stream(f"friedman:rows=1000,drift=gsg,window=0,noise=0,positions={at}", seed=4)
+            for at in ("0.998/0.999", "0.001/0.999", "0.001/0.002")]  # fmt: skip
+    pure = np.array([read(end)[1][5:-5] for end in ends])
+    assert np.array_equal(pure[concept[5:-5], np.arange(990)], y[5:-5])
+    assert concept[:500].tolist() == [0] * 500
+    assert {*concept[500:600].tolist()} == {0, 1}
+    assert concept[600:750].tolist() == [1] * 150
+    assert {*concept[750:850].tolist()} == {1, 2}
+    assert concept[850:].tolist() == [2] * 150
+    assert [tuple(change) for change in stream.changes] == [
+        ("gradual", 500, 500, 600, True),
+        ("gradual", 750, 750, 850, True),
+    ]
+    plain = list(stream.blocks(size))
+    assert np.concatenate([block.X for block in plain]).tobytes() == X.tobytes()
+    assert np.concatenate([block.y for block in plain]).tobytes() == y.tobytes()
 
 
 def test_the_concepts_of_sea_are_its_stages_by_the_formula() -> None:
@@ -167,12 +225,26 @@ def test_order_counts_and_a_window_ends() -> None:
     assert all(change.end < END for change in flipped.changes)
 
 
-def test_concepts_travel_beside_the_rows() -> None:
-    stream = made("recurring")
-    X, y, concept = read(stream)
-    block = next(WithConcepts(stream).blocks(1000))
-    bare, found = part_concepts(block)
-    assert bare.X.flags.c_contiguous
-    assert (bare.X.tobytes(), bare.y.tobytes()) == (X[:1000].tobytes(), y[:1000].tobytes())
-    assert found.tolist() == concept[:1000].tolist()
-    assert headers_of(found) == [[("concept", str(k).encode())] for k in concept[:1000]]
+def expected_headers(stream: Stream) -> list[list[tuple[str, bytes]]]:
+    """What every message must carry: its concept, and the largest drift point that is not beyond its row."""
+    return [
+        [
+            ("concept", str(k).encode()),
+            ("changed", str(max([0, *(point for point in stream.drift_points if point <= row)])).encode()),
+        ]
+        for row, k in enumerate(read(stream)[2].tolist())
+    ]
+
+
+@pytest.mark.parametrize("case", ["recurring", "gradual", "virtual", "missing"])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_truth_travels_beside_the_rows(case: str, size: int) -> None:
+    stream = made(case)
+    X, y, _ = read(stream)
+    parted = [part_truth(block) for block in WithTruth(stream).blocks(size)]
+    assert all(bare.X.flags.c_contiguous for bare, _ in parted)
+    assert np.concatenate([bare.X for bare, _ in parted]).tobytes() == X.tobytes()
+    assert np.concatenate([bare.y for bare, _ in parted]).tobytes() == y.tobytes()
+    headers = [header for _, truth in parted for header in headers_of(truth)]
+    assert headers == expected_headers(stream)
+    assert len({changed for _, (_, changed) in headers}) == len(stream.drift_points) + 1

@@ -29,6 +29,34 @@ def test_streams_lists_generators_and_files(tmp_path: Path) -> None:
     assert "hyperplane_staged" in run("streams").stdout
 
 
+def test_a_file_with_a_generators_name_is_listed_by_all_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "sea.csv").write_text("a,y\n1,0\n")
+    given = ("--json", "--data-dir", str(tmp_path))
+    (name,) = (row["name"] for row in json.loads(run("streams", *given).stdout) if row["kind"] == "file")
+    assert name == "sea.csv"
+    assert json.loads(run("streams", name, *given).stdout)["rows"] == 1
+
+
+def test_a_file_that_the_catalogue_knows_by_name_has_its_citation(tmp_path: Path) -> None:
+    (tmp_path / "electricity.csv").write_text("a,y\n1,0\n")
+    (tmp_path / "mine.csv").write_text("a,y\n1,0\n")
+    known, mine = (json.loads(run("streams", name, "--json", "--data-dir", str(tmp_path)).stdout)
+                   for name in ("electricity", "mine"))  # fmt: skip
+    assert (known["rows"], known["catalogue"]["rows"]) == (1, 45_312)
+    assert "Harries" in known["catalogue"]["source"]
+    assert mine["catalogue"] is None
+    page = run("streams", "electricity", "--data-dir", str(tmp_path)).stdout
+    assert "catalogue     whether the price in New South Wales" in page
+    assert "citation      M. Harries" in page
+
+
+def test_a_page_shows_a_dozen_drift_points_and_says_how_many_more() -> None:
+    page = run("streams", "archive:1CDT").stdout
+    assert "drift points  400, 800," in page
+    assert "4800, ... and 27 more (--json shows all)\n" in page
+    assert "drift points  none\n" in run("streams", "random_rbf").stdout
+
+
 @pytest.mark.parametrize("words", [("sea",), ("describe", "sea")])
 def test_streams_describes_a_generator(words: tuple[str, ...]) -> None:
     facts = json.loads(run("streams", *words, "--json").stdout)

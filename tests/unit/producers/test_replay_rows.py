@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from producers.messages import Encoding, encoder, key_text
-from producers.replay import Selection, select
-from producers.sending import check_owned
+from producers.producer_properties import check_owned
+from producers.selection import Selection, select
 from producers.streams import open_stream
 from producers.streams.stream import Block
 from worker.errors import UsageFailure

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from producers.replay import Selection
 from producers.resume import Resume
+from producers.selection import Selection
 from producers.transactions import Transaction
 from worker.errors import Failure, UsageFailure
 

@@ -1,0 +1,52 @@
+"""Which rows of a stream a replay sends, and the position that each of them has."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from producers.streams.stream import Block, Stream
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows: `laps` times the stream (None = for ever), without the first `skip`, at most `limit`."""
+
+    skip: int = 0
+    limit: int | None = None
+    laps: int | None = 1
+
+    def since(self, position: int) -> Selection:
+        """What is left of it from `position` on."""
+        left = None if self.limit is None else self.skip + self.limit - position
+        return dataclasses.replace(self, skip=position, limit=left)
+
+    def ends_before(self, position: int) -> bool:
+        """Whether its limit leaves no row from `position` on."""
+        return self.limit is not None and position >= self.skip + self.limit
+
+
+def select(stream: Stream, selection: Selection, size: int) -> Iterator[tuple[int, Block]]:
+    """Yield the chosen rows as blocks with their first row's position.
+
+    Positions count rows from 0 through all laps, skipped ones included. They are the ids, and modulo the
+    number of partitions they choose the partition; ``--limit 1000`` and then ``--skip 1000`` equal one run.
+    """
+    start = selection.skip
+    end = math.inf if selection.limit is None else start + selection.limit
+    position = 0
+    laps = itertools.count() if selection.laps is None else range(selection.laps)
+    for _ in laps:
+        lap_start = position
+        for block in stream.blocks(size):
+            first, position = position, position + len(block.y)
+            low, high = max(start - first, 0), min(end - first, len(block.y))
+            if low < high:
+                yield first + low, Block(block.X[low : int(high)], block.y[low : int(high)])
+            if position >= end:
+                return
+        if position == lap_start:
+            return
