@@ -61,6 +61,11 @@ class Learner:
     """False for baselines that look at labels only; they are never standardised."""
     standardizable: bool = True
     """False where features mean something as they stand, like truth values; they are never standardised."""
+    link: str | None = None
+    """How the score of two classes stands for the probability of class 1: ``logistic`` 1 / (1 + exp(-s)), ``probit``
+    Phi(s); None: it is a margin, which says which class and not how likely it is."""
+    multiclass_link: str | None = None
+    """How the scores of more classes stand for probabilities: ``softmax``, ``direct`` as they are; None: not at all."""
 
     def __init__(self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any) -> None:
         if n_features < 1:

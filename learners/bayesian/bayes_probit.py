@@ -77,6 +77,7 @@ class BayesProbit(Learner):
 
     name = "bayes_probit"
     tasks = ("binary",)
+    link = "probit"
 
     @dataclass(frozen=True)
     class Params(Parameters):

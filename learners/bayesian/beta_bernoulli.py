@@ -47,6 +47,7 @@ class BetaBernoulli(Learner):
 
     name = "beta_bernoulli"
     tasks = ("binary",)
+    link = "logistic"
     uses_features = False
 
     @dataclass(frozen=True)

@@ -56,6 +56,8 @@ class GaussianNB(Learner):
 
     name = "gaussian_nb"
     tasks = ("binary", "multiclass")
+    link = "logistic"
+    multiclass_link = "softmax"
 
     @dataclass(frozen=True)
     class Params(Parameters):

@@ -58,6 +58,7 @@ class OGDLogistic(Learner):
 
     name = "ogd_logistic"
     tasks = ("binary",)
+    link = "logistic"
 
     @dataclass(frozen=True)
     class Params(Parameters):

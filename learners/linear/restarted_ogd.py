@@ -65,6 +65,7 @@ class RestartedOGD(Learner):
 
     name = "restarted_ogd"
     tasks = ("binary",)
+    link: str | None = "logistic"
 
     @dataclass(frozen=True)
     class Params(Parameters):
@@ -83,6 +84,10 @@ class RestartedOGD(Learner):
 
     def fields(self) -> Fields:
         return {"weight": ("f8", (self.width,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+
+    def initialise(self) -> None:
+        if self.parameters.loss != "logistic":
+            self.link = None
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         p, s = self.parameters, self.state

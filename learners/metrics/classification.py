@@ -76,11 +76,7 @@ class ClassificationMetrics:
         ValueError
             A label is no class index.
         """
-        if len(y) == 0:
-            return
-        # The kernel counts by label, and compiled code does not check bounds. fmin and fmax pass over NaN.
-        if np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > self.n_classes - 1:
-            raise ValueError(f"a label is outside 0..{self.n_classes - 1}")
+        check_labels(y, self.n_classes)
         s = self.state
         count_hits(
             predicted_class(score, self.kind),
@@ -128,6 +124,13 @@ def check_memory(window: int, fading: float) -> None:
         raise ValueError(f"window must be >= 1, got {window}")
     if not 0.0 < fading <= 1.0:
         raise ValueError(f"fading must be > 0 and <= 1, got {fading}")
+
+
+def check_labels(y: Array, n_classes: int) -> None:
+    """Raise ValueError unless all labels of y f8[n] are class indices or NaN: kernels count by them, unchecked."""
+    # fmin and fmax pass over NaN.
+    if len(y) and (np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > n_classes - 1):
+        raise ValueError(f"a label is outside 0..{n_classes - 1}")
 
 
 def ratio(part: float, whole: float) -> float | None:

@@ -9,52 +9,79 @@ import numpy as np
 
 from learners.jit import bare_kernel
 from learners.learner import REGRESSION, Array, Learner, plain
-from learners.metrics.classification import kappa
+from learners.metrics.classification import check_memory, kappa
+from learners.metrics.confusion import ConfusionMetrics
+from learners.metrics.kappas import KappaMetrics
+from learners.metrics.margins import MarginMetrics
 from learners.metrics.probabilities import ProbabilityMetrics, link_of
-from learners.metrics.regression import TINY
+from learners.metrics.regression import TINY, explained
 
 
 class OfflineMetrics:
-    """Kappa-M, log loss and Brier score of classes; root mean squared error, NMSE and plain R2 of numbers.
+    """Classes: kappa-M, windowed and fading kappas, confusion matrix, AUC, losses. Numbers: RMSE, NMSE, plain R2.
 
-    ``kappa_m`` is kappa against the prequential majority class. ``log_loss`` and ``brier`` exist where scores stand
-    for probabilities (`link_of`). ``nmse`` is 1 - r2: the error in units of the running mean's. ``r2_overall`` is R2
-    against the mean of all targets, which knows them only at the end: the textbook's, River's and scikit-learn's.
+    ``kappa_m`` is kappa against the prequential majority class; `KappaMetrics` has the windowed and fading ones,
+    `ConfusionMetrics` what follows from the confusion matrix. With two classes there are `MarginMetrics`; where scores
+    stand for probabilities (`link_of`), ``log_loss`` and ``brier``. ``nmse`` is 1 - r2: the error in units of the
+    running mean's; it, ``rmse`` and ``r2`` also come windowed and fading. ``r2_overall`` is R2 against the mean of all
+    targets, which knows them only at the end: the textbook's, River's and scikit-learn's.
 
     Parameters
     ----------
     learner : Learner
         Whose scores these are.
+    window : int
+        Rows of the rolling window, >= 1. Default 1000.
+    fading : float
+        Weight of the past per row, 0 < fading <= 1. Default 0.999.
+
+    Raises
+    ------
+    ValueError
+        A window without rows, or a fading factor outside (0, 1].
 
     Source
     ------
     ALGORITHMS.md 16; Bifet et al., KDD 2015 (kappa-M); Welford, Technometrics 1962 (the targets' spread).
     """
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: Learner, window: int = 1000, fading: float = 0.999) -> None:
+        check_memory(window, fading)
+        self.fading = float(fading)
+        self.of_classes: list[KappaMetrics | ConfusionMetrics | MarginMetrics | ProbabilityMetrics] = []
+        if learner.task != REGRESSION:
+            shape = learner.n_classes, learner.n_scores
+            self.of_classes += [KappaMetrics(*shape, window, fading), ConfusionMetrics(*shape)]
+        if learner.kind == "binary":
+            self.of_classes.append(MarginMetrics(window))
         link = link_of(learner)
-        self.task = learner.task
-        self.probabilities = None if link is None else ProbabilityMetrics(link)
-        self.spread = np.zeros(4)
+        if link is not None:
+            self.of_classes.append(ProbabilityMetrics(link))
+        self.spread = np.zeros(6)
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over."""
-        if self.task == REGRESSION:
-            sum_spread(plain(score), plain(y), self.spread)
-        elif self.probabilities is not None:
-            self.probabilities.observe(score, y)
+        for metrics in self.of_classes:
+            metrics.observe(score, y)
+        if not self.of_classes:
+            sum_spread(plain(score), plain(y), self.fading, self.spread)
 
     def point(self, rolling: dict[str, Any]) -> dict[str, Any]:
         """The values now, None where nothing is defined; `rolling` is the point of the rolling metrics."""
-        if self.task != REGRESSION:
-            accuracy = kappa(rolling["accuracy"], rolling["majority_accuracy"])
-            return {"kappa_m": accuracy, **(self.probabilities.point() if self.probabilities else {})}
-        mse, r2 = rolling["mse"], rolling["r2"]
-        labels, _, squares, errors = (float(v) for v in self.spread)
+        if self.of_classes:
+            values = {"kappa_m": kappa(rolling["accuracy"], rolling["majority_accuracy"])}
+            for metrics in self.of_classes:
+                values.update(metrics.point())
+            return values
+        labels, _, squares, errors, faded, faded_of_mean = (float(v) for v in self.spread)
         usable = labels > 1 and squares >= TINY and math.isfinite(squares) and math.isfinite(errors)
+        fading_r2 = explained(faded, faded_of_mean)
+        rolling = {**rolling, "fading_r2": fading_r2 if fading_r2 is not None and math.isfinite(fading_r2) else None}
+        forms = ("", "window_", "fading_")
         return {
-            "rmse": None if mse is None else math.sqrt(mse),
-            "nmse": None if r2 is None else 1.0 - r2,
+            **{f"{form}rmse": None if (v := rolling[f"{form}mse"]) is None else math.sqrt(v) for form in forms},
+            **{f"{form}nmse": None if (v := rolling[f"{form}r2"]) is None else 1.0 - v for form in forms},
+            "fading_r2": rolling["fading_r2"],
             "r2_overall": 1.0 - errors / squares if usable else None,
         }
 
@@ -83,16 +110,20 @@ def robustness_ratios(values: list[float | None]) -> list[float | None]:
 
 
 @bare_kernel
-def sum_spread(score: Array, y: Array, spread: Array) -> None:
-    """Count labelled rows, their mean, the squares of their distance from it, and the squared errors.
+def sum_spread(score: Array, y: Array, fading: float, spread: Array) -> None:
+    """Count labelled rows, their mean, the squares of their distance from it, the squared errors, and what fades.
 
-    Shapes: score f8[n, 1], y f8[n], spread f8[4].
+    Those are the squared errors of the learner and of the mean before each row, without the first row, which has none.
+    Shapes: score f8[n, 1], y f8[n], spread f8[6].
     """
     for t in range(y.shape[0]):
         if math.isnan(y[t]):
             continue
         error = score[t, 0] - y[t]
         delta = y[t] - spread[1]
+        if spread[0] > 0.0:
+            spread[4] = error * error + fading * spread[4]
+            spread[5] = delta * delta + fading * spread[5]
         spread[0] += 1.0
         spread[1] += delta / spread[0]
         spread[2] += delta * (y[t] - spread[1])

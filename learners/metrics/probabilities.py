@@ -1,6 +1,7 @@
 """Probabilities of classes that scores stand for, and how good they are: log loss and Brier score.
 
-Only learners whose scores mean probabilities have these; a margin of `pa1` says which class, not how likely it is.
+Only learners whose scores mean probabilities have these; they say so with `Learner.link` and `Learner.multiclass_link`.
+A margin of `pa1` says which class, not how likely it is.
 """
 
 from __future__ import annotations
@@ -15,28 +16,8 @@ from learners.jit import bare_kernel
 from learners.learner import Array, Learner, plain
 from learners.metrics.classification import ratio
 
-LOGISTIC, PROBIT, SOFTMAX, DIRECT = "logistic", "probit", "softmax", "direct"
-LINKS = (LOGISTIC, PROBIT, SOFTMAX, DIRECT)
+LINKS = ("logistic", "probit", "softmax", "direct")
 """How scores become probabilities: 1 / (1 + exp(-s)), Phi(s), softmax(S), or they are probabilities."""
-
-BINARY_LINKS: dict[str, str] = {
-    "ogd_logistic": LOGISTIC,
-    "restarted_ogd": LOGISTIC,
-    "truncated_gradient": LOGISTIC,
-    "fobos_l1": LOGISTIC,
-    "rda_l1": LOGISTIC,
-    "ftrl_proximal": LOGISTIC,
-    "mc_softmax": LOGISTIC,
-    "gaussian_nb": LOGISTIC,
-    "beta_bernoulli": LOGISTIC,
-    "hmm_filter": LOGISTIC,
-    "particle_filter": LOGISTIC,
-    "bayes_probit": PROBIT,
-}
-"""Learner -> link of its one score with two classes; those with a parameter `loss` only while it is logistic."""
-
-MULTICLASS_LINKS: dict[str, str] = {"mc_softmax": SOFTMAX, "gaussian_nb": SOFTMAX, "hmm_filter": DIRECT}
-"""Learner -> link of its K scores."""
 
 CLAMP = 1e-15
 """Probabilities are kept this far from 0 and 1, as River and scikit-learn do: one sure error would be infinite."""
@@ -45,12 +26,8 @@ HALF_ROOT = math.sqrt(0.5)
 
 
 def link_of(learner: Learner) -> str | None:
-    """How a learner's scores become probabilities; None if they do not."""
-    if learner.kind == "multiclass":
-        return MULTICLASS_LINKS.get(learner.name)
-    if learner.kind != "binary" or getattr(learner.parameters, "loss", LOGISTIC) != LOGISTIC:
-        return None
-    return BINARY_LINKS.get(learner.name)
+    """How a learner's scores become probabilities, one of `LINKS`; None if they do not, or predict numbers."""
+    return {"binary": learner.link, "multiclass": learner.multiclass_link}.get(learner.kind)
 
 
 def probabilities(score: Array, link: str) -> Array:

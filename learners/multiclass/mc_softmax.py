@@ -51,6 +51,8 @@ class MCSoftmax(Learner):
 
     name = "mc_softmax"
     tasks = ("binary", "multiclass")
+    link = "logistic"
+    multiclass_link = "softmax"
 
     @dataclass(frozen=True)
     class Params(Parameters):

@@ -108,6 +108,7 @@ class Mapped(Learner):
         self.name = inner.name
         self.n_features, self.n_classes, self.task = maps[0].n_features, inner.n_classes, inner.task
         self.parameters = inner.parameters
+        self.link, self.multiclass_link = inner.link, inner.multiclass_link
         self.width = self.n_features
         self.state = inner.state
         self._block = max(1, ROOM // max(one.width for one in maps))

@@ -59,6 +59,7 @@ class Standardized(Learner):
         self.name = inner.name
         self.n_features, self.n_classes, self.task = inner.n_features, inner.n_classes, inner.task
         self.parameters = inner.parameters
+        self.link, self.multiclass_link = inner.link, inner.multiclass_link
         self.width = inner.width
         self._bind(State(self.fields()))
 

@@ -63,6 +63,7 @@ class FOBOSL1(Learner):
 
     name = "fobos_l1"
     tasks = ("binary",)
+    link: str | None = "logistic"
 
     @dataclass(frozen=True)
     class Params(Parameters):
@@ -80,6 +81,10 @@ class FOBOSL1(Learner):
 
     def fields(self) -> Fields:
         return {"weight": ("f8", (self.width,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+
+    def initialise(self) -> None:
+        if self.parameters.loss != "logistic":
+            self.link = None
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         p, s = self.parameters, self.state

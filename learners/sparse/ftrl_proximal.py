@@ -62,6 +62,7 @@ class FTRLProximal(Learner):
 
     name = "ftrl_proximal"
     tasks = ("binary",)
+    link = "logistic"
 
     @dataclass(frozen=True)
     class Params(Parameters):

@@ -66,6 +66,7 @@ class RDAL1(Learner):
 
     name = "rda_l1"
     tasks = ("binary",)
+    link: str | None = "logistic"
 
     @dataclass(frozen=True)
     class Params(Parameters):
@@ -83,6 +84,10 @@ class RDAL1(Learner):
     def fields(self) -> Fields:
         vector = ("f8", (self.width,))
         return {"average": vector, "weight": vector, "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+
+    def initialise(self) -> None:
+        if self.parameters.loss != "logistic":
+            self.link = None
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         p, s = self.parameters, self.state

@@ -70,6 +70,7 @@ class TruncatedGradient(Learner):
 
     name = "truncated_gradient"
     tasks = ("binary",)
+    link: str | None = "logistic"
 
     @dataclass(frozen=True)
     class Params(Parameters):
@@ -93,6 +94,10 @@ class TruncatedGradient(Learner):
 
     def fields(self) -> Fields:
         return {"weight": ("f8", (self.width,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+
+    def initialise(self) -> None:
+        if self.parameters.loss != "logistic":
+            self.link = None
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         p, s = self.parameters, self.state

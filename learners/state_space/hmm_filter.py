@@ -60,6 +60,8 @@ class HMMFilter(Learner):
 
     name = "hmm_filter"
     tasks = ("binary", "multiclass")
+    link = "logistic"
+    multiclass_link = "direct"
     uses_features = False
 
     @dataclass(frozen=True)

@@ -72,6 +72,7 @@ class ParticleFilter(Learner):
 
     name = "particle_filter"
     tasks = ("binary",)
+    link = "logistic"
 
     @dataclass(frozen=True)
     class Params(Parameters):

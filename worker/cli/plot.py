@@ -19,7 +19,7 @@ READ_SECONDS = 120.0
 
 @click.command()
 @click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
-@click.option("--out", required=True, metavar="FILE", help="Picture to write: .png or .svg.")
+@click.option("--out", required=True, metavar="FILE", help="Picture to write: .png, .svg or .html.")
 @client_options
 @click.option(
     "--metric", metavar="NAME", help="Field of the accuracy points.  [default: window_accuracy or window_mse]"
@@ -38,11 +38,12 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
     Examples:
       driftway plot --input EVENTS --out accuracy.png
       driftway plot --input EVENTS --out accuracy.svg --metric kappa_temporal
-      driftway plot --input EVENTS --out accuracy.png --stream sea
+      driftway plot --input EVENTS --out accuracy.html --stream sea
     """
-    from worker.watch.plotting import Picture, check_output, draw
+    from worker.watch.plotting import Picture, draw
+    from worker.watch.web_page import HTML, check_picture, write_page
 
-    check_output(given["out"])
+    check_picture(given["out"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
     name, drifts = given["input"], ()
     if given["stream"]:
@@ -50,7 +51,11 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
         name, drifts = os.path.basename(stream.name), stream.drift_points
     curves, partitions = _read(given["bootstrap"], passthrough, given["input"])
     rows = float(partitions) if given["stream"] else 0.0  # replay deals row i to partition i mod N
-    draw(curves, Picture(name, given["metric"], drifts, rows), given["out"])
+    picture = Picture(name, given["metric"], drifts, rows)
+    if given["out"].lower().endswith(HTML):
+        write_page([(curves, picture)], given["out"])
+    else:
+        draw(curves, picture, given["out"])
     click.echo(f"wrote {given['out']}", err=True)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import driftway
 from worker.errors import Failure, UsageFailure
 from worker.watch.curves import Curves, Line, dips, scaled
 from worker.watch.plotting import Picture, check_output, draw
+from worker.watch.web_page import check_picture, write_page
 
 
 def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -> dict[str, Any]:
@@ -102,6 +106,51 @@ def test_picture_of_regression_and_of_a_metric_without_values(tmp_path: Path) ->
     draw(curves, Picture("fried"), str(tmp_path / "a.png"))
     draw(curves, Picture("fried", "r2"), str(tmp_path / "b.png"))
     assert (tmp_path / "b.png").stat().st_size > 1000
+
+
+def test_a_page_holds_its_pictures_and_needs_no_other_file(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    curves, page = Curves(), tmp_path / "page.html"
+    for offset in range(99, 2000, 100):
+        curves.add(point(offset, drift=offset if offset == 1099 else None))
+    write_page([(curves, Picture("<sea>", drifts=(1000,))), (curves, Picture("two", "accuracy"))], str(page))
+    text = page.read_text()
+    assert "<title>Driftway: &lt;sea&gt;, two</title>" in text
+    images = [base64.b64decode(part.partition('"')[0]).decode() for part in text.split("base64,")[1:]]
+    assert [image.startswith("<?xml") for image in images] == [True, True]
+    assert "concept drift" in images[0]
+    assert "concept drift" not in images[1]
+    assert 'src="http' not in text
+    with pytest.raises(Failure, match="cannot write"):
+        write_page([(curves, Picture("sea"))], str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.svg", "a.png"])
+def test_plot_writes_what_the_name_ends_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    pytest.importorskip("matplotlib")
+    curves = Curves()
+    for offset in range(99, 2000, 100):
+        curves.add(point(offset))
+    monkeypatch.setattr("worker.cli.plot._read", lambda *_: (curves, 1))
+    asked = ["plot", "--input", "EVENTS", "--stream", "sea:rows=4000", "--bootstrap", "unused:1"]
+    done = CliRunner().invoke(driftway.main, [*asked, "--out", str(tmp_path / name)])
+    assert done.exit_code == 0, done.output
+    assert done.stderr == f"wrote {tmp_path / name}\n"
+    start = {"a.html": b"<!doctype html>", "a.svg": b"<?xml", "a.png": b"\x89PNG"}[name]
+    assert (tmp_path / name).read_bytes().startswith(start)
+    done = CliRunner().invoke(driftway.main, [*asked, "--out", str(tmp_path / "a.pdf")])
+    assert done.exit_code == 2
+    assert "must end in .png, .svg or .html" in done.stderr
+
+
+def test_pictures_that_cannot_be_drawn_are_found_out_early(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name in ("c.png", "c.SVG", "c.html"):
+        check_picture(str(tmp_path / name))
+    with pytest.raises(UsageFailure, match=r"must end in \.png, \.svg or \.html"):
+        check_picture(str(tmp_path / "c.pdf"))
+    with pytest.raises(UsageFailure, match="no directory"):
+        check_picture(str(tmp_path / "no" / "c.html"))
 
 
 def test_what_cannot_be_drawn_is_said_in_a_sentence(tmp_path: Path) -> None:

@@ -1,0 +1,182 @@
+"""The three kappas inside a window and with a fading factor; `ClassificationMetrics` has those in total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import bare_kernel, fragment
+from learners.learner import Array, plain
+from learners.metrics.classification import check_labels, check_memory, kappa, ratio
+from learners.prequential import predicted_class
+
+Integers = NDArray[np.int64]
+
+HIT, NO_CHANGE_HIT, MAJORITY_HIT, HIT_BUT_FIRST, NO_CHANGE_HIT_BUT_FIRST, ROWS, ROWS_BUT_FIRST = range(7)
+"""What is counted: right predictions of the learner, of no-change and of majority; the same without the very first row,
+which no-change cannot know; rows."""
+
+
+class KappaMetrics:
+    """Kappa, kappa-temporal and kappa-M of the last rows, and of all rows with weights that fade.
+
+    Every sum of the formulas is taken over the window, or fades by the same factor per row: hits, both margins of the
+    confusion matrix, and the hits of no-change and of the majority class, which go on learning from all rows.
+
+    Parameters
+    ----------
+    n_classes, n_scores : int
+        K and k of the learner.
+    window : int
+        Rows of the rolling window, >= 1. Default 1000.
+    fading : float
+        Weight of the past per row, 0 < fading <= 1. Default 0.999.
+
+    Raises
+    ------
+    ValueError
+        A window without rows, or a fading factor outside (0, 1].
+
+    Source
+    ------
+    ALGORITHMS.md 16; Bifet et al., ECML PKDD 2013 and KDD 2015; Gama, Sebastião and Rodrigues, Machine Learning 2013.
+    """
+
+    def __init__(self, n_classes: int, n_scores: int, window: int = 1000, fading: float = 0.999) -> None:
+        check_memory(window, fading)
+        self.kind = "binary" if n_scores == 1 else "multiclass"
+        self.fading = float(fading)
+        self.labels = np.zeros(1, np.int64)
+        # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
+        self.last = np.full(1, 1 if self.kind == "binary" else 0, np.int64)
+        self.seen = np.zeros(n_classes, np.int64)
+        self.ring = np.zeros((window, 4), np.int64)
+        self.in_window = np.zeros(7, np.int64)
+        self.margins = np.zeros((2, n_classes), np.int64)
+        self.faded = np.zeros(7)
+        self.faded_margins = np.zeros((2, n_classes))
+
+    def observe(self, score: Array, y: Array) -> None:
+        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
+
+        Raises
+        ------
+        ValueError
+            A label is no class index.
+        """
+        check_labels(y, len(self.seen))
+        count_agreement(
+            predicted_class(score, self.kind),
+            plain(y),
+            self.kind == "binary",
+            self.fading,
+            self.labels,
+            self.last,
+            self.seen,
+            self.ring,
+            self.in_window,
+            self.margins,
+            self.faded,
+            self.faded_margins,
+            np.empty(7, np.int64),
+        )
+
+    def point(self) -> dict[str, Any]:
+        """The values now, None where nothing is defined yet."""
+        return {
+            **kappas("window", self.in_window.tolist(), self.margins.tolist()),
+            **kappas("fading", self.faded.tolist(), self.faded_margins.tolist()),
+        }
+
+
+def kappas(form: str, sums: Sequence[float], margins: Sequence[Sequence[float]]) -> dict[str, float | None]:
+    """The three kappas of one set of sums, as ``FORM_kappa``, ``FORM_kappa_temporal`` and ``FORM_kappa_m``.
+
+    Shapes: sums [7] as counted, margins [2][K]: rows per class, predictions per class.
+    """
+    rows, rows_but_first = sums[ROWS], sums[ROWS_BUT_FIRST]
+    accuracy = ratio(sums[HIT], rows)
+    by_chance = math.fsum((a / rows) * (p / rows) for a, p in zip(*margins, strict=True)) if rows > 0 else None
+    return {
+        f"{form}_kappa": kappa(accuracy, by_chance),
+        f"{form}_kappa_temporal": kappa(
+            ratio(sums[HIT_BUT_FIRST], rows_but_first), ratio(sums[NO_CHANGE_HIT_BUT_FIRST], rows_but_first)
+        ),
+        f"{form}_kappa_m": kappa(accuracy, ratio(sums[MAJORITY_HIT], rows)),
+    }
+
+
+@fragment
+def tally(counted: Integers, hit: int, no_change_hit: int, majority_hit: int, after_first: int) -> None:
+    """What one row adds to each sum. Shapes: counted i8[7], written."""
+    counted[HIT] = hit
+    counted[NO_CHANGE_HIT] = no_change_hit
+    counted[MAJORITY_HIT] = majority_hit
+    counted[HIT_BUT_FIRST] = hit * after_first
+    counted[NO_CHANGE_HIT_BUT_FIRST] = no_change_hit * after_first
+    counted[ROWS] = 1
+    counted[ROWS_BUT_FIRST] = after_first
+
+
+@bare_kernel
+def count_agreement(
+    prediction: Integers,
+    y: Array,
+    binary: bool,
+    fading: float,
+    labels: Integers,
+    last: Integers,
+    seen: Integers,
+    ring: Integers,
+    in_window: Integers,
+    margins: Integers,
+    faded: Array,
+    faded_margins: Array,
+    counted: Integers,
+) -> None:
+    """Take out of the window's sums the row that leaves, then add each labelled row to them and to the fading ones.
+
+    Shapes: prediction i8[n], y f8[n], labels i8[1], last i8[1], seen i8[K], ring i8[window, 4] (label, prediction, hits
+    of no-change and majority), in_window i8[7], margins i8[2, K], faded f8[7], faded_margins f8[2, K], counted i8[7]
+    scratch. The window's sums are whole numbers, so they cannot drift.
+    """
+    window = ring.shape[0]
+    for t in range(y.shape[0]):
+        if math.isnan(y[t]):
+            continue
+        slot = labels[0] % window
+        if labels[0] >= window:
+            label, predicted = ring[slot, 0], ring[slot, 1]
+            after_first = 1 if labels[0] > window else 0
+            tally(counted, 1 if label == predicted else 0, ring[slot, 2], ring[slot, 3], after_first)
+            for i in range(counted.shape[0]):
+                in_window[i] -= counted[i]
+            margins[0, label] -= 1
+            margins[1, predicted] -= 1
+        label, predicted = int(y[t]), prediction[t]
+        favourite = 0
+        for c in range(1, seen.shape[0]):
+            # A tie goes to class 1 of two, to the lowest of several.
+            if seen[c] > seen[favourite] or (binary and seen[c] == seen[favourite]):
+                favourite = c
+        no_change_hit = 1 if last[0] == label else 0
+        majority_hit = 1 if favourite == label else 0
+        tally(counted, 1 if label == predicted else 0, no_change_hit, majority_hit, 1 if labels[0] > 0 else 0)
+        for i in range(counted.shape[0]):
+            in_window[i] += counted[i]
+            faded[i] = counted[i] + fading * faded[i]
+        margins[0, label] += 1
+        margins[1, predicted] += 1
+        for c in range(seen.shape[0]):
+            faded_margins[0, c] *= fading
+            faded_margins[1, c] *= fading
+        faded_margins[0, label] += 1.0
+        faded_margins[1, predicted] += 1.0
+        ring[slot, 0], ring[slot, 1], ring[slot, 2], ring[slot, 3] = label, predicted, no_change_hit, majority_hit
+        last[0] = label
+        seen[label] += 1
+        labels[0] += 1

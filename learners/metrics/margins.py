@@ -1,0 +1,84 @@
+"""What the scores of two classes are worth beyond their sign: hinge loss, and the area under the ROC curve."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import bare_kernel
+from learners.learner import Array, plain
+from learners.metrics.classification import ratio
+
+Integers = NDArray[np.int64]
+
+
+class MarginMetrics:
+    """Mean hinge loss of all rows, and the AUC of the last ones.
+
+    The AUC is the share of pairs of a row of class 1 and one of class 0 whose scores are in that order, ties half: of
+    the rows in the window, each with the score that it had before it was learned. It is sorted anew when asked for.
+
+    Parameters
+    ----------
+    window : int
+        Rows of the rolling window, >= 1. Default 1000.
+
+    Source
+    ------
+    ALGORITHMS.md 1.14 and 16; Mann and Whitney, Annals of Mathematical Statistics 1947.
+    """
+
+    def __init__(self, window: int = 1000) -> None:
+        self.labels = np.zeros(1, np.int64)
+        self.hinge = np.zeros(1)
+        self.scores = np.zeros(window)
+        self.classes = np.zeros(window, np.int64)
+
+    def observe(self, score: Array, y: Array) -> None:
+        """Count in a batch: score f8[n, 1], y f8[n] of 0, 1 or NaN; rows without a label are passed over."""
+        take_margins(plain(score), plain(y), self.labels, self.hinge, self.scores, self.classes)
+
+    def point(self) -> dict[str, Any]:
+        """``hinge_loss``, None before the first label, and ``window_auc``, None while the window holds one class."""
+        labels = int(self.labels[0])
+        rows = min(labels, len(self.scores))
+        return {
+            "hinge_loss": ratio(float(self.hinge[0]), labels),
+            "window_auc": area(self.scores[:rows], self.classes[:rows]),
+        }
+
+
+def area(score: Array, label: Integers) -> float | None:
+    """Area under the ROC curve by the sum of ranks, ties sharing theirs; None if one class is missing.
+
+    Shapes: score f8[n], label i8[n] of 0 and 1, in any order.
+    """
+    positives = int(label.sum())
+    negatives = len(label) - positives
+    if not positives or not negatives:
+        return None
+    _, value, count = np.unique(score, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    rank = last - (count - 1) / 2  # the mean of those that equal scores share; halves are exact
+    above = float(rank[value][label == 1].sum()) - positives * (positives + 1) / 2
+    return above / (positives * negatives)
+
+
+@bare_kernel
+def take_margins(score: Array, y: Array, labels: Integers, hinge: Array, scores: Array, classes: Integers) -> None:
+    """Add each labelled row's hinge loss, and put its score and class into the ring.
+
+    Shapes: score f8[n, 1], y f8[n], labels i8[1], hinge f8[1], scores f8[window], classes i8[window].
+    """
+    for t in range(y.shape[0]):
+        if math.isnan(y[t]):
+            continue
+        s = score[t, 0]
+        hinge[0] += max(0.0, 1.0 - s if y[t] == 1.0 else 1.0 + s)
+        slot = labels[0] % scores.shape[0]
+        scores[slot] = s
+        classes[slot] = int(y[t])
+        labels[0] += 1
