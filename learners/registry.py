@@ -34,6 +34,7 @@ LEARNERS: dict[str, str] = {
     "romma": "learners.linear.romma:ROMMA",
     "averaged_perceptron": "learners.linear.averaged_perceptron:AveragedPerceptron",
     "voted_perceptron": "learners.linear.voted_perceptron:VotedPerceptron",
+    "quadratic_perceptron": "learners.linear.quadratic_perceptron:QuadraticPerceptron",
     "pa_regressor": "learners.linear.pa_regressor:PARegressor",
     "pa1_regressor": "learners.linear.pa1_regressor:PA1Regressor",
     "pa2_regressor": "learners.linear.pa2_regressor:PA2Regressor",
@@ -99,7 +100,10 @@ LEARNERS: dict[str, str] = {
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}
 """Other names in use -> the name here; listings do not repeat them, and snapshots say the latter."""
 
-WRAPPERS: dict[str, str] = {"ova": "learners.reductions.one_vs_all:OneVsAll"}
+WRAPPERS: dict[str, str] = {
+    "ova": "learners.reductions.one_vs_all:OneVsAll",
+    "scaled": "learners.reductions.scaled:Scaled",
+}
 """What stands before a learner's name, as in ``ova:pa1``, and makes another learner of it."""
 
 

@@ -14,6 +14,7 @@ from tests.bench.plain import (
     margin_distribution,
     multiclass,
     multiclass_covariance,
+    quadratic,
     ranking,
     second_order,
     sequences,
@@ -23,6 +24,7 @@ from tests.bench.plain.loop import Loop
 
 FAMILIES = (
     linear,
+    quadratic,
     second_order,
     sparse,
     bayesian,

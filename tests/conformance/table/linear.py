@@ -9,6 +9,7 @@ from tests.support.oracle import (
     linear,
     p_norm,
     passive_aggressive,
+    quadratic,
     romma,
     uniclass,
     voting,
@@ -195,6 +196,14 @@ ROWS = (
         invalid={"budget": (1, -3)},
         accuracy=(({}, (87.61, 68.84, 92.62, 67.93, 80.67, 78.00)),),
         opt_out={"adapts": "never forgets what was right for long"},
+    ),
+    Row(
+        "quadratic_perceptron",
+        quadratic.Perceptron,
+        variants=({}, {"ties": "correct"}, {"intercept": False}),
+        # Not in 19.6: measured with a matrix A and numpy.
+        accuracy=(({}, (77.32, 93.65, 96.96, 69.47, 92.40, 94.28)),),
+        adapts=(({}, 75.0),),
     ),
     Row(
         "pa_regressor",

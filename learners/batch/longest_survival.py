@@ -1,0 +1,80 @@
+"""Longest survival: the hypothesis that got the most draws right in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from learners.batch.draws import Draws
+from learners.batch.online import LONGEST, RUN
+from learners.batch.procedure import Procedure
+from learners.parameters import Parameters, integer
+from learners.state import Bytes
+
+
+class LongestSurvival(Procedure):
+    """Learns along rows drawn from the problem and keeps the hypothesis that lasted longest, the first one on ties.
+
+    Parameters
+    ----------
+    mult : int
+        L = mult n draws, mult >= 1. Default 10.
+
+    Cost
+    ----
+    O(L) rows; half a megabyte and one more state of the learner.
+
+    Source
+    ------
+    Gallant, ICPR 1986 (the pocket algorithm); Tao and Lu, KDD 2020, section 7.1. It has no guarantee where rows are not
+    i.i.d.
+    """
+
+    name = "longest-survival"
+    KEPT: ClassVar[tuple[str, ...]] = ("best", "survival")
+
+    @dataclass(frozen=True)
+    class Params(Parameters):
+        mult: int = integer(10, at_least=1)
+
+    def begin(self) -> None:
+        self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
+        self.parts = [self.draws]
+        self.best = self.online.memory.copy()
+        self.survival = np.array([0, -1])  # even no row right is more than none seen
+
+    def step(self) -> None:
+        ids, t = self.draws.take(), 0
+        while True:
+            t, mistakes = self.online.follow(ids, t, self.survival)
+            self.mistakes += mistakes
+            if t == len(ids):
+                break
+            self._keep()
+        self.passes += 1
+        self.done = self.draws.remaining == 0
+        if self.done and self.survival[RUN] > self.survival[LONGEST]:
+            self._keep()  # no mistake ended the run of the last hypothesis
+        if self.done:
+            self.errors = self.online.at(self.best).errors()
+
+    def _keep(self) -> None:
+        self.best[:] = self.online.memory
+        self.survival[LONGEST] = self.survival[RUN]
+
+    @property
+    def hypothesis(self) -> Bytes:
+        return self.best
+
+    @property
+    def remaining(self) -> int:
+        return self.draws.remaining
+
+    @property
+    def what(self) -> str:
+        return f"draw {self.draws.taken} of {self.draws.length}"
+
+    def findings(self) -> dict[str, Any]:
+        return {"draws": self.draws.taken, "survived": int(max(0, self.survival[LONGEST]))}

@@ -1,0 +1,133 @@
+"""The online learner as the procedures see it: a black box that changes on mistakes only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.batch.problem import Problem
+from learners.batch.sample import Ids, Sample
+from learners.learner import Learner
+from learners.spec import Spec
+from learners.state import Bytes
+
+RUN, LONGEST = 0, 1
+"""Places in `survival`: rows that the present hypothesis got right in a row, and the most that one before it did."""
+
+
+class Passes(Protocol):
+    """How a kind of learner goes through rows. Ids count rows of the problem; a mistake is y != the class predicted."""
+
+    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
+        """As `Online.visit`; the end of what was kept, the place of what was not visited, and the mistakes."""
+
+    def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
+        """As `Online.follow`."""
+
+    def errors(self) -> int:
+        """Rows of the problem that the learner, as it stands, mistakes. Changes nothing."""
+
+
+class Online:
+    """A_online of the paper: a learner, the rows, and the way to lead the one through the other.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    learner : Learner
+        Of two classes, over the problem's features.
+    make_passes : callable
+        Makes its `Passes`.
+    """
+
+    def __init__(self, problem: Problem, learner: Learner, make_passes: Callable[[Problem, Learner], Passes]) -> None:
+        self.problem, self.learner, self._make_passes = problem, learner, make_passes
+        self._passes = make_passes(problem, learner)
+        self._initial = learner.state.memory.copy()
+
+    @property
+    def memory(self) -> Bytes:
+        """The learner's state: its present hypothesis."""
+        return self.learner.state.memory
+
+    def reset(self) -> None:
+        """Back to the initial hypothesis h_0."""
+        self.memory[:] = self._initial
+
+    def at(self, hypothesis: Bytes) -> Online:
+        """Another of the same kind, standing at `hypothesis`."""
+        other = Online(self.problem, self.learner.fresh(), self._make_passes)
+        other.memory[:] = hypothesis
+        return other
+
+    def visit(self, sample: Sample, most: int, revisit: bool) -> int:
+        """Feed the rows of the sample one after the other; each mistake is learned and takes a copy away.
+
+        Parameters
+        ----------
+        sample : Sample
+            Loses the copies; a row that has none left is not visited again.
+        most : int
+            Stop with the mistake that is the `most`-th.
+        revisit : bool
+            Repeat a row until it is right or has no copy left, instead of going on to the next.
+
+        Returns
+        -------
+        int
+            The mistakes.
+        """
+        kept, seen, mistakes = self._passes.visit(sample, most, revisit)
+        sample.close_gap(kept, seen)
+        return mistakes
+
+    def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
+        """Learn along draws[first:] until a mistake ends a run longer than survival[LONGEST].
+
+        Parameters
+        ----------
+        draws : i8[m]
+            Rows in the order in which they come.
+        first : int
+            Where to begin.
+        survival : i8[2]
+            `RUN` is brought up to date; `LONGEST` is the caller's.
+
+        Returns
+        -------
+        int, int
+            Where it stopped, m if nowhere, and the mistakes that were learned. The mistake at which it stopped is not
+            learned yet: the learner still is the hypothesis that survived so long.
+        """
+        return self._passes.follow(draws, first, survival)
+
+    def errors(self) -> int:
+        """Rows of the problem that the present hypothesis mistakes."""
+        return self._passes.errors()
+
+
+def online_for(problem: Problem, spec: Spec) -> Online:
+    """The learner of a spec, with compiled passes if it is a perceptron, else with those that fit any learner.
+
+    Raises
+    ------
+    ParameterError, UnknownLearner
+        The spec is not valid, or its learner does not tell two classes apart.
+    """
+    from learners.batch.any_passes import AnyPasses
+    from learners.batch.linear_passes import LinearPasses
+    from learners.batch.quadratic_passes import QuadraticPasses
+    from learners.linear.perceptron import Perceptron
+    from learners.linear.quadratic_perceptron import QuadraticPerceptron
+
+    learner = spec.create(problem.n_features, n_classes=2)
+    with_intercept = learner.width == problem.rows.shape[1]
+    if isinstance(learner, Perceptron) and with_intercept:
+        return Online(problem, learner, LinearPasses)
+    if isinstance(learner, QuadraticPerceptron) and with_intercept:
+        return Online(problem, learner, QuadraticPasses)
+    return Online(problem, learner, AnyPasses)

@@ -1,0 +1,66 @@
+"""Random stopping: the hypothesis after a random number of draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from learners.batch.draws import Draws
+from learners.batch.procedure import Procedure
+from learners.parameters import Parameters, integer
+
+NEVER = np.iinfo(np.int64).max
+
+
+class RandomStopping(Procedure):
+    """Learns along rows drawn from the problem and stops at a place drawn beforehand.
+
+    Parameters
+    ----------
+    mult : int
+        L = mult n draws, of which r < L are used, mult >= 1. Default 10.
+
+    Cost
+    ----
+    O(L) rows; half a megabyte.
+
+    Source
+    ------
+    Helmbold and Warmuth, JCSS 50, 1995; Tao and Lu, KDD 2020, section 7.1. It has no guarantee where rows are not
+    i.i.d.
+    """
+
+    name = "random-stopping"
+
+    @dataclass(frozen=True)
+    class Params(Parameters):
+        mult: int = integer(10, at_least=1)
+
+    def begin(self) -> None:
+        length = self.parameters.mult * self.problem.n
+        self.draws = Draws(self.problem.n, length, self.seed)
+        self.draws.length = self.draws.below(length)
+        self.parts = [self.draws]
+        self.survival = np.array([0, NEVER])  # no run is so long that the learner is stopped for it
+
+    def step(self) -> None:
+        ids = self.draws.take()
+        _, mistakes = self.online.follow(ids, 0, self.survival)
+        self.passes += 1
+        self.mistakes += mistakes
+        self.done = self.draws.remaining == 0
+        if self.done:
+            self.errors = self.online.errors()
+
+    @property
+    def remaining(self) -> int:
+        return self.draws.remaining
+
+    @property
+    def what(self) -> str:
+        return f"draw {self.draws.taken} of {self.draws.length}"
+
+    def findings(self) -> dict[str, Any]:
+        return {"draws": self.draws.taken, "length": self.parameters.mult * self.problem.n}
