@@ -73,7 +73,7 @@ soak: setup  ## An hour of random faults under load: exactly once, memory, descr
 results: export DRIFTWAY_DATA ?= ../shared/data
 results: setup  ## Regenerate docs/learners.md and the tables of the papers in docs/results
 	$(BIN)/python -m tests.results.catalogue
-	for table in d-odm dfop dfop-regression sanity moving-targets; do \
+	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch; do \
 	  $(BIN)/driftway evaluate --table $$table --jobs 2 --out docs/results || exit 1; \
 	done
 	$(BIN)/driftway evaluate sea hyperplane_staged 1CDT 2CDT 1CHT archive:2CHT UG-2C-2D electricity usenet2 \

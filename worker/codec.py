@@ -8,7 +8,7 @@ that of `worker.packed`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +59,21 @@ class Decoder:
         None: the first good event fixes it.
     form : str
         ``json`` or ``packed``.
+    admit : callable or None
+        Given the first good event's schema, returns the one to go by, or raises a `Failure`.
     """
 
-    def __init__(self, target: Target, schema: Schema | None = None, form: str = JSON) -> None:
+    def __init__(
+        self,
+        target: Target,
+        schema: Schema | None = None,
+        form: str = JSON,
+        admit: Callable[[Schema], Schema] | None = None,
+    ) -> None:
         self.target = target
         self.schema = schema
         self.form = form
+        self._admit = admit
 
     def decode(self, records: Records) -> Batch:
         """Read records; each becomes a row or a rejection. How records are cut into calls changes nothing."""
@@ -72,7 +81,8 @@ class Decoder:
         start = 0
         while self.schema is None and start < len(records):
             try:
-                self.schema = self._schema_of(records.values[start])
+                found = self._schema_of(records.values[start])
+                self.schema = found if self._admit is None else self._admit(found)
             except Reject as reject:
                 rejected.append(_rejection(records, start, str(reject)))
                 start += 1

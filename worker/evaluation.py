@@ -19,13 +19,15 @@ from learners.spec import Spec
 from worker.codec import write_json
 from worker.errors import UsageFailure
 from worker.events import Target
+from worker.warm_start import WarmStart
 
 if TYPE_CHECKING:
     from worker.regret import Regret
 
 Array = NDArray[np.float64]
 
-ORDERLESS = ("accuracy", "kappa", "log_loss", "brier", "mse", "mae", "rmse", "r2_overall")
+OF_CONFUSIONS = ("precision", "recall", "specificity", "f1", "g_mean", "balanced_accuracy", "sum_sens_spec")
+ORDERLESS = ("accuracy", "kappa", *OF_CONFUSIONS, "log_loss", "brier", "hinge_loss", "mse", "mae", "rmse", "r2_overall")
 """Metrics of test rows. The others compare with baselines that learn from row to row."""
 
 
@@ -72,6 +74,10 @@ class Evaluation:
         Feature maps in front of all.
     points_every : int
         Rows of the stream between two points of a curve, kept in `points`; 0: none are kept.
+    warm : WarmStart or None
+        Every partition begins in this state; None: empty.
+    rows : int
+        Of the stream, that have gone by: those that were left out at first.
     """
 
     spec: Spec
@@ -82,8 +88,9 @@ class Evaluation:
     window: int = 1000
     maps: tuple[Spec, ...] = ()
     points_every: int = 0
-    seconds: float = 0.0
+    warm: WarmStart | None = None
     rows: int = 0
+    seconds: float = 0.0
     points: list[dict[str, Any]] = field(default_factory=list)
     parts: list[Part] = field(init=False)
 
@@ -94,9 +101,16 @@ class Evaluation:
             learner = create_mapped(
                 self.spec, self.maps, self.n_features, target.n_classes, target.task, self.standardize
             )
+            if self.warm is not None:
+                learner.state.memory[:] = np.frombuffer(self.warm.state, np.uint8)
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
-            self.parts.append(Part(learner, metrics, OfflineMetrics(learner)))
+            self.parts.append(Part(learner, metrics, OfflineMetrics(learner, self.window)))
         self.parts[0].learner.warm()
+
+    @property
+    def name(self) -> str:
+        """What the learner is called in results."""
+        return self.spec.text if self.warm is None else self.warm.called(self.spec.text)
 
     def advance(self, X: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Take a block; return the scores f8[n, k] and which rows were usable (finite features).
@@ -109,9 +123,10 @@ class Evaluation:
         indices, known = self.target.indices(y)
         if not known.all():
             words = ", ".join(word.decode() for word in self.target.words()[:-1])
+            label, row = y[~known][0], self.rows + int(np.argmin(known))
             raise UsageFailure(
-                f"label {y[~known][0]:g} in row {self.rows + int(np.argmin(known))} is not one of {words}; "
-                "see --classes, --labels and --task"
+                f"label {label:g} in row {row} is not one of {words}: say how many classes there are with --classes, "
+                "name them with --labels, or predict numbers with --task regression"
             )
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
@@ -128,18 +143,21 @@ class Evaluation:
     def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_]) -> Array:
         """Deal rows to the partitions; return their scores, nan where a row is not usable."""
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
-        started = time.perf_counter()
         for p, part in enumerate(self.parts):
             mine = slice((p - self.rows) % self.partitions, None, self.partitions)
             keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
             scores = np.empty((len(rows), score.shape[1]))
-            part.learner.predict_then_update(rows, labels, scores)
+            started = time.perf_counter()
+            if self.warm is not None and self.warm.frozen:
+                part.learner.predict(rows, scores)
+            else:
+                part.learner.predict_then_update(rows, labels, scores)
+            self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
             part.observe(scores, labels)
             score[keep] = scores
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
-        self.seconds += time.perf_counter() - started
         self.rows += len(X)
         return score
 
@@ -148,7 +166,7 @@ class Evaluation:
         for p, part in enumerate(self.parts):
             dealt = (self.rows - p + self.partitions - 1) // self.partitions
             if dealt:
-                place = {"learner": self.spec.text, "partition": p, "offset": dealt - 1}
+                place = {"learner": self.name, "partition": p, "offset": dealt - 1}
                 self.points.append({**place, **part.point()})
 
     def results(self, stream: str) -> list[dict[str, Any]]:
@@ -156,7 +174,7 @@ class Evaluation:
         return [
             {
                 "stream": stream,
-                "learner": self.spec.text,
+                "learner": self.name,
                 **({"partition": p} if self.partitions > 1 else {}),
                 "rows": part.rows,
                 "rejected": part.rejected,
@@ -197,7 +215,7 @@ def evaluate(
     blocks : iterable of (X, y)
         The stream.
     scores : binary file or None
-        Gets every row's score as JSON lines: row, score, prediction, y (and `tag`).
+        Gets every row's score as JSON lines: row (of the stream), score, prediction, y (and `tag`).
     tag : dict or None
         Further fields of each line.
     progress : callable or None
@@ -205,14 +223,14 @@ def evaluate(
     regret : Regret or None
         Observes every block beside the scores.
     """
-    row = 0
+    row = evaluations[0].rows
     for X, y in blocks:
         for evaluation in evaluations:
             score, usable = evaluation.advance(X, y)
             if regret is not None:
-                regret.observe(evaluation.spec.text, row, X, y, score, usable)
+                regret.observe(evaluation.name, row, X, y, score, usable)
             if scores is not None:
-                name = {"learner": evaluation.spec.text} if len(evaluations) > 1 else {}
+                name = {"learner": evaluation.name} if len(evaluations) > 1 else {}
                 _write(scores, evaluation, row, y, score, usable, {**(tag or {}), **name})
         row += len(X)
         if progress is not None:

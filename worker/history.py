@@ -25,7 +25,10 @@ NEAR, FAR = 16, 4_096
 """Records from the end of the snapshot topic among which the last position is looked for: at first, and at most.
 Behind it lie only what one transaction wrote that came to nothing, and its marker."""
 UNKNOWN = -1
-"""`Search.began` behind a mark that cannot be read."""
+"""`Search.began` behind a mark that names no offset: of a learner that kept what it had learned before, of an imported
+state (`worker.snapshots`), or unreadable. The rows of such a history do not give its state."""
+KEPT = b"kept"
+"""Value of a mark where a learner goes on with what it had learned before."""
 
 
 class Search:
@@ -184,8 +187,10 @@ def _next(reader: Consumer, where: str, deadline: Deadline) -> Message | None:
     raise KafkaException(error)
 
 
-def mark(settings: WorkerSettings, partition: int, began: int, deadline: Deadline) -> None:
-    """Write down that a new history of a partition begins at input offset `began`.
+def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: Deadline) -> None:
+    """Write down that a new history of a partition begins, with learners that know nothing at input offset `began`.
+
+    None: with what they had learned before, so that the log does not give their state again.
 
     Outside any transaction: should nothing be committed in the new history, then the committed pointer lies before
     the mark, and the search for older snapshots ends there.
@@ -205,7 +210,7 @@ def mark(settings: WorkerSettings, partition: int, began: int, deadline: Deadlin
 
     producer.produce(
         settings.topics.snapshots,
-        str(began).encode(),
+        KEPT if began is None else str(began).encode(),
         key=mark_key(partition),
         partition=partition,
         on_delivery=delivered,

@@ -73,7 +73,7 @@ class Model:
         self.partition = partition
         self.rows = 0
         schema = Schema(settings.n_features) if settings.n_features is not None else None
-        self._decoder = Decoder(settings.target, schema, settings.form)
+        self._decoder = Decoder(settings.target, schema, settings.form, self._admit)
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
         self._watch = Watch(settings.max_rejected, partition) if settings.max_rejected is not None else None
@@ -83,6 +83,11 @@ class Model:
     def schema(self) -> Schema | None:
         """The shape of the partition's events; None until a good one was seen."""
         return self._decoder.schema
+
+    @property
+    def learners(self) -> tuple[Learner, ...]:
+        """Champion and challengers, for a look at their states; none before the schema is known."""
+        return tuple(self._learners)
 
     def advance(self, records: Records, emit: bool = True) -> Outputs:
         """Decode, predict, learn, observe, encode.
@@ -94,12 +99,14 @@ class Model:
         emit : bool
             False while replaying after a restore: the state moves, nothing is encoded.
         """
-        batch = self._decoder.decode(records)
-        self._fit_to_schema()
+        batch = self.decode(records)
         outputs = Outputs(batch.next_offset, rows=len(batch), rejected=batch.rejected)
         scores = [np.empty((len(batch), learner.n_scores)) for learner in self._learners]
-        for learner, score in zip(self._learners, scores, strict=True):
-            learner.predict_then_update(batch.X, batch.y, score)
+        for i, (learner, score) in enumerate(zip(self._learners, scores, strict=True)):
+            if i == 0 and self.settings.frozen:
+                learner.predict(batch.X, score)
+            else:
+                learner.predict_then_update(batch.X, batch.y, score)
         self._observe(batch, scores, outputs, emit)
         if emit and len(batch):
             outputs.predictions = self._encode(batch, scores[0])
@@ -108,10 +115,16 @@ class Model:
             outputs.excess = self._watch.observe(batch.offsets, batch.rejected)
         return outputs
 
+    def decode(self, records: Records) -> Batch:
+        """Read records, and learn from none: the first good event makes the learners, which need its shape."""
+        batch = self._decoder.decode(records)
+        self._fit_to_schema()
+        return batch
+
     def latest_points(self) -> dict[str, dict[str, Any]]:
         """Learner -> its rolling metrics now, for the endpoint."""
-        pairs = zip(self.settings.specs, self._metrics, strict=False)
-        return {spec.text: metrics.point() for spec, metrics in pairs}
+        pairs = zip(self.settings.names, self._metrics, strict=False)
+        return {name: metrics.point() for name, metrics in pairs}
 
     def save(self) -> Saved:
         """Copy the state."""
@@ -142,6 +155,7 @@ class Model:
     def identity(self) -> dict[str, Any]:
         """Everything that a written state must agree on before it may be loaded."""
         settings, target = self.settings, self.settings.target
+        warm = settings.warm
         return {
             "learners": [spec.text + settings.behind for spec in settings.specs],
             "standardize": settings.standardize,
@@ -151,10 +165,24 @@ class Model:
             "window": settings.window,
             "accuracy_every": settings.accuracy_every,
             "states": [learner.identity() for learner in self._learners],
+            # Only where there is something to say, so that snapshots from before warm starts stay valid.
+            **({} if warm is None else {"warm": warm.digest}),
+            **({"frozen": True} if settings.frozen else {}),
         }
 
     def _parts(self) -> list[NDArray[np.uint8]]:
         return [part.state.memory for part in (*self._learners, *self._metrics)]
+
+    def _admit(self, found: Schema) -> Schema:
+        """The schema that the first good event fixes.
+
+        Raises
+        ------
+        Failure
+            Another one than the model file's.
+        """
+        warm = self.settings.warm
+        return found if warm is None else warm.admit(found, f"the first good event of partition {self.partition}")
 
     def _fit_to_schema(self) -> None:
         """Make the learners once the number of features is known.
@@ -167,12 +195,27 @@ class Model:
         if self._learners or self.schema is None:
             return
         settings, target, d = self.settings, self.settings.target, self.schema.n_features
-        for spec in settings.specs:
+        for i, spec in enumerate(settings.specs):
             with allocating(spec.text, d):
                 learner = _create(spec, settings, d)
                 metrics = create_metrics(target.task, target.n_classes, learner.n_scores, settings.window)
+            if i == 0 and settings.warm is not None and settings.warm.state:
+                learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
             self._learners.append(learner)
             self._metrics.append(metrics)
+
+    @property
+    def champion(self) -> Learner:
+        """The learner whose predictions are written.
+
+        Raises
+        ------
+        Failure
+            There is none yet: no good event was seen.
+        """
+        if not self._learners:
+            raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
+        return self._learners[0]
 
     def _encode(self, batch: Batch, score: NDArray[np.float64]) -> list[bytes]:
         """The champion's predictions in the output format."""
@@ -180,7 +223,7 @@ class Model:
         predicted = predicted_class(score, self._learners[0].kind)
         if settings.output_form == PACKED:
             return packed.encode_predictions(batch, score, predicted, settings.target)
-        return encode_predictions(batch, score, predicted, settings.target, settings.specs[0].text)
+        return encode_predictions(batch, score, predicted, settings.target, settings.names[0])
 
     def _observe(self, batch: Batch, scores: list[NDArray[np.float64]], outputs: Outputs, emit: bool) -> None:
         """Feed the metrics; cut at every accuracy point, so that points stand at fixed rows."""
@@ -192,9 +235,9 @@ class Model:
             self.rows += end - start
             if emit and self.rows % every == 0:
                 offset, t = int(batch.offsets[end - 1]), int(batch.t[end - 1])
-                for spec, metrics in zip(self.settings.specs, self._metrics, strict=True):
-                    key = f"{spec.text}/{self.partition}".encode()
-                    point = encode_point(metrics.point(), self.partition, offset, spec.text, t)
+                for name, metrics in zip(self.settings.names, self._metrics, strict=True):
+                    key = f"{name}/{self.partition}".encode()
+                    point = encode_point(metrics.point(), self.partition, offset, name, t)
                     outputs.points.append((key, point))
             start = end
 
@@ -239,7 +282,8 @@ def warm(settings: ModelSettings) -> None:
     Failure, UnknownLearner
         A learner or one of its parameters is not valid.
     """
-    d = settings.n_features or 1
+    known = None if settings.warm is None else settings.warm.schema
+    d = settings.n_features or (1 if known is None else known.n_features)
     model = Model(settings, partition=0)
     for values in _scratch_events(d, settings.form):
         model.advance(Records(0, np.zeros(1, np.int64), [values], [None], [0]))

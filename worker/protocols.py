@@ -19,6 +19,7 @@ from learners.spec import Spec
 from worker.errors import UsageFailure
 from worker.evaluation import Evaluation, measure
 from worker.events import Target
+from worker.warm_start import WarmStart
 
 Array = NDArray[np.float64]
 Progress = Callable[[int], None]
@@ -26,7 +27,7 @@ Progress = Callable[[int], None]
 PREQUENTIAL, SEGMENTS, HOLDOUT = "prequential", "segments", "holdout"
 PARTS = 10
 """Segments of a stream: ALGORITHMS.md 19.1."""
-NOT_AVERAGED = ("labels", "window", "rows", "rejected")
+NOT_AVERAGED = ("labels", "window", "rows", "rejected", "confusion")
 """Counts of a part, of which neither mean nor deviation says anything."""
 
 
@@ -58,6 +59,12 @@ class Job:
         `holdout`: test labels have the stream's noise.
     points_every : int
         Rows between two points of a curve; 0: none are kept.
+    warm : WarmStart or None
+        `prequential`: begin in this state.
+    skip : int
+        `prequential`: leave out so many rows of the stream; `rows` counts those behind them.
+    columns : tuple of int or None
+        The stream's columns in the learner's order; None: as they are.
     """
 
     stream: str
@@ -75,6 +82,14 @@ class Job:
     test_rows: int = 1000
     noisy: bool = False
     points_every: int = 0
+    warm: WarmStart | None = None
+    skip: int = 0
+    columns: tuple[int, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the learner is called in results."""
+        return self.spec.text if self.warm is None else self.warm.called(self.spec.text)
 
     def with_points(self, every: int) -> Job:
         """The same job, which keeps a point of its curve every so many rows."""
@@ -203,6 +218,25 @@ def first_rows(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Array
                 return
 
 
+def rows_for(stream: Any, job: Job) -> Iterator[tuple[Array, Array]]:
+    """The rows that a job reads: those behind `skip`, at most `rows` of them, their columns in the learner's order.
+
+    Raises
+    ------
+    UsageFailure
+        No row is left.
+    """
+    row, limit = 0, None if job.rows is None else job.skip + job.rows
+    for X, y in first_rows(stream.blocks(), limit):
+        start = max(job.skip - row, 0)
+        row += len(y)
+        if start < len(y):
+            kept = X[start:] if job.columns is None else X[start:, job.columns]
+            yield np.ascontiguousarray(kept), y[start:]
+    if row <= job.skip:
+        raise UsageFailure(f"--skip {job.skip} leaves no row of {stream.name}, which has {row}")
+
+
 def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = None) -> Outcome:
     """Run a job from its stream's first row on.
 
@@ -226,14 +260,15 @@ def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = N
 
 def _prequential(stream: Any, job: Job, progress: Progress) -> Outcome:
     evaluation = evaluation_of(stream, job)
-    for X, y in first_rows(stream.blocks(), job.rows):
+    for X, y in rows_for(stream, job):
         evaluation.advance(X, y)
         progress(len(X))
     parts = [
         {"rows": part.rows, "rejected": part.rejected, **part.point()} for part in evaluation.parts
     ]  # one per partition
-    spans = ((0, evaluation.rows),) * len(parts)
-    return _outcome(stream, job, evaluation.rows, spans, parts, evaluation.seconds, points=evaluation.points)
+    spans = ((job.skip, evaluation.rows),) * len(parts)
+    rows = evaluation.rows - job.skip
+    return _outcome(stream, job, rows, spans, parts, evaluation.seconds, points=evaluation.points)
 
 
 def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
@@ -312,14 +347,15 @@ def evaluation_of(stream: Any, job: Job) -> Evaluation:
     Raises
     ------
     UsageFailure
-        Several partitions under a protocol that has none.
+        Several partitions, a warm start or rows left out under a protocol that has none.
     """
-    if job.partitions > 1 and job.protocol != PREQUENTIAL:
-        raise UsageFailure("several partitions belong to the prequential protocol")
+    if job.protocol != PREQUENTIAL and (job.partitions > 1 or job.warm is not None or job.skip):
+        raise UsageFailure("several partitions, warm starts and rows left out belong to the prequential protocol")
     every = job.points_every if job.protocol == PREQUENTIAL else 0
     return Evaluation(
-        job.spec, job.target, stream.n_features, job.standardize, job.partitions, job.window, job.maps, every
-    )
+        job.spec, job.target, stream.n_features, job.standardize, job.partitions, job.window, job.maps, every,
+        job.warm, job.skip,
+    )  # fmt: skip
 
 
 def _reseeded(job: Job, seed: int | None, part: int) -> Job:
@@ -340,6 +376,4 @@ def _outcome(
     totals: dict[str, Any] | None = None,
     points: Iterable[dict[str, Any]] = (),
 ) -> Outcome:
-    return Outcome(
-        stream.name, job.spec.text, job.protocol, rows, spans, tuple(parts), seconds, totals or {}, tuple(points)
-    )
+    return Outcome(stream.name, job.name, job.protocol, rows, spans, tuple(parts), seconds, totals or {}, tuple(points))

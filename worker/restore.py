@@ -56,6 +56,8 @@ class Restored:
         What was done instead of the ordinary, to be logged.
     began : int or None
         Where a new history of the partition begins; None: the old one goes on.
+    kept : bool
+        Whether the new history begins with what the old one has learned.
     """
 
     model: Model
@@ -64,6 +66,7 @@ class Restored:
     pointer: Pointer | None
     note: str | None = None
     began: int | None = None
+    kept: bool = False
 
 
 def restore(
@@ -89,7 +92,7 @@ def restore(
         insist(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
         found = _rebuild(settings, partition, reader, make_model, deadline)
         if found.began is not None:
-            _begin_history(settings, partition, reader, found.began, deadline)
+            _begin_history(settings, partition, reader, found, deadline)
         return found
     finally:
         reader.close()
@@ -113,11 +116,13 @@ def open_reader(settings: WorkerSettings) -> Consumer:
     return Consumer(quiet({**theirs, **own}))
 
 
-def _begin_history(settings: WorkerSettings, partition: int, reader: Consumer, began: int, deadline: Deadline) -> None:
+def _begin_history(
+    settings: WorkerSettings, partition: int, reader: Consumer, found: Restored, deadline: Deadline
+) -> None:
     """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0."""
     low, high = watermarks(reader, settings.topics.snapshots, partition, deadline)
-    if began > 0 or low < high:
-        mark(settings, partition, began, deadline)
+    if found.began != 0 or low < high:
+        mark(settings, partition, None if found.kept else found.began, deadline)
 
 
 def _rebuild(
@@ -137,7 +142,7 @@ def _rebuild(
         ways = _Ways(settings, partition, reader, make_model, deadline, last, low, high, None)
         return ways.as_told(f"the group's offset is gone (deleted, or expired); the last one was {last}")
     if committed is None:
-        start = low if settings.start == EARLIEST else high
+        start = _first_offset(settings, partition, low, high)
         return Restored(make_model(), start, start, None, began=start)
     pointer = Pointer.parse(metadata)
     ways = _Ways(settings, partition, reader, make_model, deadline, committed, low, high, pointer)
@@ -152,6 +157,23 @@ def _rebuild(
     if found.position < low or found.committed > high:
         return ways.offset_lost(found)
     return replace(found, note="; ".join(part for part in (note, found.note) if part) or None)
+
+
+def _first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:
+    """Where a group without committed offsets starts in a log that holds low..high.
+
+    Raises
+    ------
+    CannotRestore
+        At an offset that the log does not hold.
+    """
+    if isinstance(settings.start, str):
+        return low if settings.start == EARLIEST else high
+    if not low <= settings.start <= high:
+        raise CannotRestore(
+            f"cannot start {settings.input}/{partition} at offset {settings.start}: the log holds {low} to {high}"
+        )
+    return settings.start
 
 
 def _settled_offset(
@@ -232,7 +254,7 @@ class _Ways:
     def first_row(self, reason: str) -> Restored | None:
         """The whole log, where it still holds every row and the history began with the first."""
         began = self._look_back().began
-        if began is None and self.settings.start == EARLIEST:
+        if began is None and self.settings.start in (EARLIEST, 0):
             began = 0
         if self.settings.if_unrestorable != REFUSE or not self.low == began == 0:
             return None
@@ -242,16 +264,19 @@ class _Ways:
     def as_told(self, reason: str) -> Restored:
         """Apply --if-unrestorable."""
         low, committed = self.low, self.committed
+        learner = "an empty learner" if self.settings.model.warm is None else "the model file's learner"
+        if isinstance(self.settings.start, int):
+            low = max(low, self.settings.start)
         if self.settings.if_unrestorable == REPLAY:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as told"
             return self.older(reason) or Restored(self.make_model(), start, committed, None, note, began=start)
         if self.settings.if_unrestorable == FRESH:
-            note = f"{reason}; starting with an empty learner, as told"
+            note = f"{reason}; starting with {learner}, as told"
             return Restored(self.make_model(), committed, committed, None, note, began=committed)
         raise CannotRestore(
             f"cannot restore {self.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset {low}, "
-            f"{FRESH} starts with an empty learner at {committed}"
+            f"{FRESH} starts with {learner} at {committed}"
         )
 
     def offset_lost(self, found: Restored) -> Restored:
@@ -270,7 +295,7 @@ class _Ways:
             committed = high
         notes = [found.note, f"{needed}; going on at {committed}, as told"]
         note = "; ".join(part for part in notes if part)
-        return Restored(found.model, start, committed, found.pointer, note, began=start)
+        return Restored(found.model, start, committed, found.pointer, note, began=start, kept=found.began is None)
 
     def _load(self, place: Pointer) -> Model:
         """A model standing at a snapshot."""

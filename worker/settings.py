@@ -12,6 +12,7 @@ from worker.events import REGRESSION, Target
 from worker.packed import MOST_SCORES
 from worker.rejections import Limit
 from worker.topics import Topics
+from worker.warm_start import WarmStart
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 GUARANTEES = (EXACTLY_ONCE, AT_LEAST_ONCE)
@@ -47,6 +48,8 @@ class ModelSettings:
         Rows between two accuracy points of a learner, >= 1.
     max_rejected : Limit or None
         Rejections beyond which the worker stops; None: never. No part of the state either.
+    warm : WarmStart or None
+        The champion begins in this state; None: empty, as challengers always do.
     """
 
     specs: tuple[Spec, ...]
@@ -59,11 +62,12 @@ class ModelSettings:
     window: int = 1000
     accuracy_every: int = 500
     max_rejected: Limit | None = None
+    warm: WarmStart | None = None
 
     def __post_init__(self) -> None:
         if not self.specs:
             raise UsageFailure("name at least one --learner")
-        if len({spec.text for spec in self.specs}) < len(self.specs):
+        if len(set(self.names)) < len(self.specs):
             raise UsageFailure("the same --learner is given twice")
         if self.form not in FORMATS:
             raise UsageFailure(f"format must be one of {', '.join(FORMATS)}")
@@ -77,6 +81,21 @@ class ModelSettings:
             raise UsageFailure("features must be >= 1")
         if self.target.task == REGRESSION and self.target.labels:
             raise UsageFailure("labels belong to classification")
+        if self.warm is not None and self.warm.schema is not None:
+            file, n = self.warm.name, self.warm.schema.n_features
+            if self.n_features not in (None, n):
+                raise UsageFailure(f"--features {self.n_features} contradicts model file {file}, which takes {n}")
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the champion only predicts."""
+        return self.warm is not None and self.warm.frozen
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the learners are called in outputs: their specs, a champion out of a file with `warm:` or `frozen:`."""
+        champion, *challengers = (spec.text for spec in self.specs)
+        return champion if self.warm is None else self.warm.called(champion), *challengers
 
     @property
     def behind(self) -> str:
@@ -102,8 +121,8 @@ class WorkerSettings:
         Seconds between snapshots, > 0.
     snapshot_rows : int
         Rows after which a snapshot is due even earlier, >= 1; bounds what a restore must replay.
-    start : str
-        Where a group without committed offsets starts, ``earliest`` or ``latest``.
+    start : str or int
+        Where a group without committed offsets starts: ``earliest``, ``latest``, or at that offset of each partition.
     if_unrestorable, if_offset_lost : str
         Policies: ``refuse`` by default.
     stop_at_end : bool
@@ -120,7 +139,7 @@ class WorkerSettings:
     commit_interval: float = 0.1
     snapshot_interval: float = 5.0
     snapshot_rows: int = 50_000
-    start: str = EARLIEST
+    start: str | int = EARLIEST
     if_unrestorable: str = REFUSE
     if_offset_lost: str = REFUSE
     stop_at_end: bool = False

@@ -1,7 +1,8 @@
 """A model written down: one blob with a checksum, cut into records of the snapshot topic.
 
 Layout: magic (4 bytes), header length (4, little-endian), header (JSON), state parts, digest (16). The header
-holds the format's number, the offset the state stands at, the schema, the part sizes and the model's identity.
+holds the format's number, the offset the state stands at, the schema, the part sizes and the model's identity; in a
+model file (`worker.model_file`) also where the model comes from.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ FORMAT = 1
 DIGEST_BYTES = 16
 CHUNK_BYTES = 900_000
 """Below the broker's default limit of 1 MiB a record, with room for key and framing."""
+NOT_UNDERSTOOD = "the snapshot is whole, but this version does not understand its header"
 
 
 class BadSnapshot(ValueError):
@@ -65,8 +67,8 @@ class Pointer:
         return cls(*map(int, found.groups())) if found else None
 
 
-def write(model: Model, saved: Saved, offset: int) -> bytes:
-    """Write down `saved`, which stands at input offset `offset`."""
+def write(model: Model, saved: Saved, offset: int, origin: dict[str, Any] | None = None) -> bytes:
+    """Write down `saved`, which stands at input offset `offset`; `origin` says in a file where it comes from."""
     schema = saved.schema
     header = write_json(
         {
@@ -77,10 +79,42 @@ def write(model: Model, saved: Saved, offset: int) -> bytes:
             "schema": None if schema is None else {"n_features": schema.n_features, "names": schema.names},
             "sizes": [part.nbytes for part in saved.parts],
             "model": model.identity(),
+            **({} if origin is None else {"origin": origin}),
         }
     )
     body = b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *(part.tobytes() for part in saved.parts)])
     return body + _digest(body)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is written in a snapshot.
+
+    Parameters
+    ----------
+    header : dict
+        As it stands there.
+    saved : Saved
+        The state.
+    """
+
+    header: dict[str, Any]
+    saved: Saved
+
+    @property
+    def offset(self) -> int:
+        """The input offset that the state stands at."""
+        return int(self.header["offset"])
+
+    @property
+    def partition(self) -> int:
+        """Whose state it is."""
+        return int(self.header["partition"])
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Of the model, see `Model.identity`."""
+        return dict(self.header["model"])
 
 
 def read(blob: bytes, model: Model) -> tuple[Saved, int]:
@@ -93,17 +127,35 @@ def read(blob: bytes, model: Model) -> tuple[Saved, int]:
     ForeignSnapshot
         Of a newer format, or of another model; `model` must then not be used.
     """
+    contents = parse(blob)
+    if model.partition != contents.partition:
+        raise ForeignSnapshot(f"the snapshot is of partition {contents.partition}, not {model.partition}")
+    _require_same(contents.identity, model)
+    load(contents, model)
+    return contents.saved, contents.offset
+
+
+def parse(blob: bytes) -> Contents:
+    """Read a snapshot, of whatever model.
+
+    Raises
+    ------
+    DamagedSnapshot
+        The checksum does not fit.
+    ForeignSnapshot
+        Of a newer format, or not understood.
+    """
     _require_whole(blob)
     try:
-        return _read(blob, model)
+        return _parse(blob)
     except BadSnapshot:
         raise
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ForeignSnapshot("the snapshot is whole, but this version does not understand its header") from None
+        raise ForeignSnapshot(NOT_UNDERSTOOD) from None
 
 
-def _read(blob: bytes, model: Model) -> tuple[Saved, int]:
-    """As `read`, for a blob whose checksum fits."""
+def _parse(blob: bytes) -> Contents:
+    """As `parse`, for a blob whose checksum fits."""
     header, state = _header(blob)
     if header["format"] > FORMAT:
         raise ForeignSnapshot(f"the snapshot is of format {header['format']}, this version reads up to {FORMAT}")
@@ -116,10 +168,27 @@ def _read(blob: bytes, model: Model) -> tuple[Saved, int]:
     schema = header["schema"]
     names = schema and schema["names"] and tuple(schema["names"])
     saved = Saved(Schema(schema["n_features"], names) if schema else None, int(header["rows"]), tuple(parts))
-    if model.partition != header["partition"]:
-        raise ForeignSnapshot(f"the snapshot is of partition {header['partition']}, not {model.partition}")
-    _require_same(header["model"], model, saved)
-    return saved, int(header["offset"])
+    contents = Contents(header, saved)
+    lists = contents.identity["learners"], contents.identity["states"]
+    if contents.offset < 0 or contents.partition < 0 or not all(isinstance(one, list) for one in lists):
+        raise ForeignSnapshot(NOT_UNDERSTOOD)
+    return contents
+
+
+def load(contents: Contents, model: Model) -> None:
+    """Load a state into a model of the same identity.
+
+    Raises
+    ------
+    ForeignSnapshot
+        Its learners are others than the model's, or lie in memory otherwise; `model` must then not be used.
+    """
+    try:
+        model.load(contents.saved)
+    except ValueError as error:
+        raise ForeignSnapshot(str(error)) from None
+    if contents.identity["states"] != read_json(write_json(model.identity()))["states"]:
+        raise ForeignSnapshot("the snapshot's learners have other parameters or another state layout")
 
 
 @dataclass(frozen=True)
@@ -162,18 +231,30 @@ def _require_whole(blob: bytes) -> None:
     raise DamagedSnapshot("the snapshot is damaged: its checksum does not fit")
 
 
-def _require_same(theirs: dict[str, Any], model: Model, saved: Saved) -> None:
-    """Load `saved` if its identity is the model's, or name the first difference."""
+def _require_same(theirs: dict[str, Any], model: Model) -> None:
+    """Name the first difference of two identities, but for the states', which `load` compares.
+
+    Raises
+    ------
+    ForeignSnapshot
+        There is one.
+    """
     ours = read_json(write_json(model.identity()))
+    if _beginning(theirs) != _beginning(ours):
+        raise ForeignSnapshot(
+            f"the snapshot was made {_beginning(theirs)}, this worker starts {_beginning(ours)}; a group keeps what it "
+            "began with"
+        )
     for key in ours:
         if key != "states" and theirs.get(key) != ours[key]:
             raise ForeignSnapshot(f"the snapshot was made with {key} {theirs.get(key)}, this worker has {ours[key]}")
-    try:
-        model.load(saved)
-    except ValueError as error:
-        raise ForeignSnapshot(str(error)) from None
-    if theirs["states"] != read_json(write_json(model.identity()))["states"]:
-        raise ForeignSnapshot("the snapshot's learners have other parameters or another state layout")
+
+
+def _beginning(identity: dict[str, Any]) -> str:
+    if identity.get("warm") is None:
+        return "without --warm-start"
+    frozen = " and --frozen" if identity.get("frozen") else ""
+    return f"with --warm-start of model file {identity['warm']}{frozen}"
 
 
 def cut(blob: bytes) -> list[bytes]:

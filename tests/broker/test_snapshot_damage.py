@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 from learners import Spec
-from tests.broker.test_policies import commit, delete_before, learn, predicted, refused
+from tests.broker.test_policies import EARLIEST, commit, delete_before, learn, learned, move, predicted, refused
 from tests.support.chosen import slow_but
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway
@@ -241,3 +241,13 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
     commit(stage, 410, Pointer(end, 9, 410).text())
     for options in ((), ("--start", "latest")):
         assert "fresh starts with an empty learner at 410" in refused(stage, *options)
+
+
+def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_row(kafka: str) -> None:
+    """Its mark stands at 0, but its learner had learned other rows before."""
+    stage = learned(kafka)
+    move(stage, 5000)
+    learn(stage, 500, 600, *EARLIEST)
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.began")
+    commit(stage, 600, Pointer(end, 9, 600).text())
+    assert "fresh starts with an empty learner at 600" in refused(stage)

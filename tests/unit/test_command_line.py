@@ -293,7 +293,7 @@ CSV = "a,b,y\n1,2,0\n3,4,1\n5,6,2\n"
         (("evaluate",), "Missing argument 'STREAM...'"),
         (("evaluate", "absent.csv"), "there is no file absent.csv"),
         (("evaluate", "quux"), "there is no stream 'quux'"),
-        (("evaluate", "{csv}"), "label 2 in row 2 is not one of 0, 1; see --classes, --labels and --task"),
+        (("evaluate", "{csv}"), "label 2 in row 2 is not one of 0, 1: say how many classes there are with --classes,"),
         (("evaluate", "{csv}", "--label", "z"), "'z'"),
         (("evaluate", "{csv}", "--labels", "0"), "name two or more different labels"),
         (("evaluate", "{csv}", "--scores", "{dir}/no/such"), "cannot write"),

@@ -4,7 +4,8 @@ Where the recomputation begins, with a fresh model or a snapshot:
 
 1. Where the group must have begun: with ``--start earliest`` at the log's start, if that is offset 0 or if the outputs
    are whole (their logs begin at 0) and none answers an earlier offset; with ``--start latest`` at the offset that the
-   worker marked in the snapshot topic, else at the first output, if the outputs are whole.
+   worker marked in the snapshot topic, else at the first output, if the outputs are whole; with ``--start OFFSET``
+   there, if the input still holds it, and then nothing may answer an earlier offset.
 2. Else at the earliest complete snapshot whose offset the input still holds; that snapshot is then believed.
 """
 
@@ -171,7 +172,12 @@ class Partition:
 
     def _fresh_at(self) -> int | None:
         """The offset at which the group began with a fresh model; None if that is not known or not in the log."""
-        low, earliest = self._input.low, self.settings.start == EARLIEST
+        low, start = self._input.low, self.settings.start
+        if self._ahead is not None and self._ahead.taken_over:
+            return None
+        earliest = start == EARLIEST
+        if isinstance(start, int):
+            return self._told(start) if low <= start else None
         if earliest and low == 0:
             return 0
         if self._predicted.low or self._rejected.low:
@@ -185,6 +191,23 @@ class Partition:
             return began
         return low if earliest else min(first, self.committed)
 
+    def _told(self, start: int) -> int:
+        """The offset at which the group began by its option, which nothing that was written contradicts.
+
+        Raises
+        ------
+        Difference
+            Something answers an earlier event.
+        """
+        for ledger in self._pair((0, self.committed)):
+            first = ledger.first()
+            if first is not None and first < start:
+                raise Difference(
+                    f"{self._input}@{first} has a {ledger.noun} in {ledger.stream}: expected none before offset "
+                    f"{start}, where the group is said to have started"
+                )
+        return start
+
     def _pair(self, span: tuple[int, int]) -> tuple[Predictions, Rejections]:
         name = str(self._input)
         return Predictions(self._predicted, name, span), Rejections(self._rejected, name, span)
@@ -192,7 +215,7 @@ class Partition:
     def _make_ledgers(self) -> None:
         span = self._position, self.committed
         self.predictions, self.rejections = self._pair(span)
-        keys = [f"{spec.text}/{self.standing.partition}".encode() for spec in self.settings.model.specs]
+        keys = [f"{name}/{self.standing.partition}".encode() for name in self.settings.model.names]
         self.points = Points(self._accuracy, str(self._input), span, keys)
         self._ledgers: tuple[Ledger, ...] = self.predictions, self.rejections, self.points
         for ledger in self._ledgers:
@@ -263,9 +286,13 @@ class Partition:
                     f"found one at {written.offset}"
                 )
             difference = unlike(written.saved, self._model.save())
-            if difference is not None:
+            if written.taken_over:
+                self._model.load(written.saved)
+                self._unchecked(f"the snapshot at {written.where} was imported or kept, and believed")
+            elif difference is not None:
                 raise Difference(f"{written.where}, which stands at {self._input}@{written.offset}: {difference}")
-            self.account.snapshots += 1
+            else:
+                self.account.snapshots += 1
             self._ahead = self._next_snapshot()
 
     # The end.

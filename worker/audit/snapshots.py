@@ -26,6 +26,9 @@ class Written:
         Input offset that it stands at.
     saved : Saved
         What is in it.
+    taken_over : bool
+        It was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or the learner kept
+        what it had learned before.
     """
 
     where: str
@@ -33,6 +36,7 @@ class Written:
     chunks: int
     offset: int
     saved: Saved
+    taken_over: bool = False
 
 
 class Snapshots:
@@ -54,6 +58,7 @@ class Snapshots:
         self.began: int | None = None
         """Where the workers' last mark says that the learners began empty; see `worker.history`."""
         self._held: list[Any] = []
+        self._taken_over = False
 
     def take(self) -> Written | None:
         """The next complete one; None at the end.
@@ -87,6 +92,7 @@ class Snapshots:
 
     def _take_mark(self, value: bytes) -> None:
         self.began = int(value) if value.isdigit() else None
+        self._taken_over = self.began is None
 
     def _read(self) -> Written:
         chunks, self._held = self._held, []
@@ -96,7 +102,8 @@ class Snapshots:
             saved, offset = snapshot.read(blob, Model(self.settings, self.stream.partition))
         except BadSnapshot as error:
             raise Difference(f"{where}: expected a snapshot of this model, found: {error}") from None
-        return Written(where, chunks[0].offset(), len(chunks), offset, saved)
+        taken_over, self._taken_over = self._taken_over, False
+        return Written(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
 
     def _give_up(self) -> None:
         """What was held will not become whole any more."""

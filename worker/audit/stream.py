@@ -69,7 +69,7 @@ def log_ends(settings: WorkerSettings, topics: Sequence[str], partition: int) ->
 
 
 class Stream:
-    """The records of one partition from its log's start, for a ``with`` block.
+    """The records of one partition, by default from its log's start, for a ``with`` block.
 
     Parameters
     ----------
@@ -79,9 +79,13 @@ class Stream:
         What is read.
     end : int
         Where to stop.
+    first : int or None
+        Where to begin.
     """
 
-    def __init__(self, settings: WorkerSettings, topic: str, partition: int, end: int) -> None:
+    def __init__(
+        self, settings: WorkerSettings, topic: str, partition: int, end: int, first: int | None = None
+    ) -> None:
         self.topic = topic
         self.partition = partition
         self._bootstrap = settings.bootstrap
@@ -89,11 +93,12 @@ class Stream:
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
-        self._over = self.low >= self.end
+        begin = self.low if first is None else first
+        self._over = begin >= self.end
         self._heard = time.monotonic()
         self._at_end = False
         if not self._over:
-            self._reader.assign([TopicPartition(topic, partition, self.low)])
+            self._reader.assign([TopicPartition(topic, partition, begin)])
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +145,7 @@ class Stream:
                 self._at_end = True
                 self._over = self._over or offset >= self.end
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                raise Failure(f"{self} has lost its beginning while it was read: run the audit again")
+                raise Failure(f"{self} has lost its beginning while it was read: run this again")
             elif error.fatal() or judge(error) is Verdict.FATAL:
                 raise Failure(f"cannot read {self}: {error.str()}")
         silent = time.monotonic() - self._heard

@@ -11,8 +11,10 @@ import click
 
 from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options
+from worker.cli.start import START_PLACES, start_place
+from worker.cli.warming import warm_options
 from worker.client import parse_properties
-from worker.settings import EARLIEST, LATEST, WorkerSettings
+from worker.settings import EARLIEST, WorkerSettings
 
 if TYPE_CHECKING:
     from worker.audit.partition import Account
@@ -25,10 +27,12 @@ ORPHANS_SHOWN = 5
 @click.option("--group", required=True, help="The workers' consumer group.")
 @target_options
 @event_options
+@warm_options
 @client_options
 @click.option(
     "--start",
-    type=click.Choice((EARLIEST, LATEST)),
+    metavar=START_PLACES,
+    callback=start_place,
     default=EARLIEST,
     show_default=True,
     help="Where the group began; latest: the first output tells.",
@@ -52,6 +56,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
       driftway audit --input EVENTS --group sea
       driftway audit --input EVENTS --group sea --learner dfop:mu=0.001 --learner arow
       driftway audit --input TRADES --group t --labels DOWN,UP --start latest --json
+      driftway audit --input EVENTS --group e --warm-start electricity.driftway --start 20000
     """
     from worker.audit.deployment import Deployment
     from worker.audit.stream import Difference

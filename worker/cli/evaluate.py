@@ -7,8 +7,9 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from worker.cli.learning import target_options
-from worker.cli.planning import PREQUENTIAL, PROTOCOLS, Plan, bar, check_options, plan, run_plans
+from worker.cli.planning import PREQUENTIAL, PROTOCOLS, Plan, bar, check_options, leave_to_the_stream, plan, run_plans
 from worker.cli.tabling import check_table_options, run_the_grids, table_options, write_a_table
+from worker.cli.warming import warm_options
 from worker.errors import UsageFailure
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("streams", nargs=-1, metavar="STREAM...")
 @target_options
+@warm_options
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     help="Whole stream once; ten pieces of it from scratch; or tests on fresh rows of the present concept.",
 )
 @click.option("--label", default="y", show_default=True, help="Label column of a file.")
-@click.option("--limit", type=click.IntRange(1), help="Take the first rows only.")
+@click.option("--skip", type=click.IntRange(1), help="Leave out the first rows.")
+@click.option("--limit", type=click.IntRange(1), help="Take the first rows only, behind those of --skip.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True, help="Learn as that many would.")
 @click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
@@ -75,17 +78,26 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped.
-    With --partitions N row i belongs to partition i mod N, as `driftway replay` deals them, and every
-    partition has a learner of its own.
+    Unless --task, --classes or --labels say otherwise, a stream that knows its task and classes decides: generators,
+    streams that `driftway streams fetch` brought, nominal labels of ARFF. The default learner is dfop, or with more
+    than two classes ova:dfop.
+
+    With --partitions N row i belongs to partition i mod N, as `driftway replay` deals them, and every partition has a
+    learner of its own.
 
     --protocol segments learns ten times from scratch, from rows T/50, T/25, ..., T/5 on, 4T/5 rows each, and shows
     mean ± standard deviation; a learner that draws at random has another seed in each. --protocol holdout stops every
     --holdout-every rows to predict --holdout-rows fresh ones, drawn from the concept in force, and learns nothing
     from them; generators only.
 
-    JSON, CSV and Parquet have more than the table: kappa_m, log_loss and brier where scores are probabilities, rmse,
-    nmse, r2_overall (against the mean of all targets, while r2 is against the running mean), the values of every
-    segment or test, and with several learners robustness_ratio: accuracy in units of the worst one's.
+    JSON, CSV and Parquet have more than the table: kappa, kappa_temporal and kappa_m also as window_.. and fading_..,
+    the confusion matrix (a row per true class) with precision, recall, specificity, f1, g_mean, balanced_accuracy,
+    hinge_loss and window_auc of two classes, log_loss and brier where scores are probabilities; rmse, nmse and r2, also
+    windowed and fading, r2_overall (against the mean of all targets, while r2 is against the running mean); the values
+    of every segment or test, and with several learners robustness_ratio: accuracy in units of the worst one's.
+
+    With --warm-start the first learner begins in a trained model's state, as a worker's champion does; --skip leaves
+    out the rows that it was trained on. What is printed is a worker's that has the same file and --start.
 
     --regret adds what the scores lost (hinge, logistic or square) above linear models fitted to all rows afterwards:
     one model, and the best sequence of models that switches at most k times (3), every `window` rows (a twentieth) or
@@ -101,6 +113,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea --protocol holdout --holdout-every 500 --learner d_odm --curves holdout.svg
       driftway evaluate sea --learner dfop --learner arow --curves accuracy.html --curve-metric accuracy
       driftway evaluate sea --learner ogd_logistic --regret logistic:k=3,ball=20
+      driftway evaluate electricity --warm-start electricity.driftway --skip 20000 --learner dfop
       driftway evaluate electricity.csv.gz --learner dfop:mu=0.01 --scores scores.jsonl
       driftway evaluate sea --map polynomial:degree=2 --learner arow --csv results.csv --parquet results.parquet
       driftway evaluate sea --learner arow --inject gradual:at=5000,width=1000,to=sea:thresholds=5
@@ -110,6 +123,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     """
     check_options(given)
     check_table_options(streams, given)
+    leave_to_the_stream(given)
     if given["table"]:
         return write_a_table(obj["open_stream"], given)
     if given["grids"]:
@@ -139,9 +153,9 @@ def _check_files(given: dict[str, Any]) -> None:
         if given["parquet"]:
             check_file(given["parquet"], needs="pyarrow", extra="files")
     if given["curves"]:
-        from worker.evaluation_curves import check_curves
+        from worker.watch.web_page import check_picture
 
-        check_curves(given["curves"])
+        check_picture(given["curves"])
 
 
 def _run(
@@ -185,14 +199,14 @@ def _together(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Results and points of all learners of a stream, which is read once."""
     from worker.evaluation import evaluate as run_evaluations
-    from worker.protocols import evaluation_of, first_rows
+    from worker.protocols import evaluation_of, rows_for
 
     stream = one.stream
     runs = [evaluation_of(stream, job) for job in one.jobs]
     tag = {"stream": stream.name} if tagged else None
     regret = _make_regret(one, given) if given["regret"] is not None else None
     with bar(stream.name, one.rows) as advance:
-        run_evaluations(runs, first_rows(stream.blocks(), given["limit"]), out, tag, advance, regret)
+        run_evaluations(runs, rows_for(stream, one.jobs[0]), out, tag, advance, regret)
     results = [{"protocol": PREQUENTIAL, **result} for run in runs for result in run.results(stream.name)]
     if regret is not None:
         for result in results:

@@ -14,6 +14,7 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
     """List the learners, or describe some: tasks, parameters with their defaults and bounds, cost, source.
 
     ova:NAME learns any number of classes with a learner of two, one against all others: ova:arow:q=1e-4.
+    scaled:NAME sees features behind one fixed mean and deviation each, those of the rows that a model was trained on.
 
     \b
     Examples:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from worker.cli.warming import beginning
 from worker.codec import FORMATS
 from worker.errors import UsageFailure
 from worker.events import CLASSIFICATION, REGRESSION, Target
@@ -173,9 +174,15 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     Raises
     ------
     UsageFailure
-        As `make_model_settings` and `make_target`.
+        As `make_model_settings`, `make_target` and `beginning`.
+    Failure
+        As `beginning`.
     """
     names = "maps", "standardize", "window", "accuracy_every", "form", "output_form"
-    target = make_target(given["task"], given["classes"], given["labels"])
     asked = {name: given[name] for name in names}
-    return make_model_settings(given["learner"], target, n_features=given["features"], **asked, **rest)
+    target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
+    began = beginning(given, target)
+    if began is not None:
+        target, learners = began.target, began.learners
+        asked |= {"maps": began.maps, "standardize": began.standardize, "warm": began.warm}
+    return make_model_settings(learners, target, n_features=given["features"], **asked, **rest)

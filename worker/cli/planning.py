@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from worker.cli.learning import make_model_settings, make_target
+import click
+from click.core import ParameterSource
+
+from worker.cli.learning import DEFAULT_LEARNER, make_model_settings, make_target
+from worker.cli.warming import beginning
 from worker.errors import UsageFailure
+from worker.events import CLASSIFICATION, REGRESSION, Target
 
 if TYPE_CHECKING:
     from worker.protocols import Job, Outcome
@@ -40,6 +45,8 @@ class Plan:
         """Rows that each job reads; None if the stream does not say."""
         limit = self.jobs[0].rows
         known: int | None = self.stream.rows
+        if known is not None:
+            known = max(known - self.jobs[0].skip, 0)
         return min(known, limit) if known is not None and limit is not None else known or limit
 
 
@@ -59,12 +66,22 @@ def check_options(given: dict[str, Any]) -> None:
             raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
         if given["jobs"] > 1:
             raise UsageFailure(f"--{option} needs all learners in one process: leave --jobs out")
-    if given["partitions"] > 1 and protocol != PREQUENTIAL:
-        raise UsageFailure(f"--partitions belongs to --protocol {PREQUENTIAL}, not {protocol}")
+    elsewhere = given["partitions"] > 1, given["warm_start"] is not None, given["skip"] is not None
+    for option, used in zip(("partitions", "warm-start", "skip"), elsewhere, strict=True):
+        if used and protocol != PREQUENTIAL:
+            raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
     if given["curves"] and protocol == SEGMENTS:
         raise UsageFailure("--curves draws one run over the whole stream: --protocol prequential or holdout")
     if given["curve_metric"] and not given["curves"]:
         raise UsageFailure("--curve-metric needs --curves FILE")
+
+
+def leave_to_the_stream(given: dict[str, Any]) -> None:
+    """Make None of --task and --learner where they were not given by flag, environment or file."""
+    context = click.get_current_context()
+    for option in ("task", "learner"):
+        if context.get_parameter_source(option) is ParameterSource.DEFAULT:
+            given[option] = None
 
 
 def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> Plan:
@@ -78,7 +95,11 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
     from worker.evaluation_curves import points_every
     from worker.protocols import Job
 
-    target = make_target(given["task"], given["classes"], given["labels"])
+    task = given["task"] or (CLASSIFICATION if given["classes"] or given["labels"] else None)
+    target = make_target(task or CLASSIFICATION, given["classes"], given["labels"])
+    began = beginning(given, target)
+    if began is not None:
+        target = began.target
     opening = {
         "seed": given["seed"],
         "label": given["label"],
@@ -87,11 +108,15 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
         "inject": given["inject"],
     }
     stream = open_stream(name, **opening)
-    if stream.labels and given["task"] == "classification" and given["classes"] is None:
-        target = make_target(given["task"], len(stream.labels), None)
-    elif target.labels:
-        target = make_target(given["task"], target.n_classes, None)  # the stream has mapped them already
-    settings = make_model_settings(given["learner"], target, given["maps"], n_features=stream.n_features)
+    if began is None:
+        target = _target_of(stream, task, given["classes"], target)
+        learners = given["learner"] or (f"ova:{DEFAULT_LEARNER}" if target.n_classes > 2 else DEFAULT_LEARNER,)
+        maps, standardize, columns = given["maps"], given["standardize"], None
+    else:
+        target, columns = began.fit(stream)
+        learners, maps, standardize = began.learners, began.maps, began.standardize
+    warm = None if began is None else began.warm
+    settings = make_model_settings(learners, target, maps, n_features=stream.n_features, warm=warm)
     jobs = [
         Job(
             name,
@@ -101,19 +126,34 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
             given["protocol"],
             given["limit"],
             settings.maps,
-            given["standardize"],
+            standardize,
             given["partitions"],
             given["window"],
             every=given["holdout_every"],
             test_rows=given["holdout_rows"],
             noisy=given["holdout_noisy"],
+            warm=warm if i == 0 else None,
+            skip=given["skip"] or 0,
+            columns=columns,
         )
-        for spec in settings.specs
+        for i, spec in enumerate(settings.specs)
     ]
     made = Plan(stream, jobs)
     if given["curves"]:
         made = Plan(stream, [job.with_points(points_every(made.rows)) for job in jobs])
     return made
+
+
+def _target_of(stream: Any, task: str | None, classes: int | None, named: Target) -> Target:
+    """What to predict of a stream: what the options say, else what the stream knows, else two classes.
+
+    `named` is the target that the options alone describe. Whatever the classes are called, the stream gives indices.
+    """
+    task = task or stream.task or CLASSIFICATION
+    if task == REGRESSION:
+        return Target(REGRESSION, 0)
+    known = len(stream.labels) if stream.labels and classes is None else named.n_classes
+    return Target(CLASSIFICATION, known)
 
 
 def run_plans(open_stream: Callable[..., Any], plans: list[Plan], processes: int) -> list[list[Outcome]]:

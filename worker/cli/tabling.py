@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_OUT = Path("docs") / "results"
-REFUSED = ("scores", "curves", "csv", "parquet", "regret")
-"""Options that have no meaning beside a grid or a table."""
+TABLE_TAKES = ("table", "data_dir", "jobs", "out", "seed")
+"""All options that a table heeds; streams, learners and protocol are its own."""
+GRID_REFUSES = ("learner", "warm_start", "frozen", "scores", "curves", "csv", "parquet", "regret")
+"""Options that have no meaning beside a grid."""
 
 
 def table_options(command: F) -> F:
@@ -65,12 +67,14 @@ def check_table_options(streams: tuple[str, ...], given: dict[str, Any]) -> None
         raise click.UsageError("Missing argument 'STREAM...'; only --table has streams of its own.")
     if given["out"] and not (given["table"] or given["grids"]):
         raise UsageFailure("--out belongs to --table and --grid")
-    typed = click.get_current_context().get_parameter_source("learner") == ParameterSource.COMMANDLINE
-    if (given["table"] or given["grids"]) and typed:
-        raise UsageFailure(f"--learner does not go with {asked}, which says what learns")
-    for option in REFUSED:
-        if (given["table"] or given["grids"]) and given[option] is not None:
-            raise UsageFailure(f"--{option} does not go with {asked}")
+    context = click.get_current_context()
+    for option in context.command.params:
+        ignored = option.name not in TABLE_TAKES if given["table"] else given["grids"] and option.name in GRID_REFUSES
+        # A default for all commands, out of the environment or a file, is no contradiction.
+        if ignored and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE:
+            has = "has its own streams, learners and protocol"
+            why = has if given["table"] else "says what learns and what is shown"
+            raise UsageFailure(f"{max(option.opts, key=len)} does not go with {asked}, which {why}")
 
 
 def write_a_table(open_stream: Callable[..., Any], given: dict[str, Any]) -> None:
@@ -104,7 +108,9 @@ def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], giv
 
         options = [f"--grid {text}" for text in given["grids"]]
         options += [
-            f"--{name} {given[name]}" for name in ("protocol", "task", "limit", "seed") if given[name] is not None
+            f"--{name} {given[name]}"
+            for name in ("protocol", "task", "skip", "limit", "seed")
+            if given[name] is not None
         ]
         options += [f"--map {text}" for text in given["maps"]] + ["--no-standardize"] * (not given["standardize"])
         command = " ".join(["driftway evaluate", *streams, *options])

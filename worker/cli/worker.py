@@ -11,6 +11,8 @@ import click
 
 from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options
+from worker.cli.start import START_PLACES, start_place
+from worker.cli.warming import warm_options
 from worker.client import parse_properties
 from worker.rejections import Limit
 from worker.settings import (
@@ -18,7 +20,6 @@ from worker.settings import (
     EARLIEST,
     EXACTLY_ONCE,
     GUARANTEES,
-    LATEST,
     OFFSET_LOST,
     REFUSE,
     UNRESTORABLE,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--group", required=True, help="Consumer group; state belongs to it.")
 @target_options
 @event_options
+@warm_options
 @client_options
 @click.option(
     "--commit-interval",
@@ -67,10 +69,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--start",
-    type=click.Choice((EARLIEST, LATEST)),
+    metavar=START_PLACES,
+    callback=start_place,
     default=EARLIEST,
     show_default=True,
-    help="Where a new group begins.",
+    help="Where a new group begins; OFFSET: there in each partition, as behind the rows that a model was trained on.",
 )
 @click.option(
     "--if-unrestorable",
@@ -106,7 +109,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
     Each partition has its own learner. Predictions go to TOPIC.predictions, rolling accuracy to
     TOPIC.accuracy, unusable events with their reason to TOPIC.rejected, state to TOPIC.GROUP.snapshots;
-    output topics are made if they are missing. SIGTERM: finish, commit, leave, exit 0; a second one
+    output topics are made if they are missing. With --warm-start the champion begins in a trained
+    model's state; name the file at every start of the group. SIGTERM: finish, commit, leave, exit 0; a second one
     leaves at once.
 
     \b
@@ -116,6 +120,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input TRADES --group t --labels DOWN,UP --http-port 8000
       driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
       driftway worker --input EVENTS --group sea --max-rejected 0.1/1000
+      driftway worker --input EVENTS --group e --warm-start electricity.driftway --start 20000
+      driftway worker --input EVENTS --group e --warm-start electricity.driftway --frozen --learner dfop
     """
     from worker.journal import Echo, Journal
 
@@ -138,6 +144,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     settings = WorkerSettings(
         given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
     )
+    if model.warm is not None:
+        journal.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
     running = Loop(settings, journal, Telemetry(), obj.get("probe"))
     endpoint = None
     if given["http_port"] is not None:

@@ -13,6 +13,7 @@ TABLES = {
     "dfop": "worker.tables.dfop",
     "dfop-regression": "worker.tables.dfop_regression",
     "moving-targets": "worker.tables.moving_targets",
+    "online-to-batch": "worker.tables.online_to_batch",
     "sanity": "worker.tables.sanity",
 }
 """Name -> module with a function `write`."""

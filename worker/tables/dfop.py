@@ -43,8 +43,8 @@ Electricity | 74.20±0.08• | 85.33±0.09◦ | 62.01±0.59• | 58.69±0.58• 
 """
 
 PIECES = (
-    "inferred: the paper's pieces begin at rows 0, T/50, .., 9T/50, ours (ALGORITHMS.md 19.1) at T/50, .., 10T/50. "
-    "From row 0 on RLS reaches {:.2f}, and those ten have the printed standard deviation, with n - 1, too"
+    "the paper's pieces begin at rows 0, T/50, .., 9T/50 (docs/decisions/0016), ours (ALGORITHMS.md 19.1) at T/50, .., "
+    "10T/50. From row 0 on RLS reaches {:.2f}, and those ten have the printed standard deviation, with n - 1, too"
 )
 
 DIFFERENCES = {

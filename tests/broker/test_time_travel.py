@@ -1,0 +1,309 @@
+"""The state at any offset is that of a run stopped there; a file made of it goes on bit for bit; an explanation fits.
+
+One input of two partitions, read once by one group in two runs of its worker: what each test needs is then in the log.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from confluent_kafka import KafkaException, TopicPartition
+
+import driftway
+from tests.support.audit import bits, placed_score
+from tests.support.kafka import admin, committed_offset, create_topic, produce, read_all, unique
+from tests.support.process import Driftway
+from tests.support.process import driftway as run
+from tests.unit.worker.rows import drifting, model_settings, records
+from worker import model_file
+from worker.checkpoint import TransactionalCheckpoint
+from worker.codec import encode_events
+from worker.deadline import Deadline
+from worker.model import Model, Outputs, Saved
+from worker.snapshot import Pointer, chunk_key, mark_key
+from worker.snapshots.past import Found, look
+from worker.snapshots.source import Source, ask, settings_for
+from worker.snapshots.travel import travel
+from worker.verdicts import Verdict, judge
+
+ROWS, FIRST = 1000, 400
+"""Of each partition; learned by the first run."""
+LEARNERS = ("dfop:mu=0.01", "perceptron")
+OPTIONS = ("--learner", LEARNERS[0], "--learner", LEARNERS[1], "--accuracy-every", "100", "--window", "200")
+NAMES = ("demand", "price", "transfer", "weekday")
+MODEL = model_settings(*LEARNERS, accuracy_every=100, window=200)
+
+
+@dataclass
+class Scene:
+    """An input that a group has learned, with snapshots at FIRST and ROWS."""
+
+    bootstrap: str
+    topic: str
+    group: str
+    values: dict[int, list[bytes]]
+
+    def source(self, partition: int = 0, group: str | None = None, form: str = "json") -> Source:
+        (found,) = ask(settings_for(self.bootstrap, self.topic, group or self.group, {}, form), partition)
+        return found
+
+    def call(self, *arguments: str, group: str | None = None) -> Result:
+        place = ("--bootstrap", self.bootstrap, "--input", self.topic, "--group", group or self.group)
+        return CliRunner().invoke(driftway.main, [*arguments, *place])
+
+    def sentence(self, *arguments: str, group: str | None = None, code: int) -> str:
+        found = self.call(*arguments, group=group)
+        assert found.exit_code == code, (found.output, found.exception)
+        return found.stderr.splitlines()[-1]
+
+    def worker(self, group: str, *more: str) -> tuple[str, ...]:
+        return (
+            "worker", "--input", self.topic, "--group", group, "--bootstrap", self.bootstrap,
+            *OPTIONS, "--snapshot-rows", "1", *more,
+        )  # fmt: skip
+
+    def offline(self, offset: int, partition: int = 0, first: int = 0) -> Saved:
+        """A plain model's state after the rows from `first` to before `offset`."""
+        model = Model(MODEL, partition)
+        if offset > first:
+            model.advance(records(self.values[partition][first:offset], first, partition))
+        return model.save()
+
+
+@pytest.fixture(scope="module")
+def scene(kafka: str) -> Scene:
+    made = Scene(kafka, create_topic(kafka, unique("travel"), 2), unique("group"), {})
+    for partition in (0, 1):
+        X, y = drifting(ROWS, seed=partition)
+        values = list(encode_events(X, y, 0, NAMES))
+        for bad in (0, 1, 57, 399, 400, 733):
+            values[bad] = b'{"x":{}}'
+        made.values[partition] = values
+    for first, last in ((0, FIRST), (FIRST, ROWS)):
+        for partition, values in made.values.items():
+            produce(kafka, made.topic, values[first:last], partition)
+        ended = run(*made.worker(made.group, "--stop-at-end"))
+        assert ended.code == 0, ended
+    return made
+
+
+def same(found: Saved, expected: Saved) -> bool:
+    parts = [part.tobytes() for part in found.parts] == [part.tobytes() for part in expected.parts]
+    return parts and (found.rows, found.schema) == (expected.rows, expected.schema)
+
+
+def emitted(bootstrap: str, topic: str) -> dict[tuple[int, int], bytes]:
+    """(partition, offset) -> the bits of the score that the predictions topic has, once."""
+    found: dict[tuple[int, int], bytes] = {}
+    for record in read_all(bootstrap, f"{topic}.predictions"):
+        place, score = placed_score(record.value or b"")
+        assert place not in found
+        found[place] = bits(score)
+    return found
+
+
+def test_the_state_at_any_offset_is_that_of_a_run_stopped_there(scene: Scene) -> None:
+    source = scene.source()
+    written = {one.state_offset for one in look(source.settings, 0, source.end).found if isinstance(one, Found)}
+    assert written >= {FIRST, ROWS}
+    drawn = np.random.default_rng(8).integers(0, ROWS + 1, 20).tolist()
+    for offset in (0, 1, 2, 3, FIRST - 1, FIRST, FIRST + 1, ROWS, *drawn):
+        arrival = travel(source, offset)
+        assert same(arrival.model.save(), scene.offline(offset)), offset
+        assert arrival.base == max((one for one in written if one <= offset), default=None)
+
+
+def test_list_names_the_snapshots_and_the_committed_one(scene: Scene) -> None:
+    shown = json.loads(scene.call("snapshot", "list", "--json").stdout)
+    assert [part["partition"] for part in shown["partitions"]] == [0, 1]
+    for part in shown["partitions"]:
+        found = part["found"]
+        assert [(one["offset"], one["committed"]) for one in found][-1] == (ROWS, True)
+        assert {one["offset"] for one in found} >= {FIRST, ROWS}
+        assert found[-1]["rows"] == ROWS - 6
+        assert found[-1]["learners"] == list(LEARNERS)
+        assert part["committed"] == ROWS
+    table = scene.call("snapshot", "list", "--partition", "1").stdout
+    assert f"{scene.topic}/1: committed up to offset {ROWS}, the log holds 0 to {ROWS}" in table
+    assert "<- committed" in table
+
+
+def test_explain_takes_the_emitted_score_apart(scene: Scene) -> None:
+    scores = emitted(scene.bootstrap, scene.topic)
+    for offset in (2, 58, 333, FIRST + 1, 999):
+        told = json.loads(scene.call("explain", "--partition", "0", "--offset", str(offset), "--json").stdout)
+        assert told["emitted"]["verdict"] == "same"
+        assert bits(told["score"]) == scores[0, offset]
+        assert {feature["name"] for feature in told["features"]} == set(NAMES)
+        parts = [feature["contribution"] for feature in told["features"]]
+        assert [abs(part) for part in parts] == sorted(map(abs, parts), reverse=True)
+        assert abs(told["remainder"]) < 1e-12
+    shown = scene.call("explain", "--partition", "0", "--offset", "999").stdout
+    assert "the score is the emitted one, bit for bit" in shown
+
+
+def test_explain_says_what_cannot_be(scene: Scene) -> None:
+    explain = ("explain", "--partition", "0", "--offset")
+    assert "its log holds 0 to 1000" in scene.sentence(*explain, "1000", code=2)
+    assert "was rejected: x lacks demand, price, transfer and 1 more" in scene.sentence(*explain, "733", code=1)
+    assert "is not one of 0, 1" in scene.sentence(*explain, "7", "--class", "2", code=2)
+    assert "leave --class out" in scene.sentence(*explain, "7", "--class", "0", code=2)
+    assert "give --format json" in scene.sentence(*explain, "700", "--format", "packed", code=2)
+    other = unique("group")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("worker.explain.scores_for", lambda *_: [0.5])
+        assert "emitted were [0.5]" in scene.sentence(*explain, "7", code=1)
+        patch.setattr("worker.explain.scores_for", lambda *_: None)
+        assert "does not hold its prediction any more" in scene.call(*explain, "7").stdout
+    assert f"no worker of group {other} has run" in scene.sentence(*explain, "7", group=other, code=2)
+
+
+def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_path: Path) -> None:
+    """Partition 1's state where nobody wrote a snapshot; its rows go on in partition 0 of another input."""
+    at, path = 617, str(tmp_path / "at.driftway")
+    exported = scene.call("snapshot", "export", "--partition", "1", "--at", str(at), "--out", path)
+    assert exported.exit_code == 0, exported.output
+    file = model_file.load(path)
+    assert (file.offset, file.partition) == (at, 1)
+    assert (file.origin or {})["group"] == scene.group
+    assert same(file.saved, scene.offline(at, 1))
+    moved = Scene(scene.bootstrap, create_topic(scene.bootstrap, unique("moved")), unique("group"), {})
+    produce(scene.bootstrap, moved.topic, scene.values[1][600:])
+    begin = at - 600
+    planted = moved.call("snapshot", "import", path, "--partition", "0", "--at", str(begin))
+    assert planted.exit_code == 0, planted.output
+    offset, metadata = committed_offset(scene.bootstrap, moved.group, moved.topic)
+    pointer = Pointer.parse(metadata)
+    assert (offset, pointer and pointer.state_offset) == (begin, begin)
+    with Driftway(*moved.worker(moved.group, "--commit-interval", "0.05")) as worker:
+        worker.await_condition(lambda: committed_offset(scene.bootstrap, moved.group, moved.topic)[0] == 400, "read")
+        refused = moved.sentence("snapshot", "import", path, "--partition", "0", "--at", "0", code=1)
+        assert f"group {moved.group} has 1 member: stop its workers before the import" in refused
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    found = emitted(moved.bootstrap, moved.topic)
+    assert {offset + 600 for _, offset in found} == set(range(at, ROWS)) - {733}
+    original = emitted(scene.bootstrap, scene.topic)
+    assert all(scores == original[1, offset + 600] for (_, offset), scores in found.items())
+    assert same(travel(moved.source(), None).model.save(), scene.offline(ROWS, 1))
+    assert same(travel(moved.source(), 200).model.save(), scene.offline(800, 1))
+    refused = moved.sentence("snapshot", "show", "--partition", "0", "--at", str(begin - 1), code=4)
+    assert f"a state that was imported or kept; the earliest that can be had is at {begin}" in refused
+    assert "a new history began with a state that was imported or kept" in moved.call("snapshot", "list").stdout
+    audit = moved.call("audit", *OPTIONS)
+    assert audit.exit_code == 0, audit.output
+    assert f"offsets before {begin} cannot be checked; the snapshot at" in audit.output
+
+
+def test_import_is_refused_where_it_does_not_fit(scene: Scene, tmp_path: Path) -> None:
+    path = str(tmp_path / "other.driftway")
+    model = Model(replace(MODEL, window=300), 0)
+    model.advance(records(scene.values[0][:50], 0, 0))
+    model_file.save(path, model_file.pack(model, model.save(), 50))
+    plant = ("snapshot", "import", path, "--partition", "0", "--at")
+    assert "offset 1001 is not in" in scene.sentence(*plant, "1001", code=2)
+    assert "has window 300, group" in scene.sentence(*plant, "1000", code=1)
+    listed = Model(MODEL, 0)
+    listed.advance(records(list(encode_events(*drifting(20), 0)), 0, 0))
+    model_file.save(path, model_file.pack(listed, listed.save(), 20))
+    assert "learns from 4 features without names, group" in scene.sentence(*plant, "1000", code=1)
+    assert "there is no partition 2" in scene.sentence(*plant[:3], "--partition", "2", "--at", "0", code=2)
+    assert committed_offset(scene.bootstrap, scene.group, scene.topic)[0] == ROWS, "nothing was changed"
+    other = unique("group")
+    assert scene.call(*plant, "1000", group=other).exit_code == 0
+    model_file.save(path, model_file.pack(model, model.save(), 50))
+    assert scene.call(*plant, "999", "--force", group=other).exit_code == 0
+    assert committed_offset(scene.bootstrap, other, scene.topic)[0] == 999
+    assert same(travel(scene.source(0, other), None).model.save(), model.save())
+
+
+def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Scene, tmp_path: Path) -> None:
+    path, group = str(tmp_path / "0.driftway"), unique("group")
+    assert scene.call("snapshot", "export", "--partition", "0", "--out", path).exit_code == 0
+    settings = scene.source().settings
+    zombie = TransactionalCheckpoint(replace(settings, group=group), 0)
+    zombie.acquire(Deadline(30))
+    zombie.produce(Outputs(5, predictions=[b"of a dead worker"], keys=[None]))
+    plant = ("snapshot", "import", path, "--partition", "0", "--at", "5")
+    assert scene.call(*plant, group=group).exit_code == 0
+    with pytest.raises(KafkaException) as fenced:
+        zombie.producer.commit_transaction(30)
+    assert judge(fenced.value.args[0]) is Verdict.FENCED
+    zombie.discard()
+    late = TransactionalCheckpoint(replace(settings, group=group), 0)
+    calls = iter([lambda: None, lambda: late.acquire(Deadline(30))])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("worker.snapshots.planting.require_no_members", lambda _: next(calls)())
+        refused = scene.sentence(*plant[:-1], "6", group=group, code=3)
+    late.discard()
+    assert f"another worker of group {group} has taken over meanwhile" in refused
+    assert committed_offset(scene.bootstrap, group, scene.topic)[0] == 5
+
+
+def crafted(scene: Scene, saved_from: int, began: int = 0) -> str:
+    """A group whose topic says that its learners began empty at `began`; its snapshot at 300 begins at `saved_from`."""
+    group = unique("group")
+    topic = create_topic(scene.bootstrap, f"{scene.topic}.{group}.snapshots", 2)
+    model = Model(MODEL, 0)
+    model.load(scene.offline(300, 0, saved_from))
+    blob = model_file.pack(model, model.save(), 300)
+    produce(scene.bootstrap, topic, [b"%d" % began, blob], keys=[mark_key(0), chunk_key(0, 0)])
+    return group
+
+
+def test_a_history_that_did_not_begin_empty_is_noticed(scene: Scene) -> None:
+    show = ("snapshot", "show", "--partition", "0", "--at")
+    true, false, late = crafted(scene, 0), crafted(scene, 10), crafted(scene, 100, 100)
+    assert same(travel(scene.source(0, true), 200).model.save(), scene.offline(200))
+    refused = scene.sentence(*show, "200", group=false, code=4)
+    assert "its learners did not begin empty at 0, or left out rows; the earliest that can be had is at 300" in refused
+    assert same(travel(scene.source(0, late), 200).model.save(), scene.offline(200, 0, 100))
+    refused = scene.sentence(*show, "99", group=late, code=4)
+    assert f"the present history of group {late} began at 100; the earliest that can be had is at 300" in refused
+
+
+def test_a_history_that_began_with_a_model_file_needs_the_file(scene: Scene, tmp_path: Path) -> None:
+    path, group = str(tmp_path / "warm.driftway"), unique("group")
+    assert scene.call("snapshot", "export", "--partition", "1", "--out", path).exit_code == 0
+    warm = model_file.load(path).warm_start(frozen=True)
+    model = Model(replace(MODEL, warm=warm), 0)
+    model.advance(records(scene.values[0][:200], 0, 0))
+    expected = model.save()
+    model.advance(records(scene.values[0][200:300], 200, 0))
+    topic = create_topic(scene.bootstrap, f"{scene.topic}.{group}.snapshots", 2)
+    produce(scene.bootstrap, topic, [model_file.pack(model, model.save(), 300)], keys=[chunk_key(0, 0)])
+    refused = scene.sentence("snapshot", "show", "--partition", "0", "--at", "200", group=group, code=4)
+    assert f"its history began with model file {warm.digest}, which --warm-start must name" in refused
+    out = str(tmp_path / "out.driftway")
+    way = ("--partition", "0", "--at", "200", "--warm-start", path, "--out", out)
+    assert scene.call("snapshot", "export", *way, group=group).exit_code == 0
+    assert same(model_file.load(out).saved, expected)
+    explained = scene.call("explain", "--partition", "0", "--offset", "2", "--warm-start", path, group=group)
+    assert explained.output.startswith("frozen:dfop:mu=0.01 predicted")
+    assert "the group has not predicted it yet" in explained.output
+
+
+def test_damage_and_retention(scene: Scene) -> None:
+    """Last, for it takes rows away: of partition 1 only."""
+    blob = model_file.pack(Model(MODEL, 1), scene.offline(ROWS, 1), ROWS)
+    topic = scene.source(1).settings.topics.snapshots
+    produce(scene.bootstrap, topic, [blob[:-1] + b"?"], 1, keys=[chunk_key(1, 0)])
+    arrival = travel(scene.source(1), ROWS)
+    assert same(arrival.model.save(), scene.offline(ROWS, 1))
+    (note,) = arrival.notes
+    assert note.endswith("cannot be used: the snapshot is damaged: its checksum does not fit")
+    client = admin(scene.bootstrap)
+    for future in client.delete_records([TopicPartition(scene.topic, 1, 500)]).values():
+        future.result(timeout=30)
+    assert same(travel(scene.source(1), FIRST).model.save(), scene.offline(FIRST, 1)), "needs no row"
+    show = ("snapshot", "show", "--partition", "1", "--at")
+    for offset in ("399", "450", "700"):
+        refused = scene.sentence(*show, offset, code=4)
+        assert "the log begins at 500, and no snapshot stands in for the rows that are gone" in refused
+    assert "lies behind the end" in scene.sentence(*show, "1001", code=2)
+    assert "its log holds 500 to 1000" in scene.sentence("explain", "--partition", "1", "--offset", "3", code=2)

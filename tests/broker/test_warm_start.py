@@ -1,0 +1,216 @@
+"""A worker that begins in a trained model's state, in the middle of a topic: killed or not, its scores are those of
+`driftway evaluate --warm-start --skip`, and the audit proves them from the topics and the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from driftway import main
+from producers.streams import open_stream
+from tests.support.audit import Scores, bits, placed_score
+from tests.support.crash import CrashingDriftway
+from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
+from tests.support.process import Finished, driftway
+from tests.support.stage import SESSION_MS, Stage
+from tests.unit.worker.trained import CHAMPION, perceptron, written
+from worker import model_file
+from worker.checkpoint import Step
+from worker.codec import encode_events, read_json
+
+pytestmark = pytest.mark.broker
+
+TRAINED = 20_000
+FIRST, ROWS = 25_000, 45_312
+"""Rows on the topic when the worker starts; rows of electricity."""
+
+
+def group_options(topic: str, group: str, kafka: str, *more: object) -> list[str]:
+    return ["--input", topic, "--group", group, "--bootstrap", kafka, *map(str, more)]
+
+
+def often(*more: object) -> list[str]:
+    """Commits and snapshots at short distances, and a dead member is noticed soon."""
+    seen = "-X", f"session.timeout.ms={SESSION_MS}", "-X", "heartbeat.interval.ms=300"
+    return ["--commit-interval", "0.05", "--snapshot-rows", "1000", *seen, *map(str, more)]
+
+
+def emitted(kafka: str, topic: str) -> tuple[Scores, set[str]]:
+    """The scores by place, each once, and what their learners are called."""
+    records = read_all(kafka, f"{topic}.predictions")
+    found = dict(placed_score(record.value or b"") for record in records)
+    assert len(found) == len(records), "some offset is predicted twice"
+    return found, {read_json(record.value or b"")["learner"] for record in records}
+
+
+def different(got: Scores, wanted: Scores) -> list[tuple[int, int]]:
+    assert got.keys() == wanted.keys()
+    return sorted(place for place, score in wanted.items() if bits(score) != bits(got[place]))
+
+
+def tamper(kafka: str, topic: str, place: int) -> int:
+    """Make the predictions topic anew, with one score in its last bit another; return that row's input offset."""
+    name = f"{topic}.predictions"
+    records = read_all(kafka, name)
+    client = admin(kafka)  # a client that is garbage never answers
+    client.delete_topics([name])[name].result(timeout=30)
+    await_until(lambda: name not in client.list_topics(timeout=10).topics, 30, f"{name} gone")
+    create_topic(kafka, name)
+    values = [record.value or b"" for record in records]
+    told = read_json(values[place])
+    other = float(np.nextafter(told["score"], np.inf))
+    values[place] = values[place].replace(f'"score":{told["score"]!r}'.encode(), f'"score":{other!r}'.encode())
+    assert values[place] != records[place].value
+    produce(kafka, name, values, keys=[record.key for record in records])
+    return int(told["offset"])
+
+
+def sentence(done: Finished, code: int) -> str:
+    """What a command that failed said last."""
+    assert done.code == code, done
+    assert "Traceback" not in done.stderr
+    return done.stderr.splitlines()[-1].removeprefix("driftway: ")
+
+
+def here(*arguments: object) -> Finished:
+    """A command that is run in this process, where kernels are loaded already."""
+    done = CliRunner().invoke(main, [str(one) for one in arguments])
+    return Finished(done.exit_code, done.stdout, done.stderr)
+
+
+def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, data_dir: Path, tmp_path: Path) -> None:
+    blocks = list(open_stream("electricity", data_dir=str(data_dir)).blocks())
+    X, y = np.concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks])
+    path = tmp_path / "electricity.driftway"
+    written(path, perceptron(X[:TRAINED], y[:TRAINED]))
+    events = encode_events(X, y, 0)
+    create_topic(kafka, topic)
+    produce(kafka, topic, events[:FIRST])
+
+    group = unique("group")
+    begin = "--warm-start", path, "--start", TRAINED, "--learner", "arow"
+    work = ["worker", *group_options(topic, group, kafka, *begin), *often()]
+    fed = FIRST
+    with CrashingDriftway(Step.FLUSHED, 6, *work) as victim:
+        while victim.process.poll() is None and fed < ROWS:
+            produce(kafka, topic, events[fed : fed + 200])
+            fed += 200
+        assert victim.wait() == -9, victim.story()
+    assert fed < ROWS, "killed in the middle"
+    produce(kafka, topic, events[fed:])
+    survivors = len(read_all(kafka, f"{topic}.predictions"))
+    assert 0 < survivors < fed - TRAINED, "what was not committed is predicted again"
+    done = driftway(*work, "--stop-at-end")
+    assert done.code == 0, done
+    assert "warm start" in done.stderr
+
+    out = tmp_path / "scores.jsonl"
+    words = "electricity", "--warm-start", str(path), "--skip", str(TRAINED), "--scores", str(out)
+    assert here("evaluate", *words, "--data-dir", data_dir).code == 0
+    lines = [read_json(line) for line in out.read_bytes().splitlines()]
+    got, names = emitted(kafka, topic)
+    assert names == {f"warm:{CHAMPION}"}
+    assert not different(got, {(0, line["row"]): line["score"] for line in lines})
+    assert len(got) == ROWS - TRAINED
+
+    audit = ["audit", *group_options(topic, group, kafka, *begin)]
+    held = here(*audit)
+    assert held.code == 0, held
+    assert f"{ROWS - TRAINED:,} events have exactly one prediction" in held.stdout
+    early = here("audit", *group_options(topic, group, kafka, "--warm-start", path, "--learner", "arow",
+                                             "--start", TRAINED + 5))  # fmt: skip
+    assert sentence(early, 1) == (
+        f"{topic}/0@{TRAINED} has a prediction in {topic}.predictions/0: expected none before offset {TRAINED + 5}, "
+        "where the group is said to have started"
+    )
+    written(tmp_path / "other.driftway", perceptron(X[:1000], y[:1000]))
+    other = model_file.load(tmp_path / "other.driftway").digest
+    refuted = here("audit", *group_options(topic, group, kafka, "--warm-start", tmp_path / "other.driftway",
+                                               "--start", TRAINED, "--learner", "arow"))  # fmt: skip
+    assert f"this worker starts with --warm-start of model file {other}" in sentence(refuted, 1)
+    offset = tamper(kafka, topic, 17_000)
+    said = sentence(here(*audit), 1)
+    assert f"the prediction of {topic}/0@{offset} differs: expected score" in said
+
+
+def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path: Path) -> None:
+    """Scores of a model that never learns; the group goes on only with its own file; offsets outside the log."""
+    stage = Stage(kafka, partitions=1, rows=2000)
+    rows = [read_json(event) for event in stage.events[0]]
+    X, y = np.array([row["x"] for row in rows]), np.array([row["y"] for row in rows], float)
+    path = tmp_path / "m.driftway"
+    learner = perceptron(X[:500], y[:500])
+    written(path, learner)
+    stage.fill()
+
+    def work(*more: object) -> Finished:
+        options = group_options(stage.topic, stage.group, kafka, *more)
+        return driftway("worker", *options, *often("--stop-at-end"))
+
+    frozen = "--warm-start", path, "--frozen", "--start", 500
+    assert sentence(work("--warm-start", path, "--frozen", "--start", 2001), 4) == (
+        f"cannot start {stage.topic}/0 at offset 2001: the log holds 0 to 2000"
+    )
+    options = group_options(stage.topic, stage.group, kafka, *frozen)
+    with CrashingDriftway(Step.OFFSETS_SENT, 1, "worker", *options, *often("--stop-at-end")) as victim:
+        assert victim.wait() == -9, victim.story()
+    assert work(*frozen).code == 0
+    wanted = np.empty((1500, 1))
+    learner.predict(X[500:], wanted)
+    got, names = emitted(kafka, stage.topic)
+    assert names == {f"frozen:{CHAMPION}"}
+    assert not different(got, {(0, 500 + i): score for i, score in enumerate(wanted[:, 0].tolist())})
+    assert here("audit", *options).code == 0
+
+    assert sentence(work("--learner", CHAMPION), 4) == (
+        f"cannot restore {stage.topic}/0: the snapshot was made with --warm-start of model file "
+        f"{model_file.load(path).digest} and --frozen, this worker starts without --warm-start; a group keeps what it "
+        "began with; --if-unrestorable replay relearns the log from offset 0, fresh starts with an empty learner at "
+        "2000"
+    )
+    produce(kafka, stage.topic, stage.events[0][:10])
+    assert work(*frozen).code == 0, "with its own file it goes on"
+    assert len(emitted(kafka, stage.topic)[0]) == 1510
+
+
+def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(200, 4))
+    y = (X[:, 0] > 0).astype(float)
+    path = tmp_path / "m.driftway"
+    written(path, perceptron(X, y))
+    create_topic(kafka, topic)
+    produce(kafka, topic, encode_events(X[:, :3], y, 0))
+    options = group_options(topic, unique("group"), kafka, "--warm-start", path)
+    assert sentence(driftway("worker", *options, *often("--stop-at-end")), 1) == (
+        f"the first good event of partition 0 has 3 features, model file {path} takes 4"
+    )
+
+
+def test_an_exported_snapshot_goes_on_on_another_topic(kafka: str, tmp_path: Path) -> None:
+    """Behind a feature map and the online standardiser: as if one worker had gone over all rows."""
+    stage = Stage(kafka, partitions=1, rows=2000)
+    learner = "--learner", "arow", "--map", "polynomial:degree=2"
+    stage.fill(0, 1000)
+    options = group_options(stage.topic, stage.group, kafka, *learner)
+    assert driftway("worker", *options, *often("--stop-at-end")).code == 0
+    path = tmp_path / "exported.driftway"
+    exported = here(
+        "snapshot", "export", *group_options(stage.topic, stage.group, kafka, "--partition", 0, "--out", path)
+    )
+    assert exported.code == 0, exported
+    stage.fill(1000)
+    assert driftway("worker", *options, *often("--stop-at-end")).code == 0
+    wanted, _ = emitted(kafka, stage.topic)
+
+    topic, group = create_topic(kafka, unique("events")), unique("group")
+    produce(kafka, topic, stage.events[0])
+    begin = group_options(topic, group, kafka, "--warm-start", path, "--start", 1000)
+    assert driftway("worker", *begin, *often("--stop-at-end")).code == 0
+    got, names = emitted(kafka, topic)
+    assert names == {"warm:arow"}
+    assert not different(got, {place: score for place, score in wanted.items() if place[1] >= 1000})
+    assert here("audit", *begin).code == 0

@@ -1,0 +1,147 @@
+"""--warm-start and --frozen: the options, and what a model file decides in place of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from worker.errors import Failure, UsageFailure
+from worker.events import CLASSIFICATION, Schema, Target
+
+if TYPE_CHECKING:
+    from worker.settings import ModelSettings
+    from worker.warm_start import WarmStart
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def warm_options(command: F) -> F:
+    """--warm-start, --frozen."""
+    options = [
+        click.option(
+            "--warm-start",
+            metavar="FILE",
+            help="Begin in the state of a model file's champion, by `driftway train` or `driftway snapshot export`. "
+            "The file says task, classes, labels, maps and standardising; each --learner is a challenger.",
+        ),
+        click.option("--frozen", is_flag=True, help="The model of --warm-start predicts only and learns nothing more."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is learned from a model file on.
+
+    Parameters
+    ----------
+    warm : WarmStart
+        The champion's state.
+    learners : tuple of str
+        The champion, then the challengers that were asked for.
+    target : Target
+        What is predicted.
+    maps : tuple of str
+        Feature maps in front of all.
+    standardize : bool
+        Whether the online standardiser is in front of those that take it.
+    """
+
+    warm: WarmStart
+    learners: tuple[str, ...]
+    target: Target
+    maps: tuple[str, ...]
+    standardize: bool
+
+    def fit(self, stream: Any) -> tuple[Target, tuple[int, ...] | None]:
+        """The target for a stream of class indices, and its columns in the model's order (None: as they are).
+
+        Raises
+        ------
+        UsageFailure
+            The stream has other features, other classes or another task.
+        """
+        target, name = self.target, self.warm.name
+        if stream.task not in (None, target.task):
+            raise UsageFailure(f"{stream.name} is for {stream.task}, model file {name} does {target.task}")
+        if target.task == CLASSIFICATION and len(stream.labels or ()) not in (0, target.n_classes):
+            raise UsageFailure(
+                f"{stream.name} has {len(stream.labels)} classes, model file {name} predicts {target.n_classes}"
+            )
+        schema = self.warm.schema
+        named = stream.feature_names if schema is not None and schema.names is not None else None
+        try:
+            names = self.warm.admit(Schema(stream.n_features, named), stream.name).names
+        except Failure as error:
+            raise UsageFailure(str(error)) from None
+        order = None if names is None else tuple(stream.feature_names.index(one) for one in names)
+        columns = None if order is None or order == tuple(range(stream.n_features)) else order
+        return Target(target.task, target.n_classes), columns
+
+
+def beginning(given: dict[str, Any], named: Target) -> Beginning | None:
+    """What the file of --warm-start says; None without that option. `named`: the target that the options describe.
+
+    Raises
+    ------
+    UsageFailure
+        The file cannot be read, contradicts an option that was given, or there is none for --frozen.
+    Failure
+        The file is damaged, no model file, or of a newer version.
+    """
+    if given["warm_start"] is None:
+        if given["frozen"]:
+            raise UsageFailure("--frozen needs --warm-start FILE: an empty learner that learns nothing is of no use")
+        return None
+    from worker import model_file
+
+    file = model_file.load(given["warm_start"])
+    settings, warm = file.settings(), file.warm_start(given["frozen"])
+    _require_agreement(given, named, settings, warm.name)
+    target = settings.target if settings.target.labels else replace(settings.target, labels=named.labels)
+    challengers = given["learner"] if _explicit("learner") else ()
+    return Beginning(
+        warm,
+        (settings.specs[0].text, *challengers),
+        target,
+        tuple(spec.text for spec in settings.maps),
+        settings.standardize,
+    )
+
+
+def _require_agreement(given: dict[str, Any], named: Target, settings: ModelSettings, name: str) -> None:
+    """Refuse an option that says something else than the file; labels may name classes that it only counts."""
+    from learners import ParameterError, Spec
+
+    target = settings.target
+    try:
+        maps = [Spec.parse(text).text for text in given["maps"]]
+    except ParameterError as error:
+        raise UsageFailure(str(error)) from None
+    labels = ",".join(named.labels)
+    sayings = (
+        ("task", "--task", named.task, target.task),
+        ("labels", "--labels", labels, ",".join(target.labels) or labels),
+        ("labels", "--labels", f"{named.n_classes} classes", f"{target.n_classes} classes"),
+        ("classes", "--classes", named.n_classes, target.n_classes),
+        ("maps", "--map", ", ".join(maps), ", ".join(spec.text for spec in settings.maps) or "no map"),
+        ("standardize", _said(given["standardize"]), _said(given["standardize"]), _said(settings.standardize)),
+    )
+    for option, flag, asked, theirs in sayings:
+        if asked != theirs and _explicit(option):
+            raise UsageFailure(f"{flag} contradicts model file {name}: asked for {asked}, the file has {theirs}")
+
+
+def _said(standardize: bool) -> str:
+    return "--standardize" if standardize else "--no-standardize"
+
+
+def _explicit(option: str) -> bool:
+    """Whether an option was given, by flag, environment or file."""
+    return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT
