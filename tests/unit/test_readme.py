@@ -37,13 +37,15 @@ def parsed(line: str) -> tuple[str, dict]:
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_names_options_streams_and_learners_that_exist(line: str) -> None:
     name, given = parsed(line)
-    streams = given.get("streams") or ((given["stream"],) if name == "replay" else ())
+    one = given.get("stream") if name == "replay" else given.get("source")
+    streams = given.get("streams") or ((one,) if one else ())
     for stream in streams:
         base, options = parse_spec(stream)
         assert base in GENERATORS or base in CATALOGUE or suffix_of(base), stream
         if base in GENERATORS:
             assert set(options) <= {option.name for option in find_recipe(base).options} | {"rows", "seed"}
-    for text in given.get("learner") or ():
+    learners = given.get("learner") or ()
+    for text in (learners,) if isinstance(learners, str) else learners:
         Spec.parse(text).create(3, 2, "classification")
 
 
