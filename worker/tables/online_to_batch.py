@@ -24,7 +24,7 @@ Opener = Callable[..., Any]
 
 LINEAR, QUADRATIC = "perceptron:ties=correct", "quadratic_perceptron:ties=correct"
 BASES = {"linear": LINEAR, "quadratic": QUADRATIC}
-SEEDS = {"linear": 10, "quadratic": 5}
+SEEDS = 10
 DATA = {
     "phishing": "phishing",
     "htru2": "htru2",
@@ -44,13 +44,14 @@ AVERAGED_LENGTHS = (1, 10)
 
 
 class Cut(NamedTuple):
-    """What is left out of a heavy case: how many seeds, the largest phi, and the longest stream in n rows."""
+    """What is left of a heavy case: Algorithm II's seeds and its largest phi, and the longest stream in n rows."""
 
     seeds: int
     phi_max: int
     longest: int
 
 
+WHOLE = Cut(SEEDS, MARKS[-1], LENGTHS[-1])
 CUTS = {("quadratic", "a9a"): Cut(3, 100, 100), ("quadratic", "w8a"): Cut(2, 40, 10)}
 """(base, data) -> what is left of it, where all of it would take too long."""
 
@@ -93,7 +94,7 @@ Results = dict[tuple[str, str, str], list[Found]]
 
 def cut_of(base: str, data: str) -> Cut:
     """What is measured of a case."""
-    return CUTS.get((base, data), Cut(SEEDS[base], MARKS[-1], LENGTHS[-1]))
+    return CUTS.get((base, data), WHOLE)
 
 
 def algorithms(base: str, data: str) -> list[str]:
@@ -102,6 +103,11 @@ def algorithms(base: str, data: str) -> list[str]:
     drawn = [f"{name}:mult={length}" for name in DRAWN for length in LENGTHS if length <= cut.longest]
     averaged = [f"{name}:mult={length}" for name in AVERAGED for length in AVERAGED_LENGTHS if length <= cut.longest]
     return [f"ii:phi_max={cut.phi_max}", "iii", "i", "iii-weak", *drawn, *(averaged if base == "linear" else [])]
+
+
+def seeds_of(base: str, data: str, algorithm: str) -> int:
+    """How many runs an algorithm has on a case."""
+    return cut_of(base, data).seeds if algorithm.startswith("ii:") else SEEDS
 
 
 @lru_cache(maxsize=1)
@@ -183,7 +189,7 @@ def measure(asked: Asked, seeds: int | None = None) -> Results:
         for data in reversed(names)  # the largest first
         for base in reversed(BASES)
         for algorithm in algorithms(base, data)
-        for seed in range(1, min(cut_of(base, data).seeds, seeds or 99) + 1)
+        for seed in range(1, min(seeds_of(base, data, algorithm), seeds or SEEDS) + 1)
     ]
     asked.told(f"online-to-batch: {len(jobs)} runs")
     outcomes = run_all(partial(run_one, asked.open_stream, asked.data_dir), jobs, asked.processes)

@@ -12,7 +12,16 @@ from producers.streams import open_stream
 from worker.errors import UsageFailure
 from worker.tables import TABLES, Asked, online_to_batch
 from worker.tables.online_to_batch import BASES, CUTS, DATA, Found, algorithms, curve_of, cut_of, measure
-from worker.tables.online_to_batch_page import AVERAGES, IID, MAIN, findings, is_outside, page, phi_of_equal_time
+from worker.tables.online_to_batch_page import (
+    AVERAGES,
+    IID,
+    MAIN,
+    findings,
+    is_outside,
+    page,
+    phi_of_equal_time,
+    surpassed,
+)
 from worker.tables.online_to_batch_picture import draw
 from worker.tables.printed import Printed
 
@@ -96,7 +105,14 @@ def test_a_page_whose_figures_agree_marks_none(results: online_to_batch.Results)
     assert (
         phi_of_equal_time({**same, ("linear", "phishing", "iii"): [Found(0.0588, 9, 1.95)]}, "linear", "phishing") == 20
     )
-    assert len(findings(results)) == 2
+    assert len(findings(results)) == 3
+    runs = {
+        ("linear", "phishing", "iii"): [Found(0.06, 9, 1.0)],
+        ("linear", "phishing", "random-stopping:mult=1"): [Found(0.0601, 1, 1.0)],
+        ("linear", "phishing", "longest-survival:mult=10"): [Found(0.0599, 1, 1.0)],
+    }
+    told = "in 1 of 2 (more than longest survival 10n on phishing, linear)."
+    assert surpassed(runs, [("linear", "phishing")]).endswith(told)
 
 
 def test_a_heavy_case_is_cut_and_the_page_says_so(results: online_to_batch.Results) -> None:
@@ -110,7 +126,7 @@ def test_a_heavy_case_is_cut_and_the_page_says_so(results: online_to_batch.Resul
         (base, data, "iii"): [Found(0.1, 9, 1.0)],
     }
     text = page({**results, **heavy}, "p.png")
-    assert f"{data}: {cut.seeds} seeds, φ up to {cut.phi_max}, streams up to {cut.longest}n" in text
+    assert f"{data}: II with {cut.seeds} seeds, φ up to {cut.phi_max}; streams up to {cut.longest}n" in text
     assert f"| {data} | 10.00 ± 0.00 | 10.00 ± 0.00 | 10.00 ± 0.00 | – |" in text
 
 
