@@ -113,8 +113,8 @@ def print_state(told: dict[str, Any]) -> None:
             console.print(f"{key.replace('_', ' ')}: {told[key]}", markup=False, soft_wrap=True)
     for note in told.get("notes", ()):
         console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for key, value in (told.get("origin") or {}).items():
-        console.print(f"origin: {key} = {_short(value)}", markup=False, soft_wrap=True)
+    for line in _origin(told.get("origin") or {}, ""):
+        console.print(f"origin: {line}", markup=False, soft_wrap=True)
     classes = f", {told['n_classes']} classes" if told["n_classes"] else ""
     labels = f" ({', '.join(told['labels'])})" if told["labels"] else ""
     where = f"partition {told['partition']} at offset {told['offset']}: {told['rows']:,} rows"
@@ -125,6 +125,17 @@ def print_state(told: dict[str, Any]) -> None:
         console.print("no good event yet, so that there are no learners")
     for learner in told["learners"]:
         _print_learner(console, learner)
+
+
+def _origin(given: dict[str, Any], before: str) -> Iterator[str]:
+    """A line for each value, nested ones by their whole name; curves are for --json."""
+    for key, value in given.items():
+        if isinstance(value, dict):
+            yield from _origin(value, f"{before}{key}.")
+        elif key == "curve" and isinstance(value, list):
+            yield f"{before}{key}: {len(value)} points, with --json"
+        else:
+            yield f"{before}{key} = {_short(value)}"
 
 
 def _print_learner(console: Console, learner: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from worker.cli.learning import make_target
 from worker.cli.options import client_options
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from worker.training.unfinished import Unfinished
 
 LINEAR, QUADRATIC = "linear", "quadratic"
-OF_TOPICS = ("partition", "first", "end")
+OF_TOPICS = ("partition", "first", "end", "form")
 OF_STREAMS = ("limit", "skip", "named")
 PERCEPTRONS = ("perceptron", "quadratic_perceptron")
 OPTIONS = {
@@ -156,9 +157,11 @@ def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) 
 
     if (source is None) == (given["topic"] is None):
         raise UsageFailure("name what to learn from: a SOURCE, or a --topic")
-    others = OF_TOPICS if source is not None else OF_STREAMS
+    # --label may be that of --test, beside a --topic.
+    others = OF_TOPICS if source is not None else (*OF_STREAMS, *(() if given["test"] else ("label",)))
+    context = click.get_current_context()
     for name in others:
-        if given[name] is not None and given[name] is not False:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise UsageFailure(f"{_option(name)} belongs to {'--topic' if source is not None else 'a SOURCE'}")
     if source is None and given["test"] is None and (given["test_skip"] is not None or given["test_limit"]):
         raise UsageFailure("--test-skip and --test-limit beside --topic need --test SOURCE")

@@ -46,7 +46,15 @@ def learned(*learners: str, n: int = 200, names: tuple[str, ...] | None = None, 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     model, path = learned("dfop:mu=0.01", "no_change", names=NAMES), str(tmp_path / "m.driftway")
-    model_file.save(path, model_file.pack(model, model.save(), 200, {"made_by": "a test", "rows": [0, 200]}))
+    model_file.save(
+        path,
+        model_file.pack(
+            model,
+            model.save(),
+            200,
+            {"made_by": "a test", "rows": [0, 200], "report": {"errors": 3, "curve": [{"phi": 1}]}},
+        ),
+    )
     return path
 
 
@@ -54,7 +62,7 @@ def test_show_tells_everything_of_a_file(file: str) -> None:
     told = json.loads(call("show", file, "--json").stdout)
     model = learned("dfop:mu=0.01", "no_change", names=NAMES)
     assert (told["offset"], told["partition"], told["rows"], told["file"]) == (200, 3, 200, file)
-    assert told["origin"] == {"made_by": "a test", "rows": [0, 200]}
+    assert told["origin"] == {"made_by": "a test", "rows": [0, 200], "report": {"errors": 3, "curve": [{"phi": 1}]}}
     assert told["digest"] == Path(file).read_bytes()[-16:].hex()
     assert told["features"] == sorted(NAMES)
     champion, challenger = told["learners"]
@@ -80,6 +88,8 @@ def test_show_is_a_table_for_people(file: str) -> None:
     assert rows == {name: f"{w:.6g}" for name, w in zip([*sorted(NAMES), INTERCEPT], weight, strict=True)}
     text = "\n".join(lines)
     assert "origin: made_by = a test" in text
+    assert "origin: report.errors = 3" in text
+    assert "origin: report.curve: 1 points, with --json" in text
     assert "partition 3 at offset 200: 200 rows; classification, 2 classes" in text
     assert "P: 5 x 5 numbers" in text
     assert "mu = 0.01" in text

@@ -166,6 +166,8 @@ def test_held_out_rows_of_another_file(tmp_path: Path) -> None:
         ((ROWS, "--topic", "EVENTS"), 2, "name what to learn from: a SOURCE, or a --topic"),
         ((ROWS, "--partition", "0"), 2, "--partition belongs to --topic"),
         ((ROWS, "--from", "5"), 2, "--from belongs to --topic"),
+        ((ROWS, "--format", "packed"), 2, "--format belongs to --topic"),
+        (("--topic", "EVENTS", "--label", "bought"), 2, "--label belongs to a SOURCE"),
         (("--topic", "EVENTS", "--skip", "5"), 2, "--skip belongs to a SOURCE"),
         (("--topic", "EVENTS", "--named"), 2, "--named belongs to a SOURCE"),
         (("--topic", "EVENTS", "--test-limit", "5"), 2, "--test-skip and --test-limit beside --topic need --test"),
