@@ -94,7 +94,9 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     the confusion matrix (a row per true class) with precision, recall, specificity, f1, g_mean, balanced_accuracy,
     hinge_loss and window_auc of two classes, log_loss and brier where scores are probabilities; rmse, nmse and r2, also
     windowed and fading, r2_overall (against the mean of all targets, while r2 is against the running mean); the values
-    of every segment or test, and with several learners robustness_ratio: accuracy in units of the worst one's.
+    of every segment or test, and with several learners robustness_ratio: accuracy in units of the worst one's. Several
+    learners are ranked; over several streams that is tested (Friedman, Nemenyi), and over segments or tests the first
+    learner is compared with each other one (paired t): rank, mean_rank, friedman_p, critical_difference, first_p, ...
 
     With --warm-start the first learner begins in a trained model's state, as a worker's champion does; --skip leaves
     out the rows that it was trained on. What is printed is a worker's that has the same file and --start.
@@ -130,10 +132,12 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
         return run_the_grids(obj["open_stream"], streams, given)
     _check_files(given)
     from worker.codec import write_json
+    from worker.comparison import add_comparison
     from worker.results import add_robustness
 
     results, drawings = _run(obj["open_stream"], streams, given)
     add_robustness(results)
+    add_comparison(results)
     _write_files(results, drawings, given)
     if given["as_json"]:
         click.echo(write_json(results))

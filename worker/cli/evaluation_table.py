@@ -68,6 +68,10 @@ def show(results: list[dict[str, Any]]) -> None:
     console.print(table)
     if protocol in PARTS:
         show_robustness(results, console)
+    from worker.comparison import comparison
+
+    for sentence in comparison(results):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_robustness(results: list[dict[str, Any]], console: Any) -> None:

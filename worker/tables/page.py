@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from math import isfinite
 
+from worker.comparison import ranks_in_words
 from worker.protocols import Figure
 from worker.significance import (
     LOSS,
     WIN,
-    alike,
-    critical_difference,
-    friedman,
     paired_t,
     robustness,
     win_tie_loss,
@@ -194,17 +191,8 @@ def _ranks(contest: Contest, results: Results) -> str:
     names, columns, table = _complete(contest, results)
     if len(columns) < 2 or len(names) < 2:
         return ""
-    found = friedman(table, contest.larger_is_better)
-    critical = critical_difference(len(columns), len(names))
-    shown = ", ".join(f"{column} {rank:.2f}" for rank, column in sorted(zip(found.ranks, columns, strict=True)))
-    groups = [" and ".join(columns[i] for i in group) for group in alike(found.ranks, critical)]
-    together = "; not significantly different: " + "; ".join(groups) if groups else "; all differ significantly"
-    decision = f"F {found.F:.2f} (p = {found.p_F:.2g})" if isfinite(found.F) else "one order on every data set"
-    return (
-        f"\n## Ranks\n\nMean ranks over {len(names)} data sets: {shown}. Friedman: chi-square {found.chi_square:.2f} "
-        f"(p = {found.p:.2g}), {decision}. Nemenyi's critical difference at 95 %: "
-        f"{critical:.2f}{together}.\n"
-    )
+    words = ranks_in_words(columns, table, contest.larger_is_better, "data sets")
+    return f"\n## Ranks\n\n{words}\n"
 
 
 def _robustness(contest: Contest, results: Results, picture: str | None) -> str:
