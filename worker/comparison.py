@@ -106,7 +106,8 @@ def _table(rows: list[Row]) -> tuple[list[list[Row]], Array, bool] | None:
     names = [[row["learner"] for row in group] for group in by_stream]
     if metric is None or not names or len(names[0]) < 2 or any(one != names[0] for one in names):
         return None
-    return by_stream, np.array([[row[metric] for row in group] for group in by_stream]), "accuracy" in metric
+    figures = np.array([[row[metric] for row in group] for group in by_stream])
+    return (by_stream, figures, "accuracy" in metric) if np.isfinite(figures).all() else None
 
 
 def _add_paired(group: list[Row], larger: bool) -> None:

@@ -69,6 +69,7 @@ def test_a_difference_that_never_varies_is_certain_and_fits_into_json() -> None:
         rows_of({"a": {"x": 0.9}}),
         rows_of({"a": {"x": 0.9, "y": 0.8}, "b": {"x": 0.9}}),
         rows_of({"a": {"x": 0.9, "y": None}}),
+        rows_of({"a": {"x": 0.9, "y": math.inf}, "b": {"x": 0.9, "y": 0.8}}, "mse"),
         [{**row, "partition": 0} for row in rows_of(ACCURACIES)],
     ],
 )
