@@ -12,6 +12,14 @@ from worker.errors import Failure, Unreachable, UsageFailure
 
 Properties = dict[str, Any]
 
+READER: Properties = {
+    "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+}
+"""Of a reader of whole logs, who belongs to no group and commits nothing."""
 REACH_SECONDS = 8.0
 """How long to look for a broker before saying that there is none; below the promised 10 s."""
 

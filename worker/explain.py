@@ -23,9 +23,10 @@ from worker.deadline import Deadline
 from worker.errors import Failure, UsageFailure
 from worker.events import REGRESSION, Records, Target
 from worker.history import watermarks
+from worker.intake import records_of
 from worker.packed import decode_predictions, is_packed
 from worker.snapshots.source import Source, told
-from worker.snapshots.travel import Bars, columns, no_bars, require_form, travel
+from worker.snapshots.travel import Bars, no_bars, require_form, travel
 from worker.topics import partition_counts
 
 CLOCKS_MS = 600_000
@@ -168,7 +169,7 @@ def _event(source: Source, offset: int) -> Records:
         messages = stream.peek(1)
     if not messages:
         raise Failure(f"there is no event at offset {offset} of {source}: a transaction's marker, or an aborted event")
-    return columns(source.partition, messages)
+    return records_of(source.partition, messages)
 
 
 def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) -> tuple[int, Any]:

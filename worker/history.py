@@ -29,6 +29,13 @@ UNKNOWN = -1
 state (`worker.snapshots`), or unreadable. The rows of such a history do not give its state."""
 KEPT = b"kept"
 """Value of a mark where a learner goes on with what it had learned before."""
+IMPORTED = b"imported"
+"""Value of a mark where a learner goes on in a state out of a file."""
+
+
+def read_mark(value: bytes | None) -> int | None:
+    """The input offset at which learners began empty, by a mark's value; None: it names no offset, see `UNKNOWN`."""
+    return int(value) if value and value.isdigit() else None
 
 
 class Search:
@@ -58,7 +65,8 @@ class Search:
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Take the next record."""
         if key == mark_key(self.partition):
-            self.began = int(value) if value and value.isdigit() else UNKNOWN
+            began = read_mark(value)
+            self.began = UNKNOWN if began is None else began
             self._begun = None
             self._found.clear()
             return

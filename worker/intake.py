@@ -59,6 +59,17 @@ def _offsets(share: list[Message]) -> Integers:
     return np.fromiter(map(Message.offset, share), np.int64, n)
 
 
+def records_of(partition: int, messages: list[Message]) -> Records:
+    """Messages of one partition, in their order, as columns."""
+    return Records(
+        partition,
+        _offsets(messages),
+        list(map(Message.value, messages)),
+        list(map(Message.key, messages)),
+        Timestamps(messages),
+    )
+
+
 def _poll_interval(given: Properties) -> int:
     """Our default, or the session's length where that is longer: the client refuses less."""
     try:
@@ -190,16 +201,7 @@ class Intake:
 
     def _columns(self, messages: list[Message]) -> list[Records]:
         """Columns per partition, in the order of first appearance."""
-        return [
-            Records(
-                partition,
-                _offsets(share),
-                list(map(Message.value, share)),
-                list(map(Message.key, share)),
-                Timestamps(share),
-            )
-            for partition, share in by_partition(messages).items()
-        ]
+        return [records_of(partition, share) for partition, share in by_partition(messages).items()]
 
     def _complain(self, message: Message) -> None:
         """Sort an error that came in a message's place."""

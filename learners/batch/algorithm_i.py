@@ -40,8 +40,7 @@ class AlgorithmI(Procedure):
         max_passes: int = integer(0, at_least=0)
 
     def begin(self) -> None:
-        self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
-        self.parts = [self.sample]
+        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
         self.clean = False
 
     def step(self) -> None:
@@ -53,10 +52,6 @@ class AlgorithmI(Procedure):
     @property
     def complete(self) -> bool:
         return self.clean
-
-    @property
-    def remaining(self) -> int:
-        return self.sample.remaining
 
     @property
     def what(self) -> str:

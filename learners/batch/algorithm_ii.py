@@ -52,8 +52,7 @@ class AlgorithmII(Procedure):
         shuffle: bool = flag(True)
 
     def begin(self) -> None:
-        self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
-        self.parts = [self.sample]
+        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
         self.phi: int = self.parameters.phi or 1
         self.sample.refill(self.phi)
         self.best, self.best_phi = self.online.memory.copy(), 0
@@ -76,10 +75,6 @@ class AlgorithmII(Procedure):
     @property
     def hypothesis(self) -> Bytes:
         return self.best if self.curve else self.online.memory
-
-    @property
-    def remaining(self) -> int:
-        return self.sample.remaining
 
     @property
     def what(self) -> str:

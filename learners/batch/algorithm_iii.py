@@ -46,9 +46,9 @@ class AlgorithmIII(Procedure):
         shuffle: bool = flag(True)
 
     def begin(self) -> None:
-        self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
+        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
         self.loop = SuperIterations()
-        self.parts = [self.sample, self.loop]
+        self.parts = [self.loop]
         p = self.parameters
         self.schedule = theory(self.problem.n) if p.schedule == "theory" else practical(self.problem.n, p.ratio)
         self.at = 0
@@ -75,10 +75,6 @@ class AlgorithmIII(Procedure):
     @property
     def hypothesis(self) -> Bytes:
         return self.best
-
-    @property
-    def remaining(self) -> int:
-        return self.sample.remaining
 
     @property
     def what(self) -> str:

@@ -61,18 +61,14 @@ class AlgorithmIIIWeak(Procedure):
         shuffle: bool = flag(True)
 
     def begin(self) -> None:
-        self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
+        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
         self.loop = SuperIterations()
-        self.parts = [self.sample, self.loop]
+        self.parts = [self.loop]
 
     def step(self) -> None:
         self.done = self.loop.iterate(self, self.sample, self.parameters.Z)
         if self.done:
             self.errors = self.online.errors()
-
-    @property
-    def remaining(self) -> int:
-        return self.sample.remaining
 
     @property
     def what(self) -> str:

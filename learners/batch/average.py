@@ -47,8 +47,7 @@ class Average(Procedure):
 
     def begin(self) -> None:
         self.weight = weights_of(self.online.learner, self.name)
-        self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
-        self.parts = [self.draws]
+        self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
         self.late = np.zeros_like(self.weight)
 
     def step(self) -> None:
@@ -65,10 +64,6 @@ class Average(Procedure):
         learner = self.online.learner.fresh()
         learner.state["weight"][:] = self.weight - self.late / max(1, self.draws.taken)
         return learner.state.memory
-
-    @property
-    def remaining(self) -> int:
-        return self.draws.remaining
 
     @property
     def what(self) -> str:

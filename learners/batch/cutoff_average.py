@@ -49,8 +49,7 @@ class CutoffAverage(Procedure):
     def begin(self) -> None:
         self.weight = weights_of(self.online.learner, self.name)
         length = self.parameters.mult * self.problem.n
-        self.draws = Draws(self.problem.n, length, self.seed)
-        self.parts = [self.draws]
+        self.source = self.draws = Draws(self.problem.n, length, self.seed)
         self.cutoffs = np.array([0, *(2**i for i in range(length.bit_length()))])
         self.sums, self.counts = np.zeros((len(self.cutoffs), len(self.weight))), np.zeros(len(self.cutoffs), np.int64)
         self.used = np.zeros(1, np.int64)
@@ -83,10 +82,6 @@ class CutoffAverage(Procedure):
     def hypothesis(self) -> Bytes:
         place = np.flatnonzero(self.cutoffs == self.k)[0]
         return self._average(place) if self.counts[place] else self.online.memory
-
-    @property
-    def remaining(self) -> int:
-        return self.draws.remaining
 
     @property
     def what(self) -> str:

@@ -40,8 +40,7 @@ class LongestSurvival(Procedure):
         mult: int = integer(10, at_least=1)
 
     def begin(self) -> None:
-        self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
-        self.parts = [self.draws]
+        self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
         self.best = self.online.memory.copy()
         self.survival = np.array([0, -1])  # even no row right is more than none seen
 
@@ -67,10 +66,6 @@ class LongestSurvival(Procedure):
     @property
     def hypothesis(self) -> Bytes:
         return self.best
-
-    @property
-    def remaining(self) -> int:
-        return self.draws.remaining
 
     @property
     def what(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from learners.jit import bare_kernel
 from learners.learner import Array
+from learners.reductions.scaled import scale
 
 FIRST_ROOM = 4096
 """Rows for which there is room at first where their number is not known."""
@@ -96,7 +97,7 @@ def collect(blocks: Iterable[tuple[Array, Array]], rows: int | None = None) -> P
     if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
         column = int(np.argmin(np.isfinite(mean) & np.isfinite(deviation)))
         raise ValueError(f"feature {column} has values too large to be standardised")
-    standardise(table, mean, deviation)
+    scale(table, table, mean, deviation)  # that of `scaled:`, so that a deployed model sees these bits
     return Problem(table, labels, mean, deviation)
 
 
@@ -126,15 +127,3 @@ def moments(rows: Array, mean: Array, deviation: Array) -> None:
             deviation[j] += off * (x[j] - mean[j])
     for j in range(d):
         deviation[j] = (deviation[j] / n) ** 0.5
-
-
-@bare_kernel
-def standardise(rows: Array, mean: Array, deviation: Array) -> None:
-    """Make all columns but the last (x - mean) / deviation, and 0 where the deviation is 0.
-
-    Shapes: rows f8[n, d + 1], mean f8[d], deviation f8[d].
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        for j in range(mean.shape[0]):
-            x[j] = (x[j] - mean[j]) / deviation[j] if deviation[j] > 0.0 else 0.0

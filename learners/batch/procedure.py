@@ -66,6 +66,14 @@ class Part(Protocol):
     """Attributes that a saved procedure holds: numbers, lists of numbers, or arrays of fixed size."""
 
 
+class Source(Part, Protocol):
+    """Where a procedure's rows come from: a sample that shrinks, or draws that run out."""
+
+    @property
+    def remaining(self) -> int:
+        """Rows or draws that are left."""
+
+
 class Procedure:
     """Makes a hypothesis with small empirical error out of a problem and an online learner.
 
@@ -104,7 +112,9 @@ class Procedure:
         self.passes = self.mistakes = 0
         self.errors: int | None = None
         """Rows that the best hypothesis so far mistakes, if that has been counted."""
+        self.source: Source
         self.parts: list[Part] = []
+        """What moves beside source and learner."""
         self.begin()
 
     # What a procedure implements.
@@ -125,11 +135,6 @@ class Procedure:
     @property
     def what(self) -> str:
         """What is being done, in a few words."""
-        raise NotImplementedError
-
-    @property
-    def remaining(self) -> int:
-        """Rows or draws that are left."""
         raise NotImplementedError
 
     def findings(self) -> dict[str, Any]:
@@ -154,6 +159,11 @@ class Procedure:
         """Go on by about one pass over the rows: short enough that stopping in between feels immediate."""
         if not self.done:
             self.step()
+
+    @property
+    def remaining(self) -> int:
+        """Rows or draws that are left."""
+        return self.source.remaining
 
     @property
     def progress(self) -> Progress:
@@ -230,6 +240,6 @@ class Procedure:
         for name in ("done", "passes", "mistakes", "errors", *self.KEPT):
             yield self, name
         yield self.online, "memory"
-        for part in self.parts:
+        for part in (self.source, *self.parts):
             for name in part.KEPT:
                 yield part, name

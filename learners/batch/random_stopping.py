@@ -40,9 +40,8 @@ class RandomStopping(Procedure):
 
     def begin(self) -> None:
         length = self.parameters.mult * self.problem.n
-        self.draws = Draws(self.problem.n, length, self.seed)
+        self.source = self.draws = Draws(self.problem.n, length, self.seed)
         self.draws.length = self.draws.below(length)
-        self.parts = [self.draws]
         self.survival = np.array([0, NEVER])  # no run is so long that the learner is stopped for it
 
     def step(self) -> None:
@@ -53,10 +52,6 @@ class RandomStopping(Procedure):
         self.done = self.draws.remaining == 0
         if self.done:
             self.errors = self.online.errors()
-
-    @property
-    def remaining(self) -> int:
-        return self.draws.remaining
 
     @property
     def what(self) -> str:

@@ -129,7 +129,8 @@ class Scaled(Learner):
 def scale(rows: Array, scaled: Array, mean: Array, deviation: Array) -> None:
     """Take the mean off every feature and divide by the deviation; 0 where that is 0.
 
-    Shapes: rows f8[n, >= d], scaled f8[n, >= d] written in its first d columns, mean f8[d], deviation f8[d].
+    Shapes: rows f8[n, >= d], scaled f8[n, >= d] written in its first d columns (may be rows itself), mean f8[d],
+    deviation f8[d].
     """
     for t in range(rows.shape[0]):
         for j in range(mean.shape[0]):

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from worker.audit.contrast import input_offset
 from worker.audit.outputs import Ledger, Points, Predictions, Rejections
 from worker.audit.snapshots import Snapshots, Written, unlike
@@ -24,7 +22,7 @@ from worker.audit.stream import ASK_SECONDS, BATCH_MESSAGES, Difference, Stream,
 from worker.codec import JSON, PACKED
 from worker.deadline import Deadline
 from worker.events import Records
-from worker.intake import Timestamps
+from worker.intake import records_of
 from worker.model import Model, Outputs
 from worker.packed import is_packed
 from worker.restore import committed_offset
@@ -233,9 +231,7 @@ class Partition:
             self._input.drop(len(messages))
             share = [message for message in messages if message.offset() >= self._position]
             if share:
-                offsets = np.fromiter((message.offset() for message in share), np.int64, len(share))
-                values, keys = [m.value() for m in share], [m.key() for m in share]
-                yield Records(self.standing.partition, offsets, values, keys, Timestamps(share))
+                yield records_of(self.standing.partition, share)
 
     def _cut(self, rest: Records) -> int:
         """How many records go to the model at once: up to the next snapshot, and of one form of predictions."""

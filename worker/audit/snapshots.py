@@ -7,6 +7,7 @@ from typing import Any
 
 from worker import snapshot
 from worker.audit.stream import Difference, Stream
+from worker.history import read_mark
 from worker.model import Model, Saved
 from worker.settings import ModelSettings
 from worker.snapshot import BadSnapshot, chunk_key, mark_key, position_key
@@ -91,7 +92,7 @@ class Snapshots:
         return None
 
     def _take_mark(self, value: bytes) -> None:
-        self.began = int(value) if value.isdigit() else None
+        self.began = read_mark(value)
         self._taken_over = self.began is None
 
     def _read(self) -> Written:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from worker.cli.learning import make_model_settings, make_target
+from worker.cli.options import was_given
 from worker.errors import Failure, UsageFailure
 from worker.events import CLASSIFICATION, REGRESSION
 
@@ -74,7 +75,7 @@ def demo(ctx: click.Context, /, **given: Any) -> None:
       driftway demo --learner pa1 --learner arow --out sea.svg
     """
     plan = _make_plan(ctx.obj["open_stream"], given)
-    drawable = _check_picture(ctx, given["out"])
+    drawable = _check_picture(given["out"])
     with _signals() as ended:
         result = _run(plan, given["broker"])
         _conclude(plan, result, given["out"] if drawable else None)
@@ -140,10 +141,8 @@ def _with_rows(
     return longer, given["limit"]
 
 
-def _check_picture(ctx: click.Context, path: str) -> bool:
+def _check_picture(path: str) -> bool:
     """Whether a picture can be drawn; without matplotlib only one that was asked for is worth an error."""
-    from click.core import ParameterSource
-
     from worker.watch.plotting import check_output
 
     try:
@@ -151,7 +150,7 @@ def _check_picture(ctx: click.Context, path: str) -> bool:
     except UsageFailure:
         raise
     except Failure as failure:
-        if ctx.get_parameter_source("out") is not ParameterSource.DEFAULT:
+        if was_given("out"):
             raise
         click.echo(f"no picture: {failure}", err=True)
         return False

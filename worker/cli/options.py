@@ -6,10 +6,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
+
+
+def was_given(option: str) -> bool:
+    """Whether an option of the present command was given, by flag, environment or file."""
+    return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT
+
+
+def was_typed(option: str) -> bool:
+    """Whether it was given by flag: a default for all commands, out of the environment or a file, was not."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def client_options(command: Command) -> Command:

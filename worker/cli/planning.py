@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-from click.core import ParameterSource
-
 from worker.cli.learning import DEFAULT_LEARNER, make_model_settings, make_target
+from worker.cli.options import was_given
 from worker.cli.warming import beginning
 from worker.errors import UsageFailure
 from worker.events import CLASSIFICATION, REGRESSION, Target
@@ -78,9 +76,8 @@ def check_options(given: dict[str, Any]) -> None:
 
 def leave_to_the_stream(given: dict[str, Any]) -> None:
     """Make None of --task and --learner where they were not given by flag, environment or file."""
-    context = click.get_current_context()
     for option in ("task", "learner"):
-        if context.get_parameter_source(option) is ParameterSource.DEFAULT:
+        if not was_given(option):
             given[option] = None
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from worker.cli.options import client_options
+from worker.cli.options import client_options, was_typed
 from worker.client import parse_properties
 from worker.codec import FORMATS, JSON
 from worker.errors import UsageFailure
@@ -123,10 +122,7 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
 @partition_option(required=False)
 @at_options
 @click.option("--json", "as_json", is_flag=True, help="Print an object with every number.")
-@click.pass_context
-def show(
-    ctx: click.Context, /, file: str | None, partition: int | None, at: int | None, as_json: bool, **given: Any
-) -> None:
+def show(file: str | None, partition: int | None, at: int | None, as_json: bool, **given: Any) -> None:
     """Show what is in a state: of FILE, or of a partition.
 
     Learners with parameters, counters, weights by feature name, rolling metrics; of a file also where it comes from
@@ -146,7 +142,7 @@ def show(
     topic = {"--input": given["input_"], "--group": given["group"], "--partition": partition}
     if file is not None:
         words = {"--input": "input_", "--group": "group", "--partition": "partition", "--at": "at"}
-        extra = [word for word, name in words.items() if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+        extra = [word for word, name in words.items() if was_typed(name)]
         if extra:
             raise UsageFailure(f"{extra[0]} does not go with a file: name FILE, or --input, --group and --partition")
         from worker.model_file import load

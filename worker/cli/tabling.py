@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
+from worker.cli.options import was_typed
 from worker.cli.planning import bar, plan
 from worker.errors import UsageFailure
 from worker.tables import TABLES
@@ -67,11 +67,9 @@ def check_table_options(streams: tuple[str, ...], given: dict[str, Any]) -> None
         raise click.UsageError("Missing argument 'STREAM...'; only --table has streams of its own.")
     if given["out"] and not (given["table"] or given["grids"]):
         raise UsageFailure("--out belongs to --table and --grid")
-    context = click.get_current_context()
-    for option in context.command.params:
+    for option in click.get_current_context().command.params:
         ignored = option.name not in TABLE_TAKES if given["table"] else given["grids"] and option.name in GRID_REFUSES
-        # A default for all commands, out of the environment or a file, is no contradiction.
-        if ignored and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE:
+        if ignored and was_typed(option.name or ""):
             has = "has its own streams, learners and protocol"
             why = has if given["table"] else "says what learns and what is shown"
             raise UsageFailure(f"{max(option.opts, key=len)} does not go with {asked}, which {why}")

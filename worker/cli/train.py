@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from worker.cli.learning import make_target
-from worker.cli.options import client_options
+from worker.cli.options import client_options, was_typed
 from worker.cli.planning import bar
 from worker.client import parse_properties
 from worker.codec import FORMATS, write_json
@@ -159,9 +158,8 @@ def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) 
         raise UsageFailure("name what to learn from: a SOURCE, or a --topic")
     # --label may be that of --test, beside a --topic.
     others = OF_TOPICS if source is not None else (*OF_STREAMS, *(() if given["test"] else ("label",)))
-    context = click.get_current_context()
     for name in others:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if was_typed(name):
             raise UsageFailure(f"{_option(name)} belongs to {'--topic' if source is not None else 'a SOURCE'}")
     if source is None and given["test"] is None and (given["test_skip"] is not None or given["test_limit"]):
         raise UsageFailure("--test-skip and --test-limit beside --topic need --test SOURCE")

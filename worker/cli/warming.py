@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
+from worker.cli.options import was_given
 from worker.errors import Failure, UsageFailure
 from worker.events import CLASSIFICATION, Schema, Target
 
@@ -105,7 +105,7 @@ def beginning(given: dict[str, Any], named: Target) -> Beginning | None:
     settings, warm = file.settings(), file.warm_start(given["frozen"])
     _require_agreement(given, named, settings, warm.name)
     target = settings.target if settings.target.labels else replace(settings.target, labels=named.labels)
-    challengers = given["learner"] if _explicit("learner") else ()
+    challengers = given["learner"] if was_given("learner") else ()
     return Beginning(
         warm,
         (settings.specs[0].text, *challengers),
@@ -134,14 +134,9 @@ def _require_agreement(given: dict[str, Any], named: Target, settings: ModelSett
         ("standardize", _said(given["standardize"]), _said(given["standardize"]), _said(settings.standardize)),
     )
     for option, flag, asked, theirs in sayings:
-        if asked != theirs and _explicit(option):
+        if asked != theirs and was_given(option):
             raise UsageFailure(f"{flag} contradicts model file {name}: asked for {asked}, the file has {theirs}")
 
 
 def _said(standardize: bool) -> str:
     return "--standardize" if standardize else "--no-standardize"
-
-
-def _explicit(option: str) -> bool:
-    """Whether an option was given, by flag, environment or file."""
-    return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT

@@ -12,6 +12,7 @@ from typing import Any
 
 from worker import snapshot
 from worker.audit.stream import Stream
+from worker.history import read_mark
 from worker.settings import WorkerSettings
 from worker.snapshot import BadSnapshot, Outline, Pointer, chunk_key, mark_key
 from worker.warm_start import WarmStart
@@ -120,8 +121,7 @@ class Past:
         key, value = message.key(), message.value() or b""
         if key == mark_key(self.partition):
             self.give_up()
-            began = int(value) if value.isdigit() else None
-            self.found.append(Mark(message.offset(), began, message.timestamp()[1]))
+            self.found.append(Mark(message.offset(), read_mark(value), message.timestamp()[1]))
             return
         if not re.fullmatch(rb"%d\.[0-9]+" % self.partition, key or b""):
             return

@@ -21,6 +21,7 @@ from worker.client import base_properties, quiet, require_broker, without_member
 from worker.deadline import Deadline
 from worker.errors import Failure, UsageFailure
 from worker.events import Schema
+from worker.history import IMPORTED
 from worker.model import Outputs
 from worker.model_file import ModelFile, pack
 from worker.snapshot import mark_key
@@ -33,8 +34,6 @@ PLANT_SECONDS = 60.0
 """For the takeover and the transaction; the last owner's may have to be aborted first."""
 MOST_NAMES = 5
 """Of features, that a sentence lists."""
-IMPORTED = b"imported"
-"""Value of the mark: no offset, since no learner began empty there and the rows before cannot be relearned."""
 
 
 def plant(source: Source, file: ModelFile, offset: int, force: bool = False) -> None:

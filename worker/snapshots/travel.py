@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from worker.audit.snapshots import unlike
 from worker.audit.stream import BATCH_MESSAGES, Stream
 from worker.codec import JSON, PACKED, Decoder
 from worker.errors import CannotRestore, Failure, UsageFailure
 from worker.events import Records
-from worker.intake import Timestamps
+from worker.intake import records_of
 from worker.model import Model
 from worker.settings import ModelSettings
 from worker.snapshots.past import Found, History, Progress, look
@@ -189,7 +186,7 @@ def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_
     with told(source.settings), Stream(source.settings, source.settings.input, source.partition, end, first) as stream:
         while messages := stream.peek(BATCH_MESSAGES):
             stream.drop(len(messages))
-            records = columns(source.partition, messages)
+            records = records_of(source.partition, messages)
             outputs = model.advance(records, emit=False)
             usable = usable or outputs.rows > 0
             if not usable:
@@ -197,13 +194,6 @@ def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_
             done += len(records)
             progress(len(records))
     return done
-
-
-def columns(partition: int, messages: list[Any]) -> Records:
-    """Messages of one partition as the model takes them."""
-    offsets = np.fromiter((message.offset() for message in messages), np.int64, len(messages))
-    values, keys = [message.value() for message in messages], [message.key() for message in messages]
-    return Records(partition, offsets, values, keys, Timestamps(messages))
 
 
 def require_form(settings: ModelSettings, records: Records) -> None:

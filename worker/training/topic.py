@@ -12,13 +12,13 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from worker.checkpoint import Unfinished
-from worker.client import base_properties, quiet, require_broker, without_membership
+from worker.client import READER, base_properties, quiet, require_broker, without_membership
 from worker.codec import Decoder
 from worker.deadline import Deadline
 from worker.errors import Failure, Unreachable, UsageFailure
-from worker.events import Records, Target
+from worker.events import Target
 from worker.history import watermarks
-from worker.intake import BATCH_MESSAGES, CONSUMER_TUNING, Timestamps
+from worker.intake import BATCH_MESSAGES, CONSUMER_TUNING, records_of
 from worker.rejections import shown
 from worker.topics import partition_counts
 from worker.training.bounds import Bound
@@ -183,10 +183,7 @@ class TopicRows:
 
     def _rows(self, partition: int, messages: list[Message]) -> tuple[Any, Any]:
         """Labelled rows of the messages."""
-        offsets = np.fromiter((message.offset() for message in messages), np.int64, len(messages))
-        values = [message.value() for message in messages]
-        keys: list[bytes | None] = [None] * len(messages)  # nothing asks for them here
-        batch = self._decoder.decode(Records(partition, offsets, values, keys, Timestamps(messages)))
+        batch = self._decoder.decode(records_of(partition, messages))
         known, counts = ~np.isnan(batch.y), self.counts
         if batch.rejected and counts.first_rejected is None:
             bad = batch.rejected[0]
@@ -257,14 +254,7 @@ def _reader(bootstrap: str, passthrough: Mapping[str, Any]) -> Consumer:
     UsageFailure
         A client property is not valid.
     """
-    own = {
-        "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
-        "isolation.level": "read_committed",
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "error",
-    }
+    own = {**READER, "auto.offset.reset": "error"}
     theirs = without_membership(base_properties(bootstrap, passthrough))
     try:
         return Consumer(quiet({**CONSUMER_TUNING, **theirs, **own}))

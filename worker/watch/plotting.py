@@ -66,8 +66,8 @@ class Picture:
     rows: float = 0.0
 
 
-def check_output(path: str) -> None:
-    """Find out early whether a picture can be written.
+def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
+    """Find out early whether a picture can be written, in one of the formats that `suffixes` stand for.
 
     Raises
     ------
@@ -77,8 +77,9 @@ def check_output(path: str) -> None:
         matplotlib is not installed.
     """
     out = Path(path)
-    if out.suffix.lower() not in SUFFIXES:
-        raise UsageFailure(f"cannot draw {path}: its name must end in {' or '.join(SUFFIXES)}")
+    if out.suffix.lower() not in suffixes:
+        *most, last = suffixes
+        raise UsageFailure(f"cannot draw {path}: its name must end in {', '.join(most)} or {last}")
     if not out.absolute().parent.is_dir():
         raise UsageFailure(f"cannot write {path}: there is no directory {out.parent}")
     if importlib.util.find_spec("matplotlib") is None:

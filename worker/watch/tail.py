@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import admin as untyped
 
-from worker.client import Properties, base_properties, quiet
+from worker.client import READER, Properties, base_properties, quiet
 from worker.codec import read_json
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.packed import decode_predictions, is_packed
@@ -88,14 +88,7 @@ class Tail:
         topics: Mapping[str, int],
         starts: Mapping[Place, int] | None = None,
     ) -> None:
-        own = {
-            "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",  # a start that retention has overtaken
-        }
+        own = {**READER, "auto.offset.reset": "earliest"}  # a start that retention has overtaken
         try:
             self._consumer = Consumer(quiet({**TUNING, **base_properties(bootstrap, passthrough), **own}))
         except KafkaException as error:

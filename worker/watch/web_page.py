@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from worker.errors import Failure, UsageFailure
+from worker.errors import Failure
 from worker.watch.curves import Curves
 from worker.watch.plotting import SUFFIXES, Picture, check_output, draw
 
@@ -43,10 +43,7 @@ def check_picture(path: str) -> None:
     Failure
         matplotlib is not installed.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in (*SUFFIXES, HTML):
-        raise UsageFailure(f"cannot draw {path}: its name must end in {', '.join(SUFFIXES)} or {HTML}")
-    check_output(str(Path(path).with_suffix(SUFFIXES[0])))
+    check_output(path, (*SUFFIXES, HTML))
 
 
 def write_page(pictures: Sequence[tuple[Curves, Picture]], path: str) -> None:
