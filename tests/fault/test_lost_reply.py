@@ -7,7 +7,7 @@ import pytest
 from tests.support.chosen import slow_but
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.proxy import Proxy
+from tests.support.proxy import END_TXN, Proxy
 from tests.support.stage import Stage
 
 SHORT = ("-X", "socket.timeout.ms=2000")
@@ -27,10 +27,10 @@ def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: b
         for first in range(0, stage.rows, 200):
             stage.fill(first, first + 200)
             if first == 600:
-                proxy.swallow(replies, cut)
+                proxy.lose(END_TXN, replies, cut)
             wanted = 2 * (first + 200)
             await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
-        assert proxy.swallowed == replies
+        assert proxy.lost[END_TXN] == replies
         worker.terminate()
         assert worker.wait() == 0, worker.story()
     auditor.require(stage.expected)
@@ -49,7 +49,7 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
         stage.fill(0, 600)
         await_until(lambda: auditor.seen >= 1200, 60, "first rows predicted")
         restored = worker.stderr.count("restored partition")
-        proxy.swallow(1)
+        proxy.lose(END_TXN)
         stage.fill(600, 900)
         worker.await_text("commit failed", 60)
         worker.await_condition(
@@ -58,7 +58,7 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
         assert "verdict=unknown" in worker.stderr, worker.story()
         stage.fill(900)
         await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
-        assert proxy.swallowed == 1
+        assert proxy.lost[END_TXN] == 1
         worker.terminate()
         assert worker.wait() == 0, worker.story()
     auditor.require(stage.expected)

@@ -1,4 +1,4 @@
-"""A proxy between a client and the broker that knows where frames begin, and can lose the broker's replies.
+"""A proxy between a client and the broker that knows where frames begin: it can lose, falsify and hold them back.
 
 A client asks the broker for its address and would go there directly: in replies to Metadata and FindCoordinator the
 broker's port is replaced by the proxy's, which takes as many bytes.
@@ -10,11 +10,52 @@ import contextlib
 import socket
 import struct
 import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Self
 
-METADATA, FIND_COORDINATOR, END_TXN = 3, 10, 26
-"""Api keys of requests."""
+PRODUCE, METADATA, FIND_COORDINATOR = 0, 3, 10
+ADD_PARTITIONS, ADD_OFFSETS, END_TXN, OFFSET_COMMIT = 24, 25, 26, 28
+"""Api keys of requests; the last four are those of a transaction."""
+ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
+"""Error codes that make a transaction abortable: as an answer to the offsets', and to anything."""
 HOST = "127.0.0.1"
+AFTER_SECONDS = 30.0
+"""Longest that a false reply waits for its moment."""
+
+
+@dataclass
+class Rule:
+    """What happens to the next requests, or replies to requests, of an api.
+
+    Parameters
+    ----------
+    api : int
+        Key of the request.
+    about : bytes
+        Only requests that hold these bytes: a topic's name, a record's key.
+    left : int
+        How many are still to come.
+    cut : bool
+        The client's connection is closed with each.
+    error : int or None
+        Error code that the reply is given; None: the reply is lost.
+    after : callable
+        A false reply waits until this is true.
+    """
+
+    api: int
+    about: bytes
+    left: int
+    cut: bool = False
+    error: int | None = None
+    after: Callable[[], bool] = field(default=lambda: True)
+
+    def matches(self, api: int, request: bytes) -> bool:
+        """Whether this one is meant."""
+        return self.left > 0 and api == self.api and self.about in request
 
 
 class Proxy:
@@ -22,8 +63,10 @@ class Proxy:
 
     Attributes
     ----------
-    swallowed : int
-        Replies lost so far.
+    lost, failed, held : Counter
+        Api key -> replies lost, replies falsified, requests held back so far.
+    shut : bool
+        New connections are refused; those that there are go on.
     """
 
     def __init__(self, bootstrap: str) -> None:
@@ -32,20 +75,55 @@ class Proxy:
         self._listener = socket.create_server((HOST, 0))
         self._port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
-        self._swallow = 0
-        self._cut = False
+        self._of_replies: list[Rule] = []
+        self._of_requests: list[Rule] = []
+        self._held: list[tuple[socket.socket, bytes]] = []
         self._sockets: list[socket.socket] = []
-        self.swallowed = 0
+        self.shut = False
+        self._missed_at: dict[int, float] = {}
+        self.lost: Counter[int] = Counter()
+        self.failed: Counter[int] = Counter()
+        self.held: Counter[int] = Counter()
 
     @property
     def bootstrap(self) -> str:
         """Where clients go."""
         return f"{HOST}:{self._port}"
 
-    def swallow(self, replies: int, cut: bool = False) -> None:
-        """Lose the next replies to EndTxn; with `cut`, the connection along with each."""
+    def lose(self, api: int, replies: int = 1, cut: bool = False, about: bytes = b"") -> None:
+        """Lose the next replies to an api; with `cut`, the connection along with each."""
+        self._add(self._of_replies, Rule(api, about, replies, cut))
+
+    def fail(
+        self, api: int, error: int, about: bytes = b"", replies: int = 1, after: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Make errors of the next replies to AddPartitionsToTxn, AddOffsetsToTxn or TxnOffsetCommit.
+
+        The broker has done what it was asked for; the client is told otherwise, as soon as `after` is true.
+        """
+        self._add(self._of_replies, Rule(api, about, replies, error=error, after=after))
+
+    def hold(self, api: int, requests: int = 1, about: bytes = b"") -> None:
+        """Keep the next requests of an api, as a slow network does; the client loses its connection with each."""
+        self._add(self._of_requests, Rule(api, about, requests, cut=True))
+
+    def release(self) -> None:
+        """Let the broker have what was kept, over the connections on which it came."""
         with self._lock:
-            self._swallow, self._cut = replies, cut
+            held, self._held = self._held, []
+        for broker, frame in held:
+            with contextlib.suppress(OSError):
+                broker.sendall(struct.pack(">i", len(frame)) + frame)
+
+    def missed(self, api: int, seconds: float = 0.5) -> Callable[[], bool]:
+        """A condition: a request of this api lost its reply, or was held back, so long ago that the client has noticed."""
+        return lambda: time.monotonic() - self._missed_at.get(api, float("inf")) > seconds
+
+    def forget(self) -> None:
+        """Do nothing to anybody any more; what is kept stays kept."""
+        with self._lock:
+            self._of_replies.clear()
+            self._of_requests.clear()
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True, name="proxy").start()
@@ -55,46 +133,115 @@ class Proxy:
         for one in [self._listener, *self._sockets]:
             _close(one)
 
+    def _add(self, rules: list[Rule], rule: Rule) -> None:
+        with self._lock:
+            rules.append(rule)
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                broker = socket.create_connection(self._broker)
-                self._sockets += [client, broker]
-                asked: dict[int, int] = {}
+                broker = self._connected()
+                if broker is None:  # the client is told so by the end of its connection
+                    _close(client)
+                    continue
+                self._sockets = [one for one in self._sockets if one.fileno() >= 0] + [client, broker]
+                asked: dict[int, tuple[int, bytes]] = {}
                 for target, ways in ((self._ask, (client, broker)), (self._reply, (broker, client))):
                     threading.Thread(target=target, args=(*ways, asked), daemon=True, name="proxy").start()
 
-    def _ask(self, client: socket.socket, broker: socket.socket, asked: dict[int, int]) -> None:
-        """Pass requests on; note which api each correlation id asks."""
+    def _connected(self) -> socket.socket | None:
+        with contextlib.suppress(OSError):
+            return None if self.shut else socket.create_connection(self._broker)
+        return None
+
+    def _ask(self, client: socket.socket, broker: socket.socket, asked: dict[int, tuple[int, bytes]]) -> None:
+        """Pass requests on, but for those to be held back; note what each correlation id asks."""
+        held = False
         with contextlib.suppress(OSError):
             while frame := _frame(client):
-                key, _, correlation = struct.unpack_from(">hhi", frame)
-                asked[correlation] = key
+                api, _, correlation = struct.unpack_from(">hhi", frame)
+                if self._take(self._of_requests, api, frame) is not None:
+                    self.held[api] += 1
+                    self._missed_at[api] = time.monotonic()
+                    with self._lock:
+                        self._held.append((broker, frame))
+                    held = True
+                    break
+                asked[correlation] = api, frame
                 broker.sendall(struct.pack(">i", len(frame)) + frame)
-        _close(client), _close(broker)
+        _close(client)
+        if not held:  # else what was kept still has to go that way
+            _close(broker)
 
-    def _reply(self, broker: socket.socket, client: socket.socket, asked: dict[int, int]) -> None:
-        """Pass replies on, but for those to be lost."""
+    def _reply(self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[int, bytes]]) -> None:
+        """Pass replies on, but for those to be lost or falsified."""
+        sending = threading.Lock()
         with contextlib.suppress(OSError):
             while frame := _frame(broker):
-                key = asked.pop(struct.unpack_from(">i", frame)[0], None)
-                if key == END_TXN and self._lose():
-                    if self._cut:
+                api, request = asked.pop(struct.unpack_from(">i", frame)[0], (-1, b""))
+                rule = self._take(self._of_replies, api, request)
+                if rule is not None and rule.error is None:
+                    self.lost[api] += 1
+                    self._missed_at[api] = time.monotonic()
+                    if rule.cut:
                         break
                     continue
-                if key in (METADATA, FIND_COORDINATOR):
+                if rule is not None and rule.error is not None:
+                    false = falsified(api, frame, rule.error, rule.about)
+                    threading.Thread(target=self._lie, args=(client, false, rule, sending), daemon=True).start()
+                    self.failed[api] += 1
+                    continue
+                if api in (METADATA, FIND_COORDINATOR):
                     frame = frame.replace(_address(self._broker[1]), _address(self._port))
-                client.sendall(struct.pack(">i", len(frame)) + frame)
+                with sending:
+                    client.sendall(struct.pack(">i", len(frame)) + frame)
         _close(client), _close(broker)
 
-    def _lose(self) -> bool:
+    def _take(self, rules: list[Rule], api: int, request: bytes) -> Rule | None:
+        """The rule for this request, if there is one, and one less to come."""
         with self._lock:
-            if self._swallow == 0:
-                return False
-            self._swallow -= 1
-            self.swallowed += 1
-            return True
+            found = next((rule for rule in rules if rule.matches(api, request)), None)
+            if found is not None:
+                found.left -= 1
+            return found
+
+    def _lie(self, client: socket.socket, reply: bytes, rule: Rule, sending: threading.Lock) -> None:
+        """Send a false reply when its moment has come; those that come after it do not wait: clients go by the id."""
+        deadline = time.monotonic() + AFTER_SECONDS
+        while not rule.after() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        with contextlib.suppress(OSError), sending:
+            client.sendall(struct.pack(">i", len(reply)) + reply)
+
+
+def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
+    """A reply whose error code, that of the topic `about` where it tells of several, is replaced."""
+    made = bytearray(reply)
+    if api == ADD_OFFSETS:  # version 0: correlation, throttle, error
+        places = [8]
+    elif api == ADD_PARTITIONS:  # version 0: correlation, throttle, topics
+        places = _errors_of_partitions(reply, about)
+    elif api == OFFSET_COMMIT:  # version 3: as above, in the compact form; one topic, one partition
+        name = 4 + 1 + 4 + 1
+        places = [name + 1 + (reply[name] - 1) + 1 + 4]
+    else:
+        raise ValueError(f"replies of api {api} cannot be falsified")
+    for place in places:
+        struct.pack_into(">h", made, place, error)
+    return bytes(made)
+
+
+def _errors_of_partitions(reply: bytes, about: bytes) -> list[int]:
+    (topics,), at, found = struct.unpack_from(">i", reply, 8), 12, []
+    for _ in range(topics):
+        (length,) = struct.unpack_from(">h", reply, at)
+        name = reply[at + 2 : at + 2 + length]
+        at += 2 + length
+        (partitions,) = struct.unpack_from(">i", reply, at)
+        found += [at + 4 + 6 * i + 4 for i in range(partitions) if about in name]
+        at += 4 + 6 * partitions
+    return found
 
 
 def _address(port: int) -> bytes:

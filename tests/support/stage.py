@@ -69,6 +69,11 @@ class Stage:
         self._produce(first, last, self.events if among is None else among)
         assert self._producer.flush(30) == 0
 
+    def write(self, *values: bytes, partition: int = 0) -> None:
+        """Write other values than the stage's rows."""
+        self._producer.produce_batch(self.topic, [{"value": value} for value in values], partition=partition)
+        assert self._producer.flush(30) == 0
+
     def grow(self, *names: str) -> None:
         """Give the topics of these names, or else the input, all the partitions that the stage has rows for."""
         from confluent_kafka.admin import NewPartitions

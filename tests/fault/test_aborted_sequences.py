@@ -1,0 +1,128 @@
+"""A lost Produce reply meets an abortable error: librdkafka would commit a transaction whose messages are not there.
+
+Messages whose reply was lost wait to be sent again. An abortable error now makes the client count their sequence numbers
+as unused, although the broker has them: the same producer's next batch of the same size is taken for a repetition,
+acknowledged, and not written (docs/upstream). In each test a reply is lost and the transaction then fails; a worker that
+goes on with the same producer leaves a hole, or a position, or a snapshot that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.audit import Auditor, bits
+from tests.support.kafka import await_until, committed_offset, read_all
+from tests.support.process import Driftway
+from tests.support.proxy import ADD_OFFSETS, ADD_PARTITIONS, ILLEGAL_GENERATION, INVALID_RECORD, PRODUCE, Proxy
+from tests.support.stage import Stage
+from worker.snapshot import Pointer
+
+ONE_BROKER = ("-X", "metadata.recovery.strategy=none")
+"""Else the client forgets, with its only broker, also who coordinates its transactions, and nothing can fail."""
+SLOW = ("--commit-interval", "2")
+"""The transaction fails before the commit looks at it."""
+EVERY_COMMIT, NEVER = ("--snapshot-rows", "1"), ("--snapshot-rows", "1000000")
+WHEN_TRIED_AGAIN = ("--snapshot-rows", "150")
+BAD = b"{not json"
+BEFORE, BATCH = 200, 100
+
+
+@pytest.fixture
+def proxy(kafka: str) -> Iterator[Proxy]:
+    with Proxy(kafka) as made:
+        yield made
+
+
+@pytest.fixture
+def stage(kafka: str) -> Stage:
+    return Stage(kafka, partitions=1, rows=BEFORE + 2 * BATCH)
+
+
+def begun(worker: Driftway, stage: Stage, auditor: Auditor) -> None:
+    """Learn the first rows, and one that is rejected, so that the client knows every topic."""
+    worker.await_text("running")
+    stage.write(BAD)
+    stage.fill(0, BEFORE)
+    auditor.await_all(BEFORE + 1)
+
+
+def failing(stage: Stage, proxy: Proxy, worker: Driftway, what: int) -> None:
+    """Write rows; the client reaches its broker again once their transaction has failed."""
+    proxy.shut = True
+    stage.fill(BEFORE, BEFORE + BATCH)
+    await_until(lambda: proxy.lost[PRODUCE] or proxy.held[PRODUCE], 30, "messages are on their way")
+    if what == ADD_PARTITIONS:
+        stage.write(BAD)
+    worker.await_condition(lambda: proxy.failed[what] and "commit failed" in worker.stderr, "a commit fails")
+    proxy.shut = False
+
+
+def require_whole(auditor: Auditor, stage: Stage, rows: int) -> None:
+    """Every row is predicted once, in order, with the bits of an undisturbed run."""
+    assert not auditor.complaints
+    places = sorted(auditor.scores)
+    assert len(places) == rows
+    for place, row in zip(places, range(rows), strict=True):
+        assert bits(auditor.scores[place]) == bits(stage.expected[0, row]), place
+
+
+def positions(stage: Stage) -> list[bytes]:
+    """The values of all position records that a read_committed reader sees."""
+    topic = f"{stage.topic}.{stage.group}.snapshots"
+    return [record.value or b"" for record in read_all(stage.bootstrap, topic) if record.key == b"0.position"]
+
+
+def leave(worker: Driftway) -> None:
+    worker.terminate()
+    assert worker.wait() == 0, worker.story()
+
+
+@pytest.mark.parametrize("way", ["lost", "late"])
+def test_predictions_whose_reply_was_lost_are_no_hole(stage: Stage, proxy: Proxy, way: str) -> None:
+    """Or which the broker is given after the abort: of an older epoch, and refused."""
+    arguments = stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *SLOW, *EVERY_COMMIT)
+    with stage.auditor() as auditor, Driftway(*arguments) as worker:
+        begun(worker, stage, auditor)
+        if way == "lost":
+            proxy.lose(PRODUCE, cut=True, about=b".predictions")
+        else:
+            proxy.hold(PRODUCE, about=b".predictions")
+        proxy.fail(ADD_PARTITIONS, INVALID_RECORD, b".rejected", after=proxy.missed(PRODUCE))
+        failing(stage, proxy, worker, ADD_PARTITIONS)
+        auditor.await_all(BEFORE + BATCH + 2, 60)
+        proxy.release()
+        stage.fill(BEFORE + BATCH)
+        auditor.await_all(stage.rows + 2)
+        leave(worker)
+    require_whole(auditor, stage, stage.rows)
+
+
+@pytest.mark.parametrize("snapshots", [NEVER, WHEN_TRIED_AGAIN], ids=["position", "snapshot"])
+def test_position_whose_reply_was_lost_takes_nobodys_place(
+    stage: Stage, proxy: Proxy, snapshots: tuple[str, ...]
+) -> None:
+    """The next record of that size in the log of the state is the next position, or a snapshot's chunk."""
+    with (
+        stage.auditor() as auditor,
+        Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *snapshots)) as worker,
+    ):
+        begun(worker, stage, auditor)
+        proxy.lose(PRODUCE, cut=True, about=b"0.position")
+        proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, after=proxy.missed(PRODUCE))
+        failing(stage, proxy, worker, ADD_OFFSETS)
+        auditor.await_all(BEFORE + BATCH + 1, 60)
+        worker.kill()
+        offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic)
+        assert offset == BEFORE + BATCH + 1
+        assert str(offset).encode() in positions(stage)[-1]
+        pointer = Pointer.parse(metadata)
+        assert pointer is not None
+        visible = {r.offset: r.key for r in read_all(stage.bootstrap, f"{stage.topic}.{stage.group}.snapshots")}
+        assert visible.get(pointer.first) == b"0.0"
+        with Driftway(*stage.worker(*snapshots)) as heir:
+            stage.fill(BEFORE + BATCH)
+            auditor.await_all(stage.rows + 1)
+            leave(heir)
+    require_whole(auditor, stage, stage.rows)
