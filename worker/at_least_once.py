@@ -1,18 +1,21 @@
 """At-least-once, for brokers without transactions: outputs may repeat after a crash, learning may not.
 
 The offset commit carries the snapshot pointer here too, so a restored learner stands exactly at the committed
-offset and learns every row once; only the outputs between the last commit and the crash appear twice.
+offset and learns every row once; only the outputs between the last commit and the crash appear twice. None is missing:
+a commit whose outputs were not all delivered does not happen.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from worker.checkpoint import Checkpoint, Probe
 from worker.deadline import Deadline
+from worker.position import Position, Span
 from worker.settings import WorkerSettings
+from worker.snapshot import PLAIN
 from worker.verdicts import insist
 
 
@@ -27,12 +30,14 @@ class PlainCheckpoint(Checkpoint):
         The group member that commits the offsets.
     """
 
+    every_report = True  # without a transaction nothing else tells of a record that was refused
+
     def __init__(
         self, settings: WorkerSettings, partition: int, consumer: Consumer, probe: Probe | None = None
     ) -> None:
         super().__init__(settings, partition, {"enable.idempotence": True}, probe)
-        self._own["on_delivery"] = self._note_unwritten  # without a transaction nothing else tells of a refusal
         self._consumer = consumer
+        self._place = TopicPartition(settings.input, partition)
 
     def acquire(self, deadline: Deadline) -> None:
         """Make a producer; there is nobody to fence."""
@@ -41,13 +46,16 @@ class PlainCheckpoint(Checkpoint):
     def _begin(self) -> None:
         """Nothing to open: outputs are visible as soon as the broker has them."""
 
-    def _send_offsets(self, place: TopicPartition, membership: Any, deadline: Deadline) -> None:
+    def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
         """Nothing to join: the offset is committed on its own, as the last step."""
+        text = None if position.pointer is None else position.pointer.text() + PLAIN
+        self._place = TopicPartition(self.topics.input, self.partition, position.offset, text)
+        return {}
 
-    def _conclude(self, place: TopicPartition, deadline: Deadline) -> None:
-        insist(lambda: self._consumer.commit(offsets=[place], asynchronous=False), deadline)
+    def _conclude(self, deadline: Deadline) -> None:
+        def commit() -> None:
+            (answer,) = self._consumer.commit(offsets=[self._place], asynchronous=False)
+            if answer.error is not None:
+                raise KafkaException(answer.error)
 
-    def abort(self, deadline: Deadline) -> None:
-        """Nothing can be taken back: what was produced stays, and will be seen twice."""
-        self.producer.flush(deadline.remaining())
-        self.open = False
+        insist(commit, deadline)

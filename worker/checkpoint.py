@@ -5,47 +5,49 @@ The six steps, in this order and under these names in logs, code and fault tests
     BEGUN              a transaction is open on the partition's producer
     OUTPUTS_PRODUCED   predictions, accuracy points and rejections are handed to the client
     SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
-    FLUSHED            the broker has all of them; the snapshot's offset is known
+    FLUSHED            the broker has all of them, and its reports of where they are prove it
     OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once also
-                       writes it beside the snapshots
+                       writes a record of it all, the position, beside the snapshots (`worker.position`)
     COMMITTED          the broker has committed
 
 A worker that dies before COMMITTED leaves nothing that a read_committed reader sees: the next owner of the
 partition initialises the same transactional id, which fences the dead one and aborts what it left open.
+
+A producer is never used again after a transaction that failed: its numbers may be those of messages that the broker has
+(docs/decisions/0018). Nothing is aborted either: the next one's takeover does that.
 """
 
 from __future__ import annotations
 
 import contextlib
 import enum
-import time
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 from worker.client import Properties, base_properties, quiet, without_membership
 from worker.deadline import Deadline
-from worker.errors import Failure, UsageFailure
+from worker.errors import UsageFailure
 from worker.model import Outputs
+from worker.position import Position, Span
 from worker.refusals import explained
+from worker.reports import Reports
 from worker.settings import WorkerSettings
-from worker.snapshot import Pointer, chunk_key, cut, position_key
+from worker.snapshot import Pointer, chunk_key, cut
 from worker.topics import LARGEST_RECORD
-from worker.verdicts import Verdict, insist, judge
+from worker.verdicts import Unfinished
 
 QUEUE_MESSAGES = 200_000
 """Records that a producer may hold; about two batches of the loop, some tens of MB."""
 MOST_UNREPORTED = 20_000
 """Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
-TRANSACTION_TIMEOUT_MS = 60_000
-"""How long the broker lets a transaction stay open; twice the commit interval where that is longer."""
-SETTLE_SECONDS = 0.07
-"""From making a producer to asking for its transactional id; see `_meet_coordinator`."""
-FIRST_TRY_SECONDS = 0.05
-"""First wait for `init_transactions`, doubled each time; it takes 4 ms if the last owner left nothing open."""
-UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
-"""Answers to `init_transactions` that only mean: not yet."""
+ROOM_SECONDS = 5.0
+"""How long the loop waits for room in the client's queue: then the broker takes nothing, and the commit says so."""
+FLUSH_SECONDS, MOVING_SECONDS = 0.5, 5.0
+"""A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
 
 PRODUCER_TUNING = {
     "linger.ms": 5,
@@ -71,15 +73,33 @@ Probe = Callable[[Step, int], None]
 """Called after each step with the partition; the fault tests kill the process there."""
 
 
-class Unfinished(Exception):
-    """A call did not finish inside its deadline: whether it took effect is not known."""
+@dataclass(frozen=True)
+class Due:
+    """What a commit makes visible, beside the outputs.
+
+    Parameters
+    ----------
+    previous : int
+        The offset of the commit before.
+    offset : int
+        The next input offset to read.
+    snapshot : bytes or None
+        A snapshot standing at `offset`, if one is due.
+    pointer : Pointer or None
+        The newest committed snapshot; kept if `snapshot` is None.
+    """
+
+    previous: int
+    offset: int
+    snapshot: bytes | None
+    pointer: Pointer | None
 
 
 class Checkpoint:
     """One partition's way out: a producer, and the steps that make what it wrote visible.
 
-    What differs between the guarantees (`TransactionalCheckpoint`, `worker.at_least_once`) is how a partition is
-    acquired, and what beginning, sending offsets, concluding and aborting mean.
+    What differs between the guarantees (`worker.exactly_once`, `worker.at_least_once`) is how a partition is
+    acquired, and what sending offsets and concluding mean.
 
     Parameters
     ----------
@@ -93,6 +113,9 @@ class Checkpoint:
         See `Probe`.
     """
 
+    every_report = False
+    """Whether every record's delivery is to be reported, not the first and last ones only."""
+
     def __init__(self, settings: WorkerSettings, partition: int, own: Properties, probe: Probe | None = None) -> None:
         self.settings = settings
         self.partition = partition
@@ -100,11 +123,12 @@ class Checkpoint:
         self.open = False
         """Whether outputs have been produced since the last commit."""
         self.bytes_since_snapshot = 0
+        self.ends: dict[str, int] = {}
+        """Topic -> an offset below which nothing of the open transaction is; set by `worker.restore` and by commits."""
         self._probe = probe
         self._own = own
         self._producer: Producer | None = None
-        self._first_chunk: int | None = None
-        self._unwritten = ""
+        self._reports = Reports()
 
     @property
     def producer(self) -> Producer:
@@ -124,20 +148,20 @@ class Checkpoint:
         self.discard()
         ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
         theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
-        properties = {**ours, **theirs, **self._own}
+        self._reports = Reports()
+        all_reports = {"on_delivery": self._reports.note_refusal} if self.every_report else {}
+        properties = {**ours, **theirs, **self._own, **all_reports}
         try:
             self._producer = Producer(quiet(properties))
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
     def discard(self) -> None:
-        """Let go of the producer; what it had not delivered is dropped."""
-        producer, self._producer = self._producer, None
+        """Let go of the producer; what it had not delivered is dropped, beside whoever calls this."""
+        left, self._producer = [self._producer], None
         self.open = False
-        if producer is not None:
-            with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
-                producer.purge()
-                producer.flush(0)
+        if left != [None]:
+            threading.Thread(target=_end, args=(left,), name=f"discard {self.partition}", daemon=True).start()
 
     def reached(self, step: Step) -> None:
         """Tell the probe."""
@@ -145,75 +169,74 @@ class Checkpoint:
             self._probe(step, self.partition)
 
     def produce(self, outputs: Outputs) -> None:
-        """Begin if nothing is open, then hand the outputs over."""
+        """Hand the outputs over; the transaction was begun by whoever acquired the partition, or committed last.
+
+        Raises
+        ------
+        KafkaException, Setback
+            To be judged by `worker.verdicts`; the checkpoint has to be acquired again.
+        """
         if not self.open:
-            self._begin()
             self.open = True
             self.reached(Step.BEGUN)
         with explained(self):
             self.send(outputs)
 
-    def commit(
-        self,
-        offset: int,
-        snapshot: bytes | None,
-        pointer: Pointer | None,
-        membership: Any,
-        deadline: Deadline,
-    ) -> Pointer | None:
+    def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
         """Take what was produced since the last commit through the remaining steps.
 
         Parameters
         ----------
-        offset : int
-            The next input offset to read.
-        snapshot : bytes or None
-            A snapshot standing at `offset`, if one is due.
-        pointer : Pointer or None
-            The newest committed snapshot; kept if `snapshot` is None.
+        due : Due
+            What it says.
         membership : object
             The consumer's group metadata: a second, independent fence.
         deadline : Deadline
-            For all calls together.
+            For all calls together; it is extended while records are being delivered.
+
+        Returns
+        -------
+        Pointer or None
+            The newest committed snapshot.
 
         Raises
         ------
-        KafkaException, Unfinished
-            To be judged by `worker.verdicts`.
+        KafkaException, Setback
+            To be judged by `worker.verdicts`; the checkpoint has to be acquired again.
         """
         self.reached(Step.OUTPUTS_PRODUCED)
         with explained(self):
-            chunks = 0 if snapshot is None else self.send_snapshot(snapshot)
+            chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
             self.reached(Step.SNAPSHOT_PRODUCED)
             self.flush(deadline)
-            if chunks:
-                pointer = self.pointer(chunks, offset)
+            spans = self._reports.spans(self.ends)
+            state = spans.pop(self.topics.snapshots, None)
+            pointer = Pointer(state.first, chunks, due.offset) if state is not None else due.pointer
         self.reached(Step.FLUSHED)
-        place = TopicPartition(self.topics.input, self.partition, offset, pointer.text() if pointer else None)
-        self._send_offsets(place, membership, deadline)
+        with explained(self):
+            written = self._send_offsets(Position(due.offset, due.previous, pointer, spans), membership, deadline)
         self.reached(Step.OFFSETS_SENT)
-        self._conclude(place, deadline)
+        self._conclude(deadline)
+        self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
+        self._reports.clear()
         self.open = False
         self.reached(Step.COMMITTED)
+        self._begin()
         return pointer
 
     def acquire(self, deadline: Deadline) -> None:
-        """Take the partition over from whoever owned it; may block."""
-        raise NotImplementedError
-
-    def abort(self, deadline: Deadline) -> None:
-        """Make everything produced since the last commit vanish, as far as the guarantee can."""
+        """Take the partition over from whoever owned it, with a new producer; may block."""
         raise NotImplementedError
 
     def _begin(self) -> None:
-        """Open what the outputs go into."""
+        """Open what the next outputs go into."""
         raise NotImplementedError
 
-    def _send_offsets(self, place: TopicPartition, membership: Any, deadline: Deadline) -> None:
-        """Let the input offset join the outputs."""
+    def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
+        """Let the input offset join the outputs; where what was written for it lies."""
         raise NotImplementedError
 
-    def _conclude(self, place: TopicPartition, deadline: Deadline) -> None:
+    def _conclude(self, deadline: Deadline) -> None:
         """Make outputs and offset visible."""
         raise NotImplementedError
 
@@ -235,7 +258,7 @@ class Checkpoint:
                 bad.value,
                 key=bad.key,
                 partition=self.partition,
-                on_delivery=self._note_unwritten,
+                on_delivery=self._reports.one(topics.rejected),
                 headers={
                     "reason": bad.reason.encode(),
                     "topic": topics.input.encode(),
@@ -251,6 +274,8 @@ class Checkpoint:
 
     def _send(self, topic: str, records: list[dict[str, Any]]) -> None:
         """Hand records to the client in order, never more than its queue has room for."""
+        if records:
+            self._reports.mark(topic, records)
         start = 0
         while start < len(records):
             part = records[start : start + self._room(1)]
@@ -260,15 +285,23 @@ class Checkpoint:
             start += len(part)
 
     def _room(self, wanted: int) -> int:
-        """Free places in the client's queue, after waiting until `wanted` are free."""
+        """Free places in the client's queue, after waiting until `wanted` are free.
+
+        Raises
+        ------
+        Unfinished
+            The broker takes nothing.
+        """
+        patience = Deadline(ROOM_SECONDS)
         while (free := QUEUE_MESSAGES - len(self.producer)) < wanted:
+            if patience.passed:
+                raise Unfinished("the broker takes no outputs, and the client's queue is full")
             self.producer.poll(0.01)
         return free
 
     def send_snapshot(self, blob: bytes) -> int:
         """Hand a snapshot's chunks to the client; return their number."""
         chunks = cut(blob)
-        self._first_chunk = None
         for i, chunk in enumerate(chunks):
             self._room(1)
             self.producer.produce(
@@ -276,120 +309,38 @@ class Checkpoint:
                 chunk,
                 key=chunk_key(self.partition, i),
                 partition=self.partition,
-                on_delivery=self._note_first_chunk if i == 0 else self._note_unwritten,
+                on_delivery=self._reports.one(self.topics.snapshots),
             )
         self.bytes_since_snapshot = 0
         return len(chunks)
 
-    def _note_first_chunk(self, error: Any, message: Any) -> None:
-        self._note_unwritten(error, message)
-        if error is None:
-            self._first_chunk = message.offset()
-
-    def _note_unwritten(self, error: Any, message: Any) -> None:
-        if error is not None and judge(error) is Verdict.FATAL:
-            self._unwritten = f"{message.topic()} cannot be written: {error.str()}"
-
     def flush(self, deadline: Deadline) -> None:
-        """Wait until the broker has everything.
-
-        Raises
-        ------
-        Failure
-            It will never take an output: an event that can neither be used nor set aside must not be skipped.
-        Unfinished
-            It has not, inside the deadline.
-        """
-        try:
-            left = self.producer.flush(deadline.remaining())
-        except SystemError as error:  # a fatal error came first: the client calls back with its exception still set
-            if isinstance(error.__cause__, KafkaException):
-                raise error.__cause__ from None
-            raise
-        if self._unwritten:
-            raise Failure(f"{self.topics.input}/{self.partition}: {self._unwritten}")
-        if left > 0:
-            raise Unfinished("the broker did not take the outputs in time")
-
-    def pointer(self, chunks: int, offset: int) -> Pointer:
-        """Where the chunks just flushed are.
+        """Wait until the broker has everything, or has refused it.
 
         Raises
         ------
         Unfinished
-            Their delivery failed, so the transaction cannot commit.
+            It has not, inside the deadline, and nothing was getting on any more.
         """
-        if self._first_chunk is None:
-            raise Unfinished("the snapshot was not delivered")
-        return Pointer(self._first_chunk, chunks, offset)
-
-
-class TransactionalCheckpoint(Checkpoint):
-    """Exactly once: one transactional producer per partition, so that taking a partition over is one call."""
-
-    def __init__(self, settings: WorkerSettings, partition: int, probe: Probe | None = None) -> None:
-        own = {
-            "transactional.id": f"{settings.group}-{settings.input}-{partition}",
-            "transaction.timeout.ms": max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval)),
-        }
-        super().__init__(settings, partition, own, probe)
-
-    def acquire(self, deadline: Deadline) -> None:
-        """New producer, `init_transactions`: fences the last owner and aborts what it left open.
-
-        While the coordinator is aborting, the client asks it again only every 500 ms, a new client at once.
-        """
-        patience = FIRST_TRY_SECONDS
-        self._meet_coordinator(deadline)
+        left = len(self.producer)
         while True:
             try:
-                self.producer.init_transactions(min(patience, deadline.remaining()))
+                before, left = left, self.producer.flush(min(FLUSH_SECONDS, deadline.remaining()))
+            except SystemError as error:  # a fatal error came first: the client calls back with its exception still set
+                if isinstance(error.__cause__, KafkaException):
+                    raise error.__cause__ from None
+                raise
+            if left == 0:
                 return
-            except KafkaException as error:
-                code = error.args[0].code()
-                if deadline.passed or not (code in UNDECIDED or judge(error.args[0]) is Verdict.RETRY):
-                    raise
-                if code == KafkaError.CONCURRENT_TRANSACTIONS:
-                    self._meet_coordinator(deadline)
-            patience *= 2  # a broker that is slow to answer must not be asked ever anew
+            if left < before:
+                deadline.extend(MOVING_SECONDS)
+            if deadline.passed:
+                raise Unfinished("the broker did not take the outputs in time")
 
-    def _meet_coordinator(self, deadline: Deadline) -> None:
-        """A new producer that knows its broker.
 
-        One that knows none yet looks for its coordinator again only after 500 ms. That is over when the metadata is
-        there and the client has had time to settle: asked within 20 ms it still took 500, after 60 ms it takes 10.
-        """
-        made = time.monotonic()
-        self.renew()
-        insist(lambda: self.producer.list_topics(self.topics.input, deadline.remaining()), deadline)
-        time.sleep(max(0.0, made + SETTLE_SECONDS - time.monotonic()))
-
-    def _begin(self) -> None:
-        self.producer.begin_transaction()
-
-    def _send_offsets(self, place: TopicPartition, membership: Any, deadline: Deadline) -> None:
-        # A second time, into the log: what the group's coordinator says after a restart is not always the last of it.
-        self.producer.produce(
-            self.topics.snapshots,
-            str(place.offset).encode(),
-            key=position_key(self.partition),
-            partition=self.partition,
-            on_delivery=self._note_unwritten,
-        )
-        insist(lambda: self.producer.send_offsets_to_transaction([place], membership, deadline.remaining()), deadline)
-
-    def _conclude(self, place: TopicPartition, deadline: Deadline) -> None:
-        insist(lambda: self.producer.commit_transaction(deadline.remaining()), deadline)
-
-    def abort(self, deadline: Deadline) -> None:
-        """Abort the open transaction.
-
-        Raises
-        ------
-        KafkaException, Unfinished
-            Then only a new producer helps.
-        """
-        if self.open:
-            self.producer.purge()
-            insist(lambda: self.producer.abort_transaction(deadline.remaining()), deadline)
-            self.open = False
+def _end(left: list[Producer]) -> None:
+    """Drop what a producer holds. The last reference to it ends here, which waits for its threads."""
+    producer = left.pop()
+    with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
+        producer.purge()
+        producer.flush(0)

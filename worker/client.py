@@ -23,6 +23,9 @@ READER: Properties = {
 REACH_SECONDS = 8.0
 """How long to look for a broker before saying that there is none; below the promised 10 s."""
 
+RECONNECT_MS = 1000
+"""Longest pause before a client looks for a broker again; after its default of 10 s the broker has long been back."""
+
 OWNED: Mapping[str, str] = {
     "bootstrap.servers": "use --bootstrap",
     "group.id": "use --group",
@@ -108,7 +111,9 @@ def redacted(properties: Mapping[str, Any]) -> Properties:
 
 def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Properties:
     """What every client of Driftway starts from; `passthrough` comes last and may override."""
-    return {"bootstrap.servers": bootstrap, "client.id": f"driftway-{socket.gethostname()}", **passthrough}
+    patience = {} if "reconnect.backoff.ms" in passthrough else {"reconnect.backoff.max.ms": RECONNECT_MS}
+    name = f"driftway-{socket.gethostname()}"
+    return {"bootstrap.servers": bootstrap, "client.id": name, **patience, **passthrough}
 
 
 def without_membership(properties: Mapping[str, Any]) -> Properties:

@@ -12,11 +12,11 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from worker.checkpoint import Unfinished
 from worker.deadline import Deadline
 from worker.errands import Errand, await_all
 from worker.snapshot import Pointer
 from worker.task import Commit, Task
+from worker.verdicts import Setback
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Outcome:
     """A commit that is over, or stuck: what went wrong, if something did."""
 
     errand: Errand[Pointer | None]
-    error: KafkaException | Unfinished | None
+    error: KafkaException | Setback | None
 
     @property
     def task(self) -> Task:
@@ -49,16 +49,21 @@ class Commits:
     def __len__(self) -> int:
         return len(self._underway)
 
-    def begin(self, tasks: Iterable[Task], membership: Any, deadline: Deadline, closing: bool) -> None:
-        """Start the commits of `tasks`, side by side; parameters as `Task.begin_commit` and `Commit.carry`."""
+    def begin(
+        self, tasks: Iterable[Task], membership: Any, deadline: Deadline, closing: bool = False, inline: bool = False
+    ) -> None:
+        """Start the commits of `tasks`, side by side, or one after the other and here, if `inline`.
+
+        Other parameters as `Task.begin_commit` and `Commit.carry`.
+        """
         for task in tasks:
             commit = task.begin_commit(closing)
-            errand = Errand(task, "commit", partial(commit.carry, membership, deadline), deadline)
+            errand = Errand(task, "commit", partial(commit.carry, membership, deadline), deadline, inline)
             self._underway[task.partition] = Underway(commit, errand)
 
-    def wait(self) -> None:
-        """Wait until all of them are over, or stuck."""
-        await_all([underway.errand for underway in self._underway.values()])
+    def wait(self, partitions: Collection[int], deadline: Deadline) -> None:
+        """Wait until those of the partitions are over, at most until the deadline."""
+        await_all([self._underway[p].errand for p in partitions if p in self._underway], deadline)
 
     def conclude(self) -> Iterator[Outcome]:
         """End those that are over or stuck, and say how each went; a failed one is the caller's to settle."""
@@ -72,10 +77,10 @@ class Commits:
         return [self._underway.pop(partition).errand for partition in partitions if partition in self._underway]
 
 
-def _end(underway: Underway) -> KafkaException | Unfinished | None:
+def _end(underway: Underway) -> KafkaException | Setback | None:
     """Conclude a commit; return what went wrong."""
     try:
         underway.errand.task.end_commit(underway.commit, underway.errand.result())
-    except (KafkaException, Unfinished) as failure:
+    except (KafkaException, Setback) as failure:
         return failure
     return None

@@ -16,13 +16,13 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
 from typing import Any, Generic, NoReturn, TypeVar
 
-from worker.checkpoint import Unfinished
 from worker.deadline import Deadline
 from worker.errors import Unreachable
 from worker.task import Task
+from worker.verdicts import Unfinished
 
-GRACE_SECONDS = 5.0
-"""What an errand may outlast its deadline by before it counts as stuck."""
+GRACE_SECONDS = 3.0
+"""What a call may outlast the time that it was given by, before its errand counts as stuck."""
 Found = TypeVar("Found")
 
 
@@ -40,9 +40,13 @@ class Errand(Generic[Found]):
         time the thread gets going the task may have been given another one.
     deadline : Deadline
         Known to the call as well.
+    inline : bool
+        Call it at once, on this thread: for what must not be called from another.
     """
 
-    def __init__(self, task: Task, name: str, call: Callable[[], Found], deadline: Deadline) -> None:
+    def __init__(
+        self, task: Task, name: str, call: Callable[[], Found], deadline: Deadline, inline: bool = False
+    ) -> None:
         self.task = task
         self.name = name
         self.deadline = deadline
@@ -51,7 +55,10 @@ class Errand(Generic[Found]):
         self._left_behind = False
         self._started = time.monotonic()
         self.thread = threading.Thread(target=self._run, args=(call,), name=f"{name} {task.partition}", daemon=True)
-        self.thread.start()
+        if inline:
+            self._run(call)
+        else:
+            self.thread.start()
 
     @property
     def seconds(self) -> float:
@@ -66,7 +73,7 @@ class Errand(Generic[Found]):
     @property
     def stuck(self) -> bool:
         """Whether it should have come back long ago."""
-        return not self.over and self.deadline.passed_by(GRACE_SECONDS)
+        return not self.over and self.deadline.overdue_by(GRACE_SECONDS)
 
     def result(self) -> Found:
         """What the call returned.
@@ -98,16 +105,36 @@ class Errand(Generic[Found]):
             self._checkpoint.discard()
 
 
-def await_all(errands: Collection[Errand[Any]]) -> None:
-    """Wait until all of them are over, or stuck."""
-    longest = max((errand.deadline.remaining() for errand in errands), default=0.0)
-    wait([errand.future for errand in errands], timeout=longest + GRACE_SECONDS + 0.1)
+def await_all(errands: Collection[Errand[Any]], deadline: Deadline) -> None:
+    """Wait until all of them are over, at most until the deadline."""
+    wait([errand.future for errand in errands], timeout=deadline.left)
 
 
-def end_process(errand: Errand[Any]) -> NoReturn:
+def bounded(call: Callable[[], Found], seconds: float, what: str) -> Found:
+    """Call something of the group member's client that knows no time limit; end the process where it does not return.
+
+    Raises
+    ------
+    Exception
+        What the call raised.
+    """
+    future: Future[Found] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # handed to the caller
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=what, daemon=True).start()
+    if not wait([future], timeout=seconds).done:
+        end_process(f"the client did not come back from {what}")
+    return future.result()
+
+
+def end_process(sentence: str) -> NoReturn:
     """End the process at once: a client that it cannot do without is stuck, and can neither be closed nor destroyed."""
-    place = f"{errand.task.settings.input}/{errand.task.partition}"
     with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
-        sys.stderr.write(f"driftway: the client did not come back from the {errand.name} of {place}\n")
+        sys.stderr.write(f"driftway: {sentence}\n")
         sys.stderr.flush()
     os._exit(Unreachable.exit_code)

@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from worker import snapshot
-from worker.checkpoint import Unfinished
 from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
+from worker.position import Position
 from worker.settings import WorkerSettings
 from worker.snapshot import DamagedSnapshot, Outline, Pointer, chunk_key, mark_key, position_key
+from worker.verdicts import Unfinished, ask
 
 MOST_CANDIDATES = 16
 """Places of older snapshots that are kept while looking: memory stays small however long the topic is."""
-NEAR, FAR = 16, 4_096
-"""Records from the end of the snapshot topic among which the last position is looked for: at first, and at most.
-Behind it lie only what one transaction wrote that came to nothing, and its marker."""
+NEAR = 16
+"""Records from the end of the snapshot topic among which the last position is looked for at first, then four times as
+many. Behind it lie only what transactions wrote that came to nothing, and their markers."""
+GETTING_ON_SECONDS = 10.0
+"""Of a reader's budget that are always left while records come: a large state takes as long as it takes."""
 UNKNOWN = -1
 """`Search.began` behind a mark that names no offset: of a learner that kept what it had learned before, of an imported
 state (`worker.snapshots`), or unreadable. The rows of such a history do not give its state."""
@@ -121,24 +124,23 @@ def look_through(reader: Consumer, stretch: Stretch, search: Search, deadline: D
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:
-    """First offset still in the log and the one after its last.
+    """First offset still in the log and the one after its last; a read_committed client is told the last stable one.
 
     Raises
     ------
-    Unfinished
+    KafkaException, Unfinished
         The broker did not answer in time.
     """
-    found = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=deadline.remaining())
+    place = TopicPartition(topic, partition)
+    found = ask(lambda: consumer.get_watermark_offsets(place, timeout=deadline.remaining()), deadline)
     if found is None:
         raise Unfinished(f"no watermarks of {topic}/{partition} in time")
     low, high = found
     return int(low), int(high)
 
 
-def last_position(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> int | None:
-    """The input offset that was committed last, by the record that each commit leaves in the snapshot topic.
-
-    Exactly-once commits leave one. None: there is none, or only further back than FAR records.
+def positions(reader: Consumer, topic: str, partition: int, deadline: Deadline, least: int = 1) -> list[Position]:
+    """What the last commits say of themselves, the newest first: `least` of them, or all that there are.
 
     Raises
     ------
@@ -146,17 +148,18 @@ def last_position(reader: Consumer, topic: str, partition: int, deadline: Deadli
         The broker did not deliver in time.
     """
     low, high = watermarks(reader, topic, partition, deadline)
-    back, found = NEAR, None
-    while found is None and low < high and back <= FAR:
+    back, found = NEAR, list[Position]()
+    while low < high:
+        found.clear()
         reader.assign([TopicPartition(topic, partition, max(low, high - back))])
         while (message := _next(reader, f"{topic}/{partition}", deadline)) is not None:
-            value = message.value() or b""
-            if message.key() == position_key(partition) and value.isdigit():
-                found = int(value)
-        if back >= high - low:
+            if message.key() == position_key(partition):
+                told = Position.read(message.value())
+                found += [told] if told else []
+        if len(found) >= least or back >= high - low:
             break
         back *= 4
-    return found
+    return found[::-1]
 
 
 def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, deadline: Deadline) -> list[bytes]:
@@ -186,9 +189,10 @@ def _next(reader: Consumer, where: str, deadline: Deadline) -> Message | None:
     """The next record; None at the partition's end, or where the log does not reach."""
     while (message := reader.poll(min(1.0, deadline.remaining()))) is None:
         if deadline.passed:
-            raise Unfinished(f"the snapshots of {where} were not delivered in time")
+            raise Unfinished(f"the records of {where} were not delivered in time")
     error = message.error()
     if error is None:
+        deadline.extend(GETTING_ON_SECONDS)
         return message
     if error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
         return None

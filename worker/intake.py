@@ -1,7 +1,14 @@
-"""Where messages enter: the group's consumer, and what it delivers as columns per partition."""
+"""Where messages enter: the group's consumer, and what it delivers as columns per partition.
+
+Of a partition that was sent to an offset nothing is believed but rows from that offset on: a seek that the client has
+lost would leave a hole. And nothing here waits for the client without end.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any, overload
@@ -10,16 +17,21 @@ import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from worker.client import Properties, base_properties, quiet
+from worker.errands import bounded
 from worker.errors import CannotRestore, Failure, Fenced, UsageFailure
 from worker.events import Records
 from worker.journal import Journal
-from worker.settings import WorkerSettings
+from worker.settings import CONSUMER, WorkerSettings
 from worker.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
     from worker.scanner import Integers
 
 BATCH_MESSAGES = 10_000
+FIRST_BATCH = 512
+"""Rows of the first batch; doubled while turns stay short."""
+TURN_SECONDS = 1.0
+"""What a batch should take at most: a slow learner gets smaller ones, so that the group hears from its worker."""
 
 CONSUMER_TUNING = {
     # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
@@ -29,9 +41,16 @@ CONSUMER_TUNING = {
     "fetch.wait.max.ms": 10,
 }
 
-POLL_INTERVAL_MS = 60_000
-"""`max.poll.interval.ms` unless somebody sets it: how long a group waits for members that do not rejoin (see
+POLL_INTERVAL_MS = 30_000
+"""`max.poll.interval.ms` unless somebody sets it: how long a classic group waits for members that do not rejoin (see
 docs/decisions/0013), 5 minutes by the client's default. The longest turn of the loop, a revocation, is below."""
+SEEK_SECONDS = 10.0
+"""A seek, pause or resume is a message to the client's own thread, and its answer; it knows no time limit."""
+SILENT = logging.Logger("silent")
+SILENT.addHandler(logging.NullHandler())
+"""For a client whose last words are expected."""
+UNSPOKEN = ("not supported", "group id does not exist")
+"""What a cluster says of the `consumer` protocol that has none, or whose group is classic and may not change."""
 
 Callback = Callable[[list[int]], None]
 """Called inside `take` with the partitions that a rebalance hands over or takes away."""
@@ -122,10 +141,31 @@ class Intake:
         self.journal = journal
         self.at_end: set[int] = set()
         """Partitions read to their end; filled with `stop_at_end` only."""
-        self._moved: dict[int, int] = {}
-        """Partition -> where `go_on_at` has sent it since the last `take` began."""
+        self.strayed: dict[int, tuple[int, int]] = {}
+        """Partition -> where it was sent to, and the offset of the row that came from elsewhere; paused since."""
+        self.passed: Counter[int] = Counter()
+        """Partition -> offsets of which no row came: markers, what transactions aborted, what compaction has taken."""
+        self._batch = FIRST_BATCH
+        self._inside = False
+        """Whether this is inside a call of the client: what it calls back may not call it from another thread."""
+        self._later: dict[int, Callable[[int], None]] = {}
+        """Partition -> what is to be done with it once the client has come back."""
+        self._moved: set[int] = set()
+        """Partitions that `go_on_at` has sent somewhere since the last `take` began."""
+        self._asked: dict[int, int] = {}
+        """Partition -> the offset from which its next row has to come, until it has."""
+        self._next: dict[int, int] = {}
+        """Partition -> the offset behind its last row."""
+        self._assigned, self._revoked, self._lost = assigned, revoked, lost
+        self._protocols = list(settings.protocols)
+        self.consumer = self._join()
+
+    def _join(self) -> Consumer:
+        """A member by the first of the protocols that are left to try."""
+        settings, protocol = self.settings, self._protocols.pop(0)
         own = {
             "group.id": settings.group,
+            "group.protocol": protocol,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "enable.partition.eof": settings.stop_at_end,
@@ -133,18 +173,23 @@ class Intake:
             "isolation.level": "read_committed",
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
+        self.poll_interval_seconds = _poll_interval(given) / 1000
+        cooperative = "cooperative" in str(given.get("partition.assignment.strategy", ""))
+        self._incremental = protocol == CONSUMER or cooperative
         properties = {**CONSUMER_TUNING, "max.poll.interval.ms": _poll_interval(given), **given, **own}
         try:
-            self.consumer = Consumer(quiet(properties))
+            muted = {"logger": SILENT} if self._protocols and "debug" not in given else {}
+            consumer = Consumer(quiet(properties), **muted)
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
-        self._assigned, self._revoked, self._lost = assigned, revoked, lost
-        self.consumer.subscribe(
+        consumer.subscribe(
             [settings.input], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
+        self.journal.event("subscribed", topic=settings.input, group=settings.group, protocol=protocol)
+        return consumer
 
     def take(self, wait: float) -> list[Records]:
-        """What the client has, at most BATCH_MESSAGES, after waiting up to `wait` seconds for the first.
+        """What the client has, at most a batch, after waiting up to `wait` seconds for the first.
 
         Raises
         ------
@@ -152,51 +197,120 @@ class Intake:
             The broker refuses this consumer for good.
         """
         self._moved.clear()
-        # Poll, then drain: one timed call for a whole batch would wait for it to fill up (KAFKA.md 3r).
-        first = self.consumer.poll(wait)
-        if first is None:
-            return []
-        messages = [first, *self.consumer.consume(BATCH_MESSAGES - 1, timeout=0)]
+        messages = self._drain(wait)
         # map over the client's own methods, here and below: no bytecode runs per message.
         bad = list(compress(messages, map(Message.error, messages)))
         arrived = self._columns([message for message in messages if message.error() is None] if bad else messages)
         self.at_end.difference_update(records.partition for records in arrived)
         for message in bad:  # after the rows: an end of partition comes behind its last row
             self._complain(message)
-        return self._still_valid(arrived)
+        return [records for records in self._still_valid(arrived) if self._as_asked(records)]
+
+    def adapt(self, seconds: float, rows: int) -> None:
+        """Choose the size of the next batch by how long the last one took, of so many rows."""
+        if seconds > TURN_SECONDS:
+            self._batch = max(1, int(rows * TURN_SECONDS / seconds))
+        elif rows >= self._batch and seconds < TURN_SECONDS / 2:
+            self._batch = min(2 * self._batch, BATCH_MESSAGES)
+
+    def _drain(self, wait: float) -> list[Message]:
+        """Poll, then drain: one timed call for a whole batch would wait for it to fill up (KAFKA.md 3r)."""
+        self._inside = True
+        first = self.consumer.poll(wait)
+        messages = [first] if first is not None else []
+        if first is not None and self._batch > 1:
+            messages += self.consumer.consume(self._batch - 1, timeout=0)
+        self._inside = False
+        later, self._later = self._later, {}
+        for partition, do in later.items():
+            do(partition)
+        return messages
 
     def _still_valid(self, arrived: list[Records]) -> list[Records]:
         """What was taken, without partitions that a callback has moved meanwhile.
 
         The client may have collected rows of theirs before it called back: they would be taken for the next ones.
         """
-        moved = dict(self._moved)
-        for partition, offset in moved.items():
-            self.go_on_at(partition, offset)
-        return [records for records in arrived if records.partition not in moved]
+        for partition in self._moved & self._asked.keys():
+            self._seek(partition, self._asked[partition])
+        return [records for records in arrived if records.partition not in self._moved]
+
+    def _as_asked(self, records: Records) -> bool:
+        """Whether rows come from where their partition was sent; if not, it is paused, and `strayed` says so."""
+        partition, first, last = records.partition, int(records.offsets[0]), int(records.offsets[-1])
+        if partition in self.strayed:
+            return False
+        asked = self._asked.pop(partition, first)
+        if first != asked:
+            self.strayed[partition] = asked, first
+            self.pause(partition)
+            return False
+        before = self._next.get(partition, first)
+        self.passed[partition] += max(0, first - before) + (last - first + 1 - len(records))
+        self._next[partition] = last + 1
+        return True
 
     def membership(self) -> Any:
         """The group metadata that fences a commit by a member whom the group has left behind."""
         return self.consumer.consumer_group_metadata()
 
-    def go_on_at(self, partition: int, offset: int) -> None:
-        """Seek to an offset and let the partition flow; whether it is at its end is to be seen anew."""
+    def go_on_at(self, partition: int, offset: int) -> bool:
+        """Seek to an offset and let the partition flow; whether it is at its end is to be seen anew.
+
+        Parameters
+        ----------
+        partition : int
+            Which; paused until now.
+        offset : int
+            That of the next row, or the log's end: the next row has to come from there.
+
+        Returns
+        -------
+        bool
+            Whether the client does. If not, the partition is about to be taken away, or has to be restored.
+        """
         self.at_end.discard(partition)
-        self._moved[partition] = offset
+        self.strayed.pop(partition, None)
+        self._next.pop(partition, None)
+        self._moved.add(partition)
+        self._asked[partition] = offset
+        return self._seek(partition, offset)
+
+    def _seek(self, partition: int, offset: int) -> bool:
         place = TopicPartition(self.settings.input, partition, offset)
-        try:
+
+        def seek_and_resume() -> None:
             self.consumer.seek(place)
             self.consumer.resume([place])
+
+        try:
+            bounded(seek_and_resume, SEEK_SECONDS, f"a seek of {self.settings.input}/{partition}")
         except KafkaException as error:
-            # The partition has just been taken away: the callback that says so is on its way.
             self.journal.event("seek refused", partition=partition, error=error.args[0].str())
+            return False
+        return True
 
     def pause(self, partition: int) -> None:
-        """Hold a partition back."""
-        self.consumer.pause([TopicPartition(self.settings.input, partition)])
+        """Hold a partition back; one that has just been taken away has nothing to be held."""
+        if self._inside:
+            self._later[partition] = self.pause
+            return
+        place = [TopicPartition(self.settings.input, partition)]
+        with contextlib.suppress(KafkaException):
+            bounded(lambda: self.consumer.pause(place), SEEK_SECONDS, f"a pause of {self.settings.input}/{partition}")
+
+    def resume(self, partition: int) -> None:
+        """Let a partition flow again from where it was held back."""
+        if self._inside:
+            self._later[partition] = self.resume
+            return
+        place = [TopicPartition(self.settings.input, partition)]
+        with contextlib.suppress(KafkaException):
+            bounded(lambda: self.consumer.resume(place), SEEK_SECONDS, f"a resume of {self.settings.input}/{partition}")
 
     def close(self) -> None:
         """Leave the group."""
+        self._inside = True
         self.consumer.close()
 
     def _columns(self, messages: list[Message]) -> list[Records]:
@@ -210,12 +324,16 @@ class Intake:
             return
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
-            self.at_end.add(partition or 0)
+            self._note_end(partition or 0, message.offset())
         elif code == KafkaError._AUTO_OFFSET_RESET:
             raise CannotRestore(
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
                 "--if-offset-lost earliest or latest chooses where to go on"
             )
+        elif self._protocols and any(words in error.str() for words in UNSPOKEN):
+            self.journal.event("group protocol is not spoken here", error=error.str())
+            self.consumer.close()
+            self.consumer = self._join()
         elif error.fatal() or code == KafkaError._FATAL or judge(error) is Verdict.FATAL:
             # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
             named = "group.instance.id" in error.str()
@@ -224,10 +342,20 @@ class Intake:
         else:
             self.journal.event("consumer error", error=error.str())
 
+    def _note_end(self, partition: int, offset: int | None) -> None:
+        """The end of a partition was reached; of one that was sent elsewhere it is not its own."""
+        asked = self._asked.get(partition, offset)
+        if asked is not None and offset is not None and asked != offset:
+            self.strayed[partition] = asked, offset
+            self.pause(partition)
+            return
+        self.at_end.add(partition)
+
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         # The real position is known after the restore; until then nothing may be fetched.
         places = [TopicPartition(p.topic, p.partition, OFFSET_BEGINNING) for p in partitions]
-        if self.settings.incremental:
+        self._protocols.clear()  # whoever was let in once is not to try another way
+        if self._incremental:
             consumer.incremental_assign(places)
         else:
             consumer.assign(places)
@@ -244,8 +372,13 @@ class Intake:
         self._release(partitions)
 
     def _release(self, partitions: list[TopicPartition]) -> None:
-        self.at_end.difference_update(p.partition for p in partitions)
-        if self.settings.incremental:
+        for partition in {p.partition for p in partitions}:
+            self.at_end.discard(partition)
+            self._later.pop(partition, None)
+            self.strayed.pop(partition, None)
+            self._asked.pop(partition, None)
+            self._next.pop(partition, None)
+        if self._incremental:
             self.consumer.incremental_unassign(partitions)
         else:
             self.consumer.unassign()

@@ -4,54 +4,54 @@ One turn of the loop (`Worker.step`):
 
 1. take what the client has, grouped by partition;
 2. each task advances: decode, predict, learn, produce into its open transaction;
-3. restores that have finished are taken over: seek, resume;
+3. restores that have finished are taken over: seek, resume; those of partitions in trouble begin when it is time;
 4. commits that have finished are concluded; when a commit interval has passed, every task with an open transaction
    begins its next one.
 
 Rebalances arrive inside 1, as callbacks: assigned (start a restore), revoked (commit under one deadline,
-close), lost (close). Nothing else may block a turn: restores and commits run beside the loop on small pools.
+close), lost (close). Nothing else may block a turn: restores and commits run beside the loop, and a batch is no larger
+than what was learned in a second. Whatever fails ends the same way: the partition is paused and restored, later each
+time, and at last given up (`worker.setbacks`).
 """
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException
 
 from worker.at_least_once import PlainCheckpoint
-from worker.checkpoint import Checkpoint, Probe, TransactionalCheckpoint, Unfinished
+from worker.checkpoint import Checkpoint, Probe
 from worker.commits import Commits
 from worker.deadline import Deadline
-from worker.errands import Errand, await_all, end_process
-from worker.errors import Failure, Fenced, Unreachable
+from worker.errands import GRACE_SECONDS, Errand, end_process
+from worker.errors import Failure
 from worker.events import Records
-from worker.fences import Fences
+from worker.exactly_once import TransactionalCheckpoint
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
-from worker.memory import give_back
+from worker.memory import Housekeeping
 from worker.model import warm
 from worker.rejections import TooManyRejected
 from worker.restores import Restores
+from worker.setbacks import Setbacks
 from worker.settings import EXACTLY_ONCE, WorkerSettings
 from worker.startup import check_properties, prepare_topics
 from worker.task import State, Task
 from worker.telemetry import Telemetry
-from worker.verdicts import Verdict, judge
+from worker.verdicts import Setback, Verdict, weigh
 
 IDLE_SECONDS = 0.1
 """Longest wait for a first message: how late a signal or a finished restore may be noticed."""
-COMMIT_SECONDS = 15.0
-"""Budget of one round of commits; beyond it their outcome counts as unknown, and their tasks are restored."""
-REVOKE_SECONDS = 20.0
-"""Budget for everything inside a revoke callback; below `worker.intake.POLL_INTERVAL_MS`."""
+COMMIT_SECONDS, LONGEST_COMMIT_SECONDS = 8.0, 45.0
+"""Budget of one round of commits; beyond it their outcome is not known, and their tasks are restored. Commits whose
+records are still being delivered have the longer one, below the transaction's timeout."""
+REVOKE_SECONDS, REVOKE_SHARE = 12.0, 0.4
+"""Budget for everything inside a revoke callback, and its largest share of `max.poll.interval.ms`."""
 MOST_HELD = 2 * BATCH_MESSAGES
-"""Rows that a partition may learn while its commit is on its way; then the loop waits for the commit."""
-TIDY_SECONDS = 30.0
-"""Between two collections of garbage; see `_tidy`."""
+"""Rows that a partition may learn while its commit is on its way; then it is paused until that is over."""
 
 
 class Worker:
@@ -79,11 +79,13 @@ class Worker:
         self._probe = probe
         self._intake: Intake | None = None
         self._restores = Restores(settings)
-        self._fences = Fences()
         self._commits = Commits()
+        self._setbacks = Setbacks(settings.give_up_after)
+        self._paused: set[int] = set()
+        """Partitions that have learned enough while their commit is on its way."""
         self.stopping = False
         self._leaving = False
-        self._tidy_at = 0.0
+        self._housekeeping = Housekeeping()
 
     @property
     def intake(self) -> Intake:
@@ -109,11 +111,8 @@ class Worker:
         warm(self.settings.model)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
-        self.journal.event("subscribed", topic=self.settings.input, group=self.settings.group)
         clean = False
-        self._tidy()
-        gc.freeze()
-        gc.disable()
+        self._housekeeping.begin()
         try:
             while not self.stopping and not self._finished():
                 self.step()
@@ -131,28 +130,18 @@ class Worker:
             started = time.monotonic()
             for records in arrived:
                 self._advance(records)
-            self.telemetry.batch_seconds.observe(time.monotonic() - started)
+            seconds = time.monotonic() - started
+            self.telemetry.batch_seconds.observe(seconds)
+            self.intake.adapt(seconds, sum(map(len, arrived)))
         self._collect_restores()
         self._collect_commits()
-        if any(task.held_rows > MOST_HELD for task in self.tasks.values()):
-            self._await_commits()
+        self._bring_back()
+        self._hold_back()
         now = time.monotonic()
         if any(now >= task.due_at for task in self.tasks.values()):
             # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
-            self._begin_commits(self._open_tasks(), Deadline(COMMIT_SECONDS))
-        self._watch_fences()
-        if now > self._tidy_at:
-            self._tidy()
-
-    def _tidy(self) -> None:
-        """Collect garbage and give memory back now and then.
-
-        Collecting every few hundred records took more than a third of the loop's time: each batch makes thousands of
-        objects that live until its end and form no cycles.
-        """
-        gc.collect()
-        give_back()
-        self._tidy_at = time.monotonic() + TIDY_SECONDS
+            self._begin_commits(self._open_tasks(), Deadline(COMMIT_SECONDS, at_most=LONGEST_COMMIT_SECONDS))
+        self._housekeeping.tidy()
 
     def _patience(self) -> float:
         """Seconds to wait for a first message: until a commit is due, a restore or commit may be done, or a signal."""
@@ -170,14 +159,21 @@ class Worker:
         was = task.running
         try:
             outputs = task.advance(records)
-        except KafkaException as error:
+        except (KafkaException, Setback) as error:
             self._settle(task, error)
             return
-        self.telemetry.advanced(task, len(records), outputs)
+        self.telemetry.advanced(task, len(records), outputs, self.intake.passed.pop(records.partition, 0))
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
         if not was and task.running:
             self._announce_running(task)
+
+    def _hold_back(self) -> None:
+        """Pause partitions whose commit takes so long that too much would have to be learned again."""
+        for partition, task in self.tasks.items():
+            if task.held_rows > MOST_HELD and partition not in self._paused:
+                self._paused.add(partition)
+                self.intake.pause(partition)
 
     # 3. Restoring.
 
@@ -185,7 +181,7 @@ class Worker:
         task = Task(self.settings, partition, self._make_checkpoint(partition))
         self.tasks[partition] = task
         self.telemetry.state(task)
-        self._restores.begin(task)
+        self._restores.begin(task, self._setbacks.patience(partition))
 
     def _collect_restores(self) -> None:
         """Take over restores that have finished."""
@@ -195,20 +191,37 @@ class Worker:
                 continue
             try:
                 found = errand.result()
-            except Unfinished as error:
-                raise Unreachable(f"{self.settings.input}/{partition}: {error}") from None
-            except KafkaException as error:
-                if judge(error.args[0]) is Verdict.FENCED:
-                    self._fence(task, error.args[0].str())
-                    continue
-                kind = Failure if judge(error.args[0]) is Verdict.FATAL else Unreachable
-                raise kind(f"cannot take over {self.settings.input}/{partition}: {error.args[0].str()}") from None
+            except (KafkaException, Setback) as error:
+                if not errand.over:
+                    self._leave_behind(errand)
+                self._fail(task, "restore failed", error)
+                continue
             task.restored(found)
-            self.intake.go_on_at(task.partition, task.position)
             place = {"partition": partition, "position": task.position, "committed": task.committed}
-            self.journal.event("restored", **place, **({"note": found.note} if found.note else {}))
-            if task.running:
-                self._announce_running(task)
+            remembered = {"from": "memory"} if found.model is None else {}
+            self.journal.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
+            self.telemetry.restored(task, found)
+            self._go_on(task, task.position if found.start is None else found.start)
+
+    def _go_on(self, task: Task, offset: int) -> None:
+        """Let a restored task's partition flow from an offset."""
+        if not self.intake.go_on_at(task.partition, offset):
+            self._restore_again(task, Verdict.RETRY, f"a seek to offset {offset} was refused")
+        elif task.running:
+            self._announce_running(task)
+
+    def _bring_back(self) -> None:
+        """Restore partitions in trouble whose time has come, and those whose rows come from the wrong place."""
+        for partition, (asked, came) in list(self.intake.strayed.items()):
+            task = self.tasks.get(partition)
+            if task is not None and task.lives:
+                self.journal.event("rows from elsewhere", partition=partition, asked=asked, came=came)
+                self.telemetry.strays.labels(str(partition)).inc()
+                self._restore_again(task, Verdict.RETRY, f"offset {came} came where {asked} was asked for")
+        for partition in self._setbacks.ready():
+            task = self.tasks.get(partition)
+            if task is not None and task.state is State.CREATED:
+                self._restores.begin(task, self._setbacks.patience(partition))
 
     def _announce_running(self, task: Task) -> None:
         self.telemetry.state(task)
@@ -225,26 +238,32 @@ class Worker:
         """Start tasks' commits, side by side under one deadline."""
         if not tasks:
             return
-        self._commits.begin(tasks, self.intake.membership(), deadline, closing)
+        inline = closing and self.settings.guarantee != EXACTLY_ONCE
+        self._commits.begin(tasks, self.intake.membership(), deadline, closing, inline)
         if self.settings.guarantee != EXACTLY_ONCE:
             # These commits call the consumer, which lets one call in at a time: the loop must not be polling it.
-            self._await_commits()
+            self._await_commits(self.tasks, Deadline(deadline.left + 2 * GRACE_SECONDS))
 
-    def _await_commits(self, leaving: Collection[int] = ()) -> None:
-        """Wait for every commit on its way and conclude it."""
-        self._commits.wait()
-        self._collect_commits(leaving)
+    def _await_commits(self, partitions: Collection[int], deadline: Deadline, leaving: bool = False) -> None:
+        """Wait until the partitions' commits on their way are over, at most until the deadline, and conclude them."""
+        self._commits.wait(partitions, deadline)
+        self._collect_commits(partitions if leaving else ())
 
     def _collect_commits(self, leaving: Collection[int] = ()) -> None:
         """Conclude the commits that are over, and sort what went wrong."""
         for done in self._commits.conclude():
+            partition = done.task.partition
             if not done.errand.over:
                 self._leave_behind(done.errand)
             if done.error is None:
+                self._setbacks.succeeded(partition)
                 self.telemetry.committed(done.task, done.errand.seconds, self.intake.consumer)
-            elif done.task.partition in leaving:
+                if partition in self._paused:
+                    self._paused.remove(partition)
+                    self.intake.resume(partition)
+            elif partition in leaving:
                 # Its next owner starts from the last commit, whatever became of this one.
-                self.journal.event("last commit failed", partition=done.task.partition, error=str(done.error))
+                self.journal.event("last commit failed", partition=partition, error=str(done.error))
                 self._close(done.task)
             else:
                 self._settle(done.task, done.error)
@@ -253,64 +272,45 @@ class Worker:
         """Give a task another checkpoint; the old one belongs to the errand whose thread is still in it."""
         task = errand.task
         if self.settings.guarantee != EXACTLY_ONCE and errand.name == "commit":  # in the consumer: there is only one
-            end_process(errand)
+            end_process(f"the client did not come back from the commit of {self.settings.input}/{task.partition}")
         errand.leave_behind()
         task.checkpoint = self._make_checkpoint(task.partition)
 
-    def _settle(self, task: Task, error: KafkaException | Unfinished) -> None:
-        """Act on a failed call: fence, rewind, restore, or stop."""
-        verdict = Verdict.UNKNOWN if isinstance(error, Unfinished) else judge(error.args[0])
-        sentence = str(error) if isinstance(error, Unfinished) else error.args[0].str()
-        self.journal.event("commit failed", partition=task.partition, verdict=verdict.value, error=sentence)
-        self.telemetry.failed(task, verdict)
-        if verdict is Verdict.FATAL:
-            raise Failure(f"{self.settings.input}/{task.partition}: {sentence}")
+    # What went wrong.
+
+    def _settle(self, task: Task, error: KafkaException | Setback) -> None:
+        """Act on a failed call: stop, or restore."""
+        verdict, sentence = self._fail_loudly(task, "commit failed", error)
         if verdict is Verdict.FENCED:
-            self._fence(task, sentence)
-        elif verdict is Verdict.ABORT:
-            self._rewind(task)
-        else:
-            self._restore_again(task)
+            self.journal.event("fenced", partition=task.partition, error=sentence)
+        self._restore_again(task, verdict, sentence)
 
-    def _rewind(self, task: Task) -> None:
-        """Abort and go back to the last commit; if even that fails, restore, unless another owner is in the way."""
-        deadline = Deadline(COMMIT_SECONDS)
-        errand = Errand(task, "abort", partial(task.checkpoint.abort, deadline), deadline)
-        await_all([errand])
-        try:
-            errand.result()
-        except (KafkaException, Unfinished) as error:
-            if isinstance(error, KafkaException) and judge(error.args[0]) is Verdict.FENCED:
-                self._fence(task, error.args[0].str())
-                return
-            if not errand.over:
-                self._leave_behind(errand)
-            self._restore_again(task)
-            return
-        task.rewind()
-        self.intake.go_on_at(task.partition, task.position)
+    def _fail(self, task: Task, what: str, error: KafkaException | Setback) -> None:
+        """A task that is CREATED has failed: it stays so until it is ready for another try."""
+        verdict, sentence = self._fail_loudly(task, what, error)
+        self._setbacks.add(task.partition, verdict, f"{self._place(task)}: {sentence}")
 
-    def _restore_again(self, task: Task) -> None:
+    def _fail_loudly(self, task: Task, what: str, error: KafkaException | Setback) -> tuple[Verdict, str]:
+        """Log and count a failure; stop for what no retry helps against."""
+        verdict, sentence = weigh(error)
+        self.journal.event(what, partition=task.partition, verdict=verdict.value, error=sentence)
+        self.telemetry.failed(task, what, verdict)
+        if verdict is Verdict.FATAL:
+            raise Failure(f"{self._place(task)}: {sentence}")
+        return verdict, sentence
+
+    def _restore_again(self, task: Task, verdict: Verdict, sentence: str) -> None:
+        """Nothing is certain any more: hold the partition back, and restore it when it is time."""
         self.intake.pause(task.partition)
+        self._paused.discard(task.partition)
+        for errand in self._commits.forget([task.partition]):
+            self._leave_behind(errand)
         task.reopen()
         self.telemetry.state(task)
-        self._restores.begin(task)
+        self._setbacks.add(task.partition, verdict, f"{self._place(task)}: {sentence}")
 
-    def _fence(self, task: Task, sentence: str) -> None:
-        """Another owner is at work: let go, and expect the group to say so."""
-        self.journal.event("fenced", partition=task.partition, error=sentence)
-        self._close(task)
-        self._fences.add(task.partition)
-
-    def _watch_fences(self) -> None:
-        """A partition that was fenced and still is ours is restored."""
-        for partition in self._fences.stayed():
-            if self._fences.too_often(partition):
-                raise Fenced(
-                    f"{self.settings.input}/{partition}: another producer keeps taking over transactional.id "
-                    f"{self.settings.group}-{self.settings.input}-{partition} without being in the group"
-                )
-            self._open_task(partition)
+    def _place(self, task: Task) -> str:
+        return f"{self.settings.input}/{task.partition}"
 
     # The group's callbacks, called inside 1.
 
@@ -321,30 +321,39 @@ class Worker:
         self.telemetry.rebalances.inc()
         self.journal.event("assigned", partitions=partitions)
         for partition in partitions:
-            self._fences.moved(partition)
+            self._setbacks.moved(partition)
             self._open_task(partition)
 
     def _revoked(self, partitions: list[int]) -> None:
-        """Partitions are about to move: commit what is open under one deadline, then let go."""
+        """Partitions are about to move: commit what is open, then let go, all under one deadline."""
         self.journal.event("revoked", partitions=partitions)
-        deadline = Deadline(REVOKE_SECONDS)
-        self._await_commits(leaving=partitions)
+        deadline = self._farewell()
+        self._close_up(partitions, deadline)
+
+    def _close_up(self, partitions: list[int], deadline: Deadline) -> None:
+        """Commit what is open of partitions, and let them go."""
+        self._await_commits(partitions, deadline, leaving=True)
         self._begin_commits(self._open_tasks(partitions), deadline, closing=True)
-        self._await_commits(leaving=partitions)
-        self._drop(partitions, wait=True)
+        self._await_commits(partitions, deadline, leaving=True)
+        self._drop(partitions, deadline)
 
     def _lost(self, partitions: list[int]) -> None:
         """Partitions have moved already: nothing of theirs can be committed any more, nor is it waited for."""
         self.journal.event("lost", partitions=partitions)
-        self._drop(partitions, wait=False)
+        self._drop(partitions, Deadline(0.0))
 
-    def _drop(self, partitions: list[int], wait: bool) -> None:
-        """Forget partitions. A takeover in flight is waited for, if told: landing later, it fences the next owner."""
-        errands: list[Errand[Any]] = [*self._commits.forget(partitions), *self._restores.forget(partitions, wait)]
+    def _farewell(self) -> Deadline:
+        """What may be waited for before partitions are let go: the group waits for this worker meanwhile."""
+        return Deadline(min(REVOKE_SECONDS, REVOKE_SHARE * self.intake.poll_interval_seconds))
+
+    def _drop(self, partitions: list[int], deadline: Deadline) -> None:
+        """Forget partitions; a takeover in flight is waited for as time allows: landing later, it fences the next."""
+        errands: list[Errand[Any]] = [*self._commits.forget(partitions), *self._restores.forget(partitions, deadline)]
         for errand in errands:
             self._leave_behind(errand)
         for partition in partitions:
-            self._fences.moved(partition)
+            self._setbacks.moved(partition)
+            self._paused.discard(partition)
             task = self.tasks.pop(partition, None)
             if task is not None and task.state is not State.CLOSED:
                 self._close(task)
@@ -376,10 +385,8 @@ class Worker:
     def _leave(self, clean: bool) -> None:
         """Commit what is open (if nothing went wrong), leave the group."""
         if clean:
-            self._await_commits(leaving=self.tasks.keys())
-            self._begin_commits(self._open_tasks(), Deadline(REVOKE_SECONDS), closing=True)
-        self._await_commits(leaving=self.tasks.keys())
-        self._drop(list(self.tasks), wait=clean)
+            self._close_up(list(self.tasks), self._farewell())
+        self._drop(list(self.tasks), Deadline(0.0))
         self._leaving = True
         self.intake.close()
         self.journal.event("left", group=self.settings.group)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,42 @@ from worker.events import Batch, Records, Rejection, Schema
 from worker.rejections import Flags, TooManyRejected, Watch
 from worker.settings import ModelSettings
 
+if TYPE_CHECKING:
+    from worker.scanner import Integers
+
 
 @dataclass
 class Outputs:
     """What a batch adds to the output topics, as encoded records in input order."""
 
     next_offset: int
-    rows: int = 0
+    offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of the rows that were predicted, i8[rows]."""
     keys: list[bytes | None] = field(default_factory=list)
     predictions: list[bytes] = field(default_factory=list)
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
     excess: TooManyRejected | None = None
     """Too many of the last events were rejected: to be raised once the batch is dealt with."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that were predicted."""
+        return len(self.offsets)
+
+
+def joined(*parts: Outputs) -> Outputs:
+    """One after the other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
+    for part in parts:
+        whole.keys += part.keys
+        whole.predictions += part.predictions
+        whole.points += part.points
+        whole.rejected += part.rejected
+        whole.excess = whole.excess or part.excess
+    return whole
 
 
 @dataclass(frozen=True)
@@ -100,7 +123,7 @@ class Model:
             False while replaying after a restore: the state moves, nothing is encoded.
         """
         batch = self.decode(records)
-        outputs = Outputs(batch.next_offset, rows=len(batch), rejected=batch.rejected)
+        outputs = Outputs(batch.next_offset, batch.offsets, rejected=batch.rejected)
         scores = [np.empty((len(batch), learner.n_scores)) for learner in self._learners]
         for i, (learner, score) in enumerate(zip(self._learners, scores, strict=True)):
             if i == 0 and self.settings.frozen:

@@ -21,6 +21,21 @@ UNRESTORABLE = (REFUSE, REPLAY, FRESH)
 EARLIEST, LATEST = "earliest", "latest"
 OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 
+CONSUMER, CLASSIC = "consumer", "classic"
+"""Group protocols."""
+CLASSIC_ONLY = ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type")
+
+DEFEATS = {
+    "queue.buffering.max.messages": "a batch that does not fit as a whole leaves a hole in the outputs",
+    "queue.buffering.max.kbytes": "a batch that does not fit as a whole leaves a hole in the outputs",
+    "delivery.report.only.error": "a commit proves by delivery reports that its outputs are in the log",
+    "queuing.strategy": "outputs must stay in the order of their events",
+    "transaction.timeout.ms": "it follows from --commit-interval",
+    "test.mock.num.brokers": "a mock cluster accepts transactions and loses their offsets",
+    "test.mock.broker.rtt": "a mock cluster accepts transactions and loses their offsets",
+}
+"""Properties under which a worker could not keep what it promises -> why."""
+
 
 @dataclass(frozen=True)
 class ModelSettings:
@@ -127,6 +142,10 @@ class WorkerSettings:
         Policies: ``refuse`` by default.
     stop_at_end : bool
         Exit 0 once every assigned partition has been read to its end.
+    give_up_after : float
+        Seconds in which nothing of a partition succeeds before the worker ends, > 0.
+    transactional_prefix : str
+        What transactional ids begin with, where a cluster's rules say so.
     passthrough : dict
         Further client properties.
     """
@@ -143,19 +162,35 @@ class WorkerSettings:
     if_unrestorable: str = REFUSE
     if_offset_lost: str = REFUSE
     stop_at_end: bool = False
+    give_up_after: float = 60.0
+    transactional_prefix: str = ""
     passthrough: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
+        if not self.give_up_after > 0:
+            raise UsageFailure("give-up-after must be > 0")
+        for key, why in DEFEATS.items():
+            if key in self.passthrough:
+                raise UsageFailure(f"client property {key} cannot be set for a worker: {why}")
 
     @property
     def topics(self) -> Topics:
         """Names of the topics."""
         return Topics(self.input, self.group)
 
+    def transactional_id(self, partition: int) -> str:
+        """A partition's, the same for whoever owns it next. No input has a slash in its name: no two ids are alike."""
+        return f"{self.transactional_prefix}{self.group}/{self.input}/{partition}"
+
     @property
-    def incremental(self) -> bool:
-        """Whether the group protocol hands partitions over one by one instead of all at once."""
-        strategy = str(self.passthrough.get("partition.assignment.strategy", ""))
-        return self.passthrough.get("group.protocol") == "consumer" or "cooperative" in strategy
+    def protocols(self) -> tuple[str, ...]:
+        """How to be in the group, the first one that the cluster has: as told, else by the one in which nobody waits.
+
+        The `consumer` protocol knows none of the properties in CLASSIC_ONLY: who sets one wants the other.
+        """
+        given = self.passthrough.get("group.protocol")
+        if given is not None:
+            return (str(given),)
+        return (CLASSIC,) if any(key in self.passthrough for key in CLASSIC_ONLY) else (CONSUMER, CLASSIC)

@@ -23,6 +23,8 @@ FORMAT = 1
 DIGEST_BYTES = 16
 CHUNK_BYTES = 900_000
 """Below the broker's default limit of 1 MiB a record, with room for key and framing."""
+PLAIN = ":plain"
+"""Behind a pointer: no position was written with it, since at-least-once has no transaction that would hold both."""
 NOT_UNDERSTOOD = "the snapshot is whole, but this version does not understand its header"
 
 
@@ -63,7 +65,7 @@ class Pointer:
     @classmethod
     def parse(cls, text: str | None) -> Pointer | None:
         """Read metadata text; None if it is not a pointer (someone else committed the offset)."""
-        found = re.fullmatch(r"driftway1:([0-9]+):([0-9]+):([0-9]+)", text or "")
+        found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{PLAIN})?", text or "")
         return cls(*map(int, found.groups())) if found else None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from worker.checkpoint import TransactionalCheckpoint
 from worker.client import require_broker
 from worker.errors import UsageFailure
+from worker.exactly_once import TransactionalCheckpoint
 from worker.journal import Journal
 from worker.settings import WorkerSettings
 from worker.topics import create_topics, output_plan, partition_counts

@@ -3,13 +3,17 @@
                  assigned            restored            reached C
     (nothing) ───────────► CREATED ───────────► RESTORING ─────────► RUNNING
                               ▲                     │                   │
-                              └──── commit unknown ─┴───────────────────┤
-                                                                        │ revoked, lost, fenced
+                              └──── anything failed ┴───────────────────┤
+                                                                        │ revoked, lost
                                                                         ▼
                                                                      CLOSED
 
 CREATED: the partition is paused while `worker.restore` works beside the loop. RESTORING: rows from the snapshot
-to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted.
+to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted; after a restore
+that found outputs missing, first those of rows that were committed already.
+
+A commit that failed leads back to CREATED too: the log says whether it happened. If it did not, the state that the
+task remembers of the commit before is the one to go on from; else the snapshot is.
 
 A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state, `Commit.carry`
 takes it through the steps on another thread, and what is learned until `end_commit` is held back for the next
@@ -24,13 +28,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from worker import snapshot
-from worker.checkpoint import Checkpoint
+from worker.checkpoint import Checkpoint, Due
 from worker.deadline import Deadline
 from worker.events import Records
-from worker.model import Model, Outputs, Saved
-from worker.restore import Restored
+from worker.mending import Mend
+from worker.model import Model, Outputs, Saved, joined
 from worker.settings import WorkerSettings
 from worker.snapshot import Pointer
+from worker.ways import Restored
 
 LARGE_STATE = 2 * 2**20
 """Bytes of state up to which a snapshot costs less than 2 % of the rows between two; larger ones are written rarer."""
@@ -72,23 +77,24 @@ class Commit:
     """The task as it stood when a commit began; also the checkpoint, for the task may be given another one."""
 
     checkpoint: Checkpoint
-    position: int
+    due: Due
     saved: Saved
-    blob: bytes | None
-    """The snapshot that goes with it, if one is due."""
-    pointer: Pointer | None
-    """The newest committed snapshot."""
     work: Work
+
+    @property
+    def position(self) -> int:
+        """The next input offset to read."""
+        return self.due.offset
 
     def carry(self, membership: Any, deadline: Deadline) -> Pointer | None:
         """Take it through its steps; touches nothing of the task, so it may run beside `Task.advance`.
 
         Raises
         ------
-        KafkaException, Unfinished
+        KafkaException, Setback
             To be judged by `worker.verdicts`.
         """
-        return self.checkpoint.commit(self.position, self.blob, self.pointer, membership, deadline)
+        return self.checkpoint.commit(self.due, membership, deadline)
 
 
 class Task:
@@ -119,7 +125,10 @@ class Task:
         self._work = self._work_at_snapshot = Work()
         self.committing = False
         """Whether a commit is on its way; outputs are then held back."""
+        self.remembered: int | None = None
+        """The committed offset at which the state in memory stands that a failed commit leads back to."""
         self._held: list[Outputs] = []
+        self._mend: Mend | None = None
 
     def new_model(self) -> Model:
         """A model that has learned nothing yet."""
@@ -148,11 +157,15 @@ class Task:
         return self.state is State.RUNNING
 
     def restored(self, found: Restored) -> None:
-        """Take over what a restore found; the loop seeks to `position` and resumes the partition."""
-        self.model, self._pointer = found.model, found.pointer
+        """Take over what a restore found; the loop seeks to where the next row is, and resumes the partition."""
+        if found.model is None:
+            self.model.load(self._saved)
+        else:
+            self.model, self.remembered = found.model, None
+            self._snapshot_at = time.monotonic()
+            self._work = self._work_at_snapshot = Work()
+        self._pointer, self._mend = found.pointer, found.mend
         self.position, self.committed = found.position, found.committed
-        self._snapshot_at = time.monotonic()
-        self._work = self._work_at_snapshot = Work()
         self.move(State.RESTORING)
         if self.position >= self.committed:
             self._run()
@@ -174,7 +187,12 @@ class Task:
             records = records.after(seen)
         if len(records) == 0:
             return None
-        return self._learn(records, emit=True)
+        missing = 0 if self._mend is None else int(records.offsets.searchsorted(self._mend.until))
+        mended = [self._learn(records.before(missing), emit=True)] if missing else []
+        if missing == len(records):
+            return mended[0]
+        self._mend = None
+        return joined(*mended, self._learn(records.after(missing), emit=True))
 
     @property
     def due_at(self) -> float:
@@ -203,36 +221,28 @@ class Task:
         due = self._snapshot_due(saved, closing)
         blob = snapshot.write(self.model, saved, self.position) if due else None
         self.committing = True
-        return Commit(self.checkpoint, self.position, saved, blob, self._pointer, self._work)
+        return Commit(self.checkpoint, Due(self.committed, self.position, blob, self._pointer), saved, self._work)
 
     def end_commit(self, commit: Commit, pointer: Pointer | None) -> None:
         """The commit is visible and can no longer be rewound: hand over what was held back.
 
         Raises
         ------
-        KafkaException
-            The next transaction does not open.
+        KafkaException, Setback
+            They cannot be handed over.
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
-        if commit.blob is not None:
+        self.remembered = commit.position
+        if commit.due.snapshot is not None:
             self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
         held = self._stop_holding()
         for outputs in held:
             self.checkpoint.produce(outputs)
 
-    def rewind(self) -> None:
-        """The transaction was aborted and its outputs have vanished: back to the last commit.
-
-        The loop seeks to `position`.
-        """
-        self._stop_holding()
-        self.model.load(self._saved)
-        self.position = self.committed
-
     def reopen(self) -> None:
         """Nothing about the last commit is certain: back to CREATED, to be restored from the log."""
         self._stop_holding()
-        self.checkpoint.discard()
+        self.checkpoint.open = False
         self.move(State.CREATED)
 
     def close(self) -> None:
@@ -244,11 +254,13 @@ class Task:
     def _run(self) -> None:
         self.move(State.RUNNING)
         self._saved = self.model.save()
-        self.position = self.committed = max(self.position, self.committed)
+        self.position = self.committed = self.remembered = max(self.position, self.committed)
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
         started = time.monotonic()
         outputs = self.model.advance(records, emit)
+        if self._mend is not None and emit:
+            outputs = self._mend.missing(outputs, self.settings.topics)
         seconds = max(0.0, time.monotonic() - started - BATCH_SECONDS)
         self._work = Work(self._work.rows + len(records), self._work.seconds + seconds)
         if emit:

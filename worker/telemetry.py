@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from worker.model import Outputs
     from worker.task import Task
     from worker.verdicts import Verdict
+    from worker.ways import Restored
 
 STATES = ("created", "restoring", "running", "closed")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -42,6 +43,30 @@ class Telemetry:
             ["partition", "verdict"],
             registry=registry,
         )
+        self.restore_failures = Counter(
+            "driftway_restore_failures",
+            "Restores that failed, by verdict",
+            ["partition", "verdict"],
+            registry=registry,
+        )
+        self.restores = Counter(
+            "driftway_restores",
+            "Restores that succeeded, by where the state came from: memory or log",
+            ["partition", "source"],
+            registry=registry,
+        )
+        self.mends = Counter(
+            "driftway_mends", "Restores that found outputs of a commit missing", one, registry=registry
+        )
+        self.strays = Counter(
+            "driftway_strays", "Times that rows came from elsewhere than asked for", one, registry=registry
+        )
+        self.passed = Counter(
+            "driftway_offsets_passed",
+            "Input offsets without a record: transaction markers, aborted or compacted records",
+            one,
+            registry=registry,
+        )
         self.snapshot_bytes = Gauge("driftway_snapshot_bytes", "Bytes of a task's state", one, registry=registry)
         self.snapshot_age = Gauge(
             "driftway_snapshot_age_seconds", "Seconds since a task's last snapshot", one, registry=registry
@@ -63,10 +88,11 @@ class Telemetry:
             registry=registry,
         )
 
-    def advanced(self, task: Task, records: int, outputs: Outputs | None) -> None:
-        """Count a batch that a task took."""
+    def advanced(self, task: Task, records: int, outputs: Outputs | None, passed: int = 0) -> None:
+        """Count a batch that a task took, and the offsets before it that had no record."""
         name = str(task.partition)
         self.records.labels(name).inc(records)
+        self.passed.labels(name).inc(passed)
         if outputs is None:
             self.replayed.labels(name).inc(records)
             return
@@ -86,9 +112,16 @@ class Telemetry:
         if known is not None:
             self.lag.labels(name).set(max(0, known[1] - task.position))
 
-    def failed(self, task: Task, verdict: Verdict) -> None:
-        """Count a commit that failed."""
-        self.failures.labels(str(task.partition), verdict.value).inc()
+    def failed(self, task: Task, what: str, verdict: Verdict) -> None:
+        """Count a commit or a restore that failed, as `what` says."""
+        counter = self.restore_failures if what.startswith("restore") else self.failures
+        counter.labels(str(task.partition), verdict.value).inc()
+
+    def restored(self, task: Task, found: Restored) -> None:
+        """Count a restore that succeeded."""
+        name = str(task.partition)
+        self.restores.labels(name, "memory" if found.model is None else "log").inc()
+        self.mends.labels(name).inc(found.mend is not None)
 
     def state(self, task: Task) -> None:
         """Show the state that a task is in."""

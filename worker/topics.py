@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,21 @@ CREATE_SECONDS = 30.0
 LARGEST_RECORD = 10_485_760
 """Bytes an output record may have. An output can be longer than its event (a rejected event travels whole, with
 headers; a prediction echoes its id), and an event whose output is refused would stop the partition for good."""
+
+
+PLAIN_GROUP = re.compile(r"(?!.*-[0-9a-f]{8}$)[A-Za-z0-9_-]{1,100}")
+"""A group that may stand in a topic's name as it is: it has no dot, and does not look like one that could not."""
+
+
+def in_topics(group: str) -> str:
+    """A group as it stands in the names of topics: two groups never share a name there, whatever the inputs are called.
+
+    With the group's own dots `a.b` of group `c` and `a` of group `b.c` would have one topic of snapshots.
+    """
+    if PLAIN_GROUP.fullmatch(group):
+        return group
+    readable = re.sub(r"[^A-Za-z0-9_-]", "-", group)[:100]
+    return f"{readable}-{hashlib.blake2b(group.encode(), digest_size=4).hexdigest()}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +57,7 @@ class Topics:
     @property
     def snapshots(self) -> str:
         """Chunks of task snapshots, compacted; one per group, because state belongs to a group."""
-        return f"{self.input}.{self.group}.snapshots"
+        return f"{self.input}.{in_topics(self.group)}.snapshots"
 
     def outputs(self) -> tuple[str, ...]:
         """Everything a worker writes to."""

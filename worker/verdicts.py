@@ -1,23 +1,28 @@
-"""What a client error means for a task: errors are sorted here and nowhere else."""
+"""What a failure means for a task: errors of the client, and of what it has done, are sorted here and nowhere else."""
 
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
 from worker.deadline import Deadline
 
+Answer = TypeVar("Answer")
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 0.5
+"""Between two askings; the broker has just said that it cannot answer yet."""
+
 
 class Verdict(enum.Enum):
     """What to do about a failed call on a task's producer or consumer.
 
-    FENCED      another owner has taken over: close the task without commit
-    ABORT       the transaction cannot commit: abort it and rewind the learner
+    FENCED      another owner has taken over: let the partition go, and look later whose it is
+    ABORT       the transaction cannot commit: a new producer, whose takeover aborts it, and back to the last commit
     RETRY       nothing happened yet: call again inside the deadline
-    UNKNOWN     it may or may not have happened: throw the producer away, restore from what was committed
+    UNKNOWN     it may or may not have happened: a new producer, and back to what the log says was committed
     FATAL       no retry helps: stop with the error's sentence
     """
 
@@ -56,6 +61,39 @@ REFUSED = {
 }
 
 
+class Setback(Exception):
+    """Something that the client does not call an error, or not of a call, but that no task may go on after."""
+
+    verdict = Verdict.UNKNOWN
+
+
+class Unfinished(Setback):
+    """A call did not finish inside its deadline: whether it took effect is not known."""
+
+
+class Unproven(Setback):
+    """The client says that it has delivered, and where; the place shows that it has not."""
+
+    verdict = Verdict.ABORT
+
+
+class Undelivered(Setback):
+    """A record was refused; what the transaction's own error hides behind "erroneous state".
+
+    Parameters
+    ----------
+    topic : str
+        Where it should have gone.
+    error : KafkaError
+        The delivery report's.
+    """
+
+    def __init__(self, topic: str, error: KafkaError) -> None:
+        super().__init__(f"{topic} cannot be written: {error.str()}")
+        found = judge(error)
+        self.verdict = found if found in (Verdict.FENCED, Verdict.FATAL) else Verdict.ABORT
+
+
 def judge(error: KafkaError) -> Verdict:
     """Sort an error.
 
@@ -77,8 +115,15 @@ def judge(error: KafkaError) -> Verdict:
     return Verdict.UNKNOWN
 
 
+def weigh(failure: KafkaException | Setback) -> tuple[Verdict, str]:
+    """What a failure means, and its sentence."""
+    if isinstance(failure, Setback):
+        return failure.verdict, str(failure)
+    return judge(failure.args[0]), failure.args[0].str()
+
+
 def insist(call: Callable[[], Any], deadline: Deadline) -> None:
-    """Repeat a call while its error says that nothing happened yet and time is left."""
+    """Repeat a call of a transaction while its error says that nothing happened yet and time is left."""
     while True:
         try:
             call()
@@ -87,3 +132,24 @@ def insist(call: Callable[[], Any], deadline: Deadline) -> None:
                 raise
         else:
             return
+
+
+def ask(question: Callable[[], Answer], deadline: Deadline) -> Answer:
+    """Ask until there is an answer, time is up, or the broker will never give one: asking again changes nothing.
+
+    The client calls hardly any error of a question retriable, not even that of a coordinator which is still loading.
+
+    Raises
+    ------
+    KafkaException
+        The last one.
+    """
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return question()
+        except KafkaException as error:
+            if judge(error.args[0]) is Verdict.FATAL or deadline.passed:
+                raise
+        time.sleep(min(pause, deadline.remaining()))
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

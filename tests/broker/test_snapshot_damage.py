@@ -17,8 +17,8 @@ from tests.support.kafka import await_until, committed_offset, create_topic, pro
 from tests.support.process import Driftway
 from tests.support.stage import LEARNER, Stage
 from worker import snapshot
-from worker.checkpoint import TransactionalCheckpoint
 from worker.deadline import Deadline
+from worker.exactly_once import TransactionalCheckpoint
 from worker.model import Model
 from worker.restore import restore
 from worker.settings import ModelSettings, WorkerSettings

@@ -15,8 +15,8 @@ from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.stage import LEARNER, Stage
 from worker import restore
-from worker.checkpoint import TransactionalCheckpoint
 from worker.deadline import Deadline
+from worker.exactly_once import TransactionalCheckpoint
 from worker.model import Model
 from worker.restore import Restored
 from worker.settings import ModelSettings, WorkerSettings

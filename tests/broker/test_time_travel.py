@@ -21,9 +21,9 @@ from tests.support.process import Driftway
 from tests.support.process import driftway as run
 from tests.unit.worker.rows import drifting, model_settings, records
 from worker import model_file
-from worker.checkpoint import TransactionalCheckpoint
 from worker.codec import encode_events
 from worker.deadline import Deadline
+from worker.exactly_once import TransactionalCheckpoint
 from worker.model import Model, Outputs, Saved
 from worker.snapshot import Pointer, chunk_key, mark_key
 from worker.snapshots.past import Found, look

@@ -1,9 +1,9 @@
 """A lost Produce reply meets an abortable error: librdkafka would commit a transaction whose messages are not there.
 
-Messages whose reply was lost wait to be sent again. An abortable error now makes the client count their sequence numbers
-as unused, although the broker has them: the same producer's next batch of the same size is taken for a repetition,
-acknowledged, and not written (docs/upstream). In each test a reply is lost and the transaction then fails; a worker that
-goes on with the same producer leaves a hole, or a position, or a snapshot that is not there.
+Messages whose reply was lost wait to be sent again. An abortable error now makes the client count their sequence
+numbers as unused, although the broker has them: the same producer's next batch of the same size is taken for a
+repetition, acknowledged, and not written (docs/upstream). In each test a reply is lost, then the transaction fails; a
+worker that goes on with the same producer leaves a hole, or a position, or a snapshot that is not there.
 """
 
 from __future__ import annotations

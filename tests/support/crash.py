@@ -87,7 +87,7 @@ def take_over(arguments: list[str], partition: int) -> None:
     from worker.client import quiet
 
     given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    name = f"{given['--group']}-{given['--input']}-{partition}"
+    name = f"{given['--group']}/{given['--input']}/{partition}"
     producer = Producer(quiet({"bootstrap.servers": given["--bootstrap"], "transactional.id": name}))
     producer.list_topics(given["--input"], SECOND_SECONDS)  # knowing its broker it finds the coordinator at once
     producer.init_transactions(SECOND_SECONDS)

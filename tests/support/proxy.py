@@ -116,7 +116,7 @@ class Proxy:
                 broker.sendall(struct.pack(">i", len(frame)) + frame)
 
     def missed(self, api: int, seconds: float = 0.5) -> Callable[[], bool]:
-        """A condition: a request of this api lost its reply, or was held back, so long ago that the client has noticed."""
+        """A condition: a request lost its reply, or was held back, so long ago that the client has noticed."""
         return lambda: time.monotonic() - self._missed_at.get(api, float("inf")) > seconds
 
     def forget(self) -> None:

@@ -6,7 +6,6 @@ from confluent_kafka import KafkaException
 
 from worker.audit.partition import Account, Progress, Standing, audit_partition
 from worker.audit.stream import ASK_SECONDS, reader_of
-from worker.checkpoint import Unfinished
 from worker.client import require_broker
 from worker.deadline import Deadline
 from worker.errors import Failure, Unreachable, UsageFailure
@@ -14,6 +13,7 @@ from worker.history import watermarks
 from worker.restore import committed_offset
 from worker.settings import WorkerSettings
 from worker.topics import partition_counts
+from worker.verdicts import Unfinished
 
 
 class Deployment:

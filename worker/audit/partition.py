@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from worker.audit.contrast import input_offset
 from worker.audit.outputs import Ledger, Points, Predictions, Rejections
 from worker.audit.snapshots import Snapshots, Written, unlike
-from worker.audit.stream import ASK_SECONDS, BATCH_MESSAGES, Difference, Stream, log_ends, reader_of
+from worker.audit.stream import ASK_SECONDS, BATCH_MESSAGES, Difference, Stream, reader_of
 from worker.codec import JSON, PACKED
 from worker.deadline import Deadline
 from worker.events import Records
@@ -28,6 +28,7 @@ from worker.packed import is_packed
 from worker.restore import committed_offset
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from worker.snapshot import Pointer
+from worker.visibility import log_ends
 
 Progress = Callable[[int], None]
 """Told how many records are done."""
@@ -75,7 +76,8 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
     """
     topics, p = settings.topics, standing.partition
     outputs = topics.predictions, topics.accuracy, topics.rejected, topics.snapshots
-    ends = standing.committed or 0, *log_ends(settings, outputs, p)
+    found = log_ends(settings, outputs, p, Deadline(ASK_SECONDS))
+    ends = standing.committed or 0, *(found[name] for name in outputs)
     with ExitStack() as stack:
         names = zip((topics.input, *outputs), ends, strict=True)
         streams = [stack.enter_context(Stream(settings, name, p, end)) for name, end in names]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import admin as untyped
 
-from worker.client import Properties, base_properties, quiet, without_membership
+from worker.client import Properties
 from worker.deadline import Deadline
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.history import watermarks
@@ -53,19 +52,6 @@ def reader_of(settings: WorkerSettings) -> Consumer:
         return open_reader(replace(settings, passthrough={**TUNING, **settings.passthrough}))
     except KafkaException as error:
         raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
-
-
-def log_ends(settings: WorkerSettings, topics: Sequence[str], partition: int) -> list[int]:
-    """Where the partition's logs of `topics` end now, open transactions included.
-
-    A read_committed reader is told the last stable offset instead: what is committed, but whose marker is still on its
-    way, would lie behind that end and seem to be missing.
-    """
-    client = api.AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
-    asked = {TopicPartition(topic, partition): api.OffsetSpec.latest() for topic in topics}
-    futures = client.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ASK_SECONDS)
-    ends = {place.topic: int(future.result().offset) for place, future in futures.items()}
-    return [ends[topic] for topic in topics]
 
 
 class Stream:

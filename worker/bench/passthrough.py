@@ -25,8 +25,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from worker.checkpoint import PRODUCER_TUNING, QUEUE_MESSAGES, TRANSACTION_TIMEOUT_MS
+from worker.checkpoint import PRODUCER_TUNING, QUEUE_MESSAGES
 from worker.client import Properties, base_properties, quiet, without_membership
+from worker.exactly_once import TRANSACTION_TIMEOUT_MS
 from worker.intake import BATCH_MESSAGES, CONSUMER_TUNING, by_partition
 from worker.settings import EXACTLY_ONCE
 

@@ -97,6 +97,21 @@ if TYPE_CHECKING:
     help="Commit and stop with exit 1 once more than SHARE of a partition's last WINDOW (1000) events were rejected, "
     "counted since this start; 0.1: more than 100 of 1000.  [default: never]",
 )
+@click.option(
+    "--give-up-after",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long nothing of a partition may succeed (its commits, its restores, an unreachable broker) before the "
+    "worker ends: exit 5 if the broker does not answer, 1 if it refuses.",
+)
+@click.option(
+    "--transactional-prefix",
+    default="",
+    metavar="PREFIX",
+    help="What transactional ids begin with: PREFIX GROUP/TOPIC/PARTITION, without the space. Name it at every start.",
+)
 @click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
 @click.option(
     "--http-port", type=click.IntRange(0, 65535), help="Serve /metrics, /healthz and /readyz.  [default: off]"
@@ -138,7 +153,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         model = given_model(given, max_rejected=None if limit is None else Limit.parse(limit))
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
-        "if_offset_lost", "stop_at_end",
+        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix",
     )  # fmt: skip
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(

@@ -16,11 +16,12 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import admin as untyped
 
 from worker.audit.stream import ASK_SECONDS, reader_of
-from worker.checkpoint import TransactionalCheckpoint, Unfinished
+from worker.checkpoint import Due
 from worker.client import base_properties, quiet, require_broker, without_membership
 from worker.deadline import Deadline
 from worker.errors import Failure, UsageFailure
 from worker.events import Schema
+from worker.exactly_once import TransactionalCheckpoint
 from worker.history import IMPORTED
 from worker.model import Outputs
 from worker.model_file import ModelFile, pack
@@ -80,10 +81,10 @@ def plant(source: Source, file: ModelFile, offset: int, force: bool = False) -> 
             checkpoint.producer.produce(
                 settings.topics.snapshots, IMPORTED, key=mark_key(source.partition), partition=source.partition
             )
-            checkpoint.commit(offset, blob, None, reader.consumer_group_metadata(), deadline)
+            checkpoint.commit(Due(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
         except BaseException:
-            with contextlib.suppress(KafkaException, Unfinished):
-                checkpoint.abort(deadline)
+            with contextlib.suppress(KafkaException):
+                checkpoint.give_up(deadline)
             raise
         finally:
             checkpoint.discard()

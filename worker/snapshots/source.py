@@ -10,7 +10,6 @@ from confluent_kafka import KafkaException
 
 from learners.spec import Spec
 from worker.audit.stream import ASK_SECONDS, reader_of
-from worker.checkpoint import Unfinished
 from worker.client import require_broker
 from worker.codec import JSON
 from worker.deadline import Deadline
@@ -21,7 +20,7 @@ from worker.restore import committed_offset
 from worker.settings import ModelSettings, WorkerSettings
 from worker.snapshot import DamagedSnapshot, Pointer
 from worker.topics import partition_counts
-from worker.verdicts import Verdict, judge
+from worker.verdicts import Unfinished, Verdict, judge
 from worker.warm_start import WarmStart
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))

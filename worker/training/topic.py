@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from worker.checkpoint import Unfinished
 from worker.client import READER, base_properties, quiet, require_broker, without_membership
 from worker.codec import Decoder
 from worker.deadline import Deadline
@@ -23,7 +22,7 @@ from worker.rejections import shown
 from worker.topics import partition_counts
 from worker.training.bounds import Bound
 from worker.training.rows import Blocks, Counts
-from worker.verdicts import Verdict, judge
+from worker.verdicts import Unfinished, Verdict, judge
 
 ASK_SECONDS = 30.0
 POLL_SECONDS = 0.1

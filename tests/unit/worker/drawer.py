@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.worker.rows import model_settings
+from worker.checkpoint import Due
 from worker.deadline import Deadline
 from worker.model import Model, Outputs
-from worker.restore import Restored
 from worker.settings import WorkerSettings
 from worker.snapshot import Pointer
 from worker.task import Task
+from worker.ways import Restored
 
 MODEL = model_settings("dfop:mu=0.01", "no_change")
 
@@ -34,18 +35,13 @@ class Drawer:
         self.pending.append(outputs)
         self.bytes_since_snapshot += sum(map(len, outputs.predictions))
 
-    def commit(
-        self, offset: int, blob: bytes | None, pointer: Pointer | None, membership: Any, deadline: Deadline
-    ) -> Pointer | None:
+    def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
         self.committed += self.pending
         self.pending, self.open = [], False
-        self.commits.append((offset, blob))
-        if blob is not None:
+        self.commits.append((due.offset, due.snapshot))
+        if due.snapshot is not None:
             self.bytes_since_snapshot = 0
-        return pointer if blob is None else Pointer(len(self.commits), 1, offset)
-
-    def abort(self, deadline: Deadline) -> None:
-        self.pending, self.open = [], False
+        return due.pointer if due.snapshot is None else Pointer(len(self.commits), 1, due.offset)
 
     def discard(self) -> None:
         self.discarded += 1

@@ -73,7 +73,8 @@ def test_ordinary_property_is_shown() -> None:
 
 def test_users_properties_come_last_and_chatter_is_off_unless_asked_for() -> None:
     made = base_properties("h:1", {"client.id": "mine", "acks": "1"})
-    assert made == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1"}
+    assert made == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1", "reconnect.backoff.max.ms": 1000}
+    assert "reconnect.backoff.max.ms" not in base_properties("h:1", {"reconnect.backoff.ms": "5000"})
     assert base_properties("h:1", {})["client.id"].startswith("driftway-")
     assert quiet({})["log_level"] == 0
     assert quiet({"log_level": 7})["log_level"] == 7

@@ -11,11 +11,12 @@ import pytest
 from tests.unit.worker.drawer import Drawer, fresh
 from tests.unit.worker.rows import events, records
 from worker import errands
-from worker.checkpoint import Unfinished
+from worker.checkpoint import Due
 from worker.commits import Commits
 from worker.deadline import Deadline
 from worker.errands import Errand, await_all
 from worker.snapshot import Pointer
+from worker.verdicts import Unfinished
 
 ROWS = records(events(30))
 
@@ -69,11 +70,11 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
 def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> None:
     task, _ = fresh()
     stuck = task.checkpoint = Stuck()
-    errand = Errand(task, "commit", partial(stuck.commit, 0, None, None, None, Deadline(1)), Deadline(1))
+    errand = Errand(task, "commit", partial(stuck.commit, Due(0, 0, None, None), None, Deadline(1)), Deadline(1))
     task.checkpoint = Drawer()
     if first == "thread":
         stuck.go_on.set()
-        await_all([errand])
+        await_all([errand], Deadline(10))
         assert stuck.discarded == 0
         errand.leave_behind()
     else:
@@ -88,9 +89,9 @@ def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: py
     monkeypatch.setattr(errands, "GRACE_SECONDS", 0.05)
     task, _ = fresh()
     stuck = task.checkpoint = Stuck()
-    errand = Errand(task, "commit", partial(stuck.commit, 0, None, None, None, Deadline(0)), Deadline(0))
+    errand = Errand(task, "commit", partial(stuck.commit, Due(0, 0, None, None), None, Deadline(0)), Deadline(0))
     try:
-        await_all([errand])
+        await_all([errand], Deadline(10 * errands.GRACE_SECONDS))
         assert errand.stuck
         with pytest.raises(Unfinished, match="did not come back from the commit"):
             errand.result()
@@ -107,6 +108,6 @@ def test_what_the_call_raises_is_raised_by_the_result() -> None:
         raise KeyError("x")
 
     errand = Errand(task, "abort", fail, Deadline(1))
-    await_all([errand])
+    await_all([errand], Deadline(10))
     with pytest.raises(KeyError):
         errand.result()

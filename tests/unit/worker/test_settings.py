@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from learners import Spec
 from worker.errors import UsageFailure
 from worker.events import Target
-from worker.settings import ModelSettings, WorkerSettings
+from worker.settings import DEFEATS, ModelSettings, WorkerSettings
+from worker.topics import Topics, in_topics
 
 SPEC = Spec.parse("dfop:mu=0.01")
 MODEL = ModelSettings((SPEC,))
@@ -78,14 +80,47 @@ def test_topics_are_named_after_input_and_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passthrough", "incremental"),
+    ("passthrough", "protocols"),
     [
-        ({}, False),
-        ({"group.protocol": "classic"}, False),
-        ({"group.protocol": "consumer"}, True),
-        ({"partition.assignment.strategy": "range"}, False),
-        ({"partition.assignment.strategy": "cooperative-sticky"}, True),
+        ({}, ("consumer", "classic")),
+        ({"group.instance.id": "a", "max.poll.interval.ms": "9000"}, ("consumer", "classic")),
+        ({"group.protocol": "classic"}, ("classic",)),
+        ({"group.protocol": "consumer"}, ("consumer",)),
+        ({"partition.assignment.strategy": "range"}, ("classic",)),
+        ({"session.timeout.ms": "4000"}, ("classic",)),
+        ({"heartbeat.interval.ms": "500"}, ("classic",)),
     ],
 )
-def test_handing_over_one_by_one_follows_from_the_protocol(passthrough: dict[str, str], incremental: bool) -> None:
-    assert worker(passthrough=passthrough).incremental is incremental
+def test_the_newer_protocol_is_tried_first_where_nothing_says_otherwise(
+    passthrough: dict[str, str], protocols: tuple[str, ...]
+) -> None:
+    assert worker(passthrough=passthrough).protocols == protocols
+
+
+@pytest.mark.parametrize("key", DEFEATS)
+def test_properties_that_defeat_a_promise_are_refused_with_the_reason(key: str) -> None:
+    with pytest.raises(UsageFailure, match=f"client property {key} cannot be set for a worker: {DEFEATS[key]}"):
+        worker(passthrough={key: "1"})
+
+
+def test_transactional_ids_of_two_groups_and_inputs_are_never_alike() -> None:
+    names = ["a", "b", "a-b", "b-a", "a/b", "a.b"]
+    made = [
+        WorkerSettings("b:1", topic, group, MODEL, transactional_prefix=prefix).transactional_id(partition)
+        for prefix in ("", "team.")
+        for group in names
+        for topic in names
+        if "/" not in topic
+        for partition in (0, 1)
+    ]
+    assert len(set(made)) == len(made)
+    assert made[0] == "a/a/0"
+    assert made[-1].startswith("team.")
+
+
+def test_snapshot_topics_of_two_groups_and_inputs_are_never_alike() -> None:
+    groups = ["a", "b", "c", "a.b", "b.c", "a.b.c", "b-c", "b_c", "b/c", "b c", in_topics("b.c"), in_topics("b c")]
+    made = {(topic, group): Topics(topic, group).snapshots for topic in ("a", "b", "a.b", "a.b.c") for group in groups}
+    assert len(set(made.values())) == len(made)
+    assert Topics("EVENTS", "my-group_1").snapshots == "EVENTS.my-group_1.snapshots"
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in made.values())

@@ -13,8 +13,9 @@ from tests.unit.worker.trained import CHAMPION, perceptron, written
 from worker.deadline import Deadline
 from worker.errors import CannotRestore
 from worker.model import Model
-from worker.restore import _first_offset, _Ways
+from worker.restore import _first_offset
 from worker.settings import FRESH, WorkerSettings
+from worker.ways import Ways
 
 
 @pytest.mark.parametrize("value", ["-1", "soon", "1.5", "", "9223372036854775807", "\u0663"])
@@ -50,10 +51,10 @@ def test_policies_know_where_a_group_began_and_in_which_state(
         began = written(tmp_path / "m.driftway", perceptron(*drifting())).warm_start()
         model, learner = model_settings(CHAMPION, warm=began), "the model file's learner"
 
-    def ways(**policy: str) -> _Ways:
+    def ways(**policy: str) -> Ways:
         given = WorkerSettings("b:1", "EVENTS", "g", model, start=start, **policy)  # type: ignore[arg-type]
         reader = None
-        return _Ways(given, 2, reader, lambda: Model(model, 2), Deadline(1), 900, low, 1000, None)  # type: ignore[arg-type]
+        return Ways(given, 2, reader, lambda: Model(model, 2), Deadline(1), 900, low, 1000, None)  # type: ignore[arg-type]
 
     with pytest.raises(CannotRestore) as caught:
         ways().as_told("the reason")

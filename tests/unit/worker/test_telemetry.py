@@ -5,22 +5,26 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.worker.rows import events, model_settings, records
 from worker.events import Rejection
+from worker.mending import Mend
 from worker.model import Model, Outputs
 from worker.task import State
 from worker.telemetry import STATES, Telemetry, readiness
 from worker.verdicts import Verdict
+from worker.ways import Restored
 
 NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_replayed", "driftway_lag",
     "driftway_batch_seconds", "driftway_commit_seconds", "driftway_commit_failures", "driftway_snapshot_bytes",
     "driftway_snapshot_age_seconds", "driftway_restore_left",
-    "driftway_rebalances", "driftway_task_state", "driftway_rolling",
+    "driftway_rebalances", "driftway_task_state", "driftway_rolling", "driftway_restores", "driftway_restore_failures",
+    "driftway_mends", "driftway_strays", "driftway_offsets_passed",
 }  # fmt: skip
 
 
@@ -66,13 +70,14 @@ def test_two_workers_in_one_process_do_not_share_counts() -> None:
 def test_batches_are_counted_by_what_became_of_their_records() -> None:
     telemetry, task = Telemetry(), a_task()
     bad = Rejection("not JSON", 5, b"?", None, 0)
-    telemetry.advanced(task, 10, Outputs(10, rows=8, rejected=[bad, bad]))
+    telemetry.advanced(task, 10, Outputs(10, np.arange(8), rejected=[bad, bad]), passed=3)
     telemetry.advanced(task, 7, None)
     found = shown(telemetry)
     assert found["driftway_records_total"] == {("3",): 17.0}
     assert found["driftway_predictions_total"] == {("3",): 8.0}
     assert found["driftway_rejections_total"] == {("3",): 2.0}
     assert found["driftway_replayed_total"] == {("3",): 7.0}
+    assert found["driftway_offsets_passed_total"] == {("3",): 3.0}
 
 
 @pytest.mark.parametrize(("watermarks", "lag"), [((0, 100), 60.0), ((0, 40), 0.0), ((0, 10), 0.0), (None, None)])
@@ -90,8 +95,20 @@ def test_commit_shows_its_time_the_states_size_and_the_lag(watermarks: Any, lag:
 def test_failures_are_counted_by_verdict() -> None:
     telemetry = Telemetry()
     for verdict in (Verdict.ABORT, Verdict.ABORT, Verdict.FENCED):
-        telemetry.failed(a_task(), verdict)
+        telemetry.failed(a_task(), "commit failed", verdict)
+    telemetry.failed(a_task(), "restore failed", Verdict.UNKNOWN)
     assert shown(telemetry)["driftway_commit_failures_total"] == {("3", "abort"): 2.0, ("3", "fenced"): 1.0}
+    assert shown(telemetry)["driftway_restore_failures_total"] == {("3", "unknown"): 1.0}
+
+
+def test_restores_are_counted_by_where_the_state_came_from() -> None:
+    telemetry, model = Telemetry(), Model(model_settings("no_change"), 3)
+    telemetry.restored(a_task(), Restored(model, 0, 0, None))
+    telemetry.restored(a_task(), Restored(None, 7, 7, None))
+    telemetry.restored(a_task(), Restored(model, 0, 7, None, mend=Mend(7, 9)))
+    found = shown(telemetry)
+    assert found["driftway_restores_total"] == {("3", "log"): 2.0, ("3", "memory"): 1.0}
+    assert found["driftway_mends_total"] == {("3",): 1.0}
 
 
 def test_a_task_is_in_exactly_one_state() -> None:
