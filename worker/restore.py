@@ -26,7 +26,7 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicParti
 from worker.checkpoint import Checkpoint
 from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
-from worker.errors import CannotRestore
+from worker.errors import CannotRestore, Failure
 from worker.exactly_once import TransactionalCheckpoint
 from worker.history import mark, positions, watermarks
 from worker.mending import HANGING_SECONDS, Hanging, Inspection, Mend
@@ -34,6 +34,7 @@ from worker.model import Model
 from worker.position import Position
 from worker.settings import EARLIEST, WorkerSettings
 from worker.snapshot import PLAIN, Pointer
+from worker.topics import partition_counts
 from worker.verdicts import Unfinished, ask
 from worker.visibility import first_from, log_ends, stable
 from worker.ways import Restored, Ways
@@ -73,6 +74,8 @@ def restore(
     ------
     CannotRestore
         A policy refuses.
+    Failure
+        An output has no such partition.
     KafkaException, Setback
         To be judged by `worker.verdicts`.
     """
@@ -195,8 +198,20 @@ class _Rebuilding:
     def _take_ends(self) -> dict[str, int]:
         """Where the logs of the outputs end now: what the new producer writes lies behind."""
         assert self._checkpoint is not None  # noqa: S101
-        self._checkpoint.ends = log_ends(self.settings, self.settings.topics.outputs(), self.partition, self.deadline)
+        outputs = self.settings.topics.outputs()
+        for topic in outputs:
+            self._require_partition(topic)
+        self._checkpoint.ends = log_ends(self.settings, outputs, self.partition, self.deadline)
         return self._checkpoint.ends
+
+    def _require_partition(self, topic: str) -> None:
+        """Asked for the end of a log that there is not, the client would wait for it."""
+        count = partition_counts(ask(lambda: self.reader.list_topics(topic, self.deadline.remaining()), self.deadline))
+        if count.get(topic, 0) <= self.partition:
+            raise Failure(
+                f"topic {topic} has {count.get(topic, 0)} partitions, and none for partition {self.partition} of "
+                f"{self.settings.input}: give it as many as the input has"
+            )
 
 
 def _first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:

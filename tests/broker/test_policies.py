@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.support.audit import bits, placed_score
-from tests.support.chosen import slow_but
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 from tests.support.stage import Stage
@@ -41,11 +40,6 @@ def commit(stage: Stage, offset: int, metadata: str | None = None) -> None:
         place = TopicPartition(stage.topic, 0, offset, metadata)
     member.commit(offsets=[place], asynchronous=False)
     member.close()
-
-
-def move(stage: Stage, offset: int) -> None:
-    """Commit an offset and keep the metadata: what tools do that copy a group."""
-    commit(stage, offset, committed_offset(stage.bootstrap, stage.group, stage.topic)[1])
 
 
 def delete_before(stage: Stage, topic: str, offset: int) -> None:
@@ -137,13 +131,10 @@ REPLAY, FRESH = ("--if-unrestorable", "replay"), ("--if-unrestorable", "fresh")
 EARLIEST, LATEST = ("--if-offset-lost", "earliest"), ("--if-offset-lost", "latest")
 
 
-@pytest.mark.parametrize("reset", slow_but([commit], [commit, move]))
-def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
-    kafka: str, reset: Callable[[Stage, int], None]
-) -> None:
+def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(kafka: str) -> None:
     """No snapshot stands before 200: the log is relearned from 0."""
     stage = learned(kafka)
-    reset(stage, 200)
+    commit(stage, 200)
     sentence = refused(stage)
     assert "(a reset" in sentence
     assert "--if-unrestorable replay relearns the log from offset 0, fresh starts" in sentence
@@ -152,16 +143,13 @@ def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reset", slow_but([commit], [commit, move]))
-def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(
-    kafka: str, reset: Callable[[Stage, int], None]
-) -> None:
+def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(kafka: str) -> None:
     """Snapshots stand at 200 and 500; relearning from 150 would give other bits."""
     stage = Stage(kafka, partitions=1, rows=1000)
     learn(stage, 0, 200, "--snapshot-rows", "1")
     learn(stage, 200, 500, "--snapshot-rows", "1")
     delete_before(stage, stage.topic, 150)
-    reset(stage, 300)
+    commit(stage, 300)
     assert "--if-unrestorable replay relearns the log from offset 150" in refused(stage)
     learn(stage, 500, 1000, *REPLAY)
     require_same(stage, once=[*range(300), *range(500, 1000)], twice=range(300, 500))
@@ -181,7 +169,7 @@ def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka:
 @pytest.mark.parametrize("C", [499, 0])
 def test_group_set_back_to_the_edges(kafka: str, C: int) -> None:
     stage = learned(kafka)
-    move(stage, C)
+    commit(stage, C)
     learn(stage, 500, 1000, *REPLAY)
     require_same(stage, once=[*range(C), *range(500, 1000)], twice=range(C, 500))
 
@@ -192,15 +180,6 @@ def test_group_set_forward_is_refused_and_replay_learns_what_is_skipped(kafka: s
     commit(stage, 700)
     assert "committed without a snapshot" in refused(stage)
     learn(stage, 800, 1000, *REPLAY)
-    require_same(stage, once=[*range(500), *range(700, 1000)])
-
-
-def test_group_set_forward_with_its_pointer_learns_what_is_skipped(kafka: str) -> None:
-    """As after any commit without a snapshot: nothing is wrong with it, so nobody is asked."""
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    move(stage, 700)
-    learn(stage, 800, 1000)
     require_same(stage, once=[*range(500), *range(700, 1000)])
 
 
@@ -215,16 +194,11 @@ def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> N
     assert found[0, 700] == [0.0]
 
 
-@pytest.mark.parametrize("keeps", [True, False])
-def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_the_same_bits(
-    kafka: str, keeps: bool
-) -> None:
-    stage = learned(kafka)
+def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_the_same_bits(kafka: str) -> None:
+    stage, told = learned(kafka), REPLAY
     stage.fill(500, 600)
-    (move if keeps else commit)(stage, 5000)
-    told = () if keeps else REPLAY
-    if not keeps:
-        assert "committed without a snapshot" in refused(stage)
+    commit(stage, 5000)
+    assert "committed without a snapshot" in refused(stage)
     sentence = refused(stage, *told)
     assert "to 5000 are needed, the log holds 0 to 600" in sentence
     assert "--if-offset-lost earliest goes on at 0, latest at 600" in sentence
@@ -262,15 +236,15 @@ def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_
 ) -> None:
     """S = 500, the log begins at 600, C = 650: what it still holds before C is learned in silence."""
     stage = learned(kafka)
-    stage.fill(500, 700)
-    move(stage, 650)
+    learn(stage, 500, 650, "--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
+    stage.fill(650, 700)
     delete_before(stage, stage.topic, 600)
     assert "offsets 500 to 650 are needed, the log holds 600 to 700" in refused(stage)
     with stage.auditor() as auditor, Driftway(*stage.worker(*lost)) as worker:
         worker.await_text("running")
         stage.fill(700)
-        auditor.await_all(500 + 1000 - first)
-    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(first, 1000)]
+        auditor.await_all(650 + 1000 - first)
+    assert sorted(offset for _, offset in predicted(stage)) == [*range(650), *range(first, 1000)]
 
 
 @pytest.mark.slow

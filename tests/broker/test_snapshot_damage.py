@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 from learners import Spec
-from tests.broker.test_policies import EARLIEST, commit, delete_before, learn, learned, move, predicted, refused
+from tests.broker.test_policies import EARLIEST, commit, delete_before, learn, learned, predicted, refused
 from tests.support.chosen import slow_but
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway
@@ -20,6 +20,7 @@ from worker import snapshot
 from worker.deadline import Deadline
 from worker.exactly_once import TransactionalCheckpoint
 from worker.model import Model
+from worker.position import Position
 from worker.restore import restore
 from worker.settings import ModelSettings, WorkerSettings
 from worker.snapshot import Pointer
@@ -70,8 +71,14 @@ def replaced(stage: Stage, chunks: dict[int, bytes], count: int | None = None) -
     written = [r.offset for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset > end]
     assert len(written) == len(chunks)
     new = Pointer(written[0], count or pointer.chunks, pointer.state_offset)
-    commit(stage, offset, new.text())
+    point(stage, offset, new)
     return new
+
+
+def point(stage: Stage, offset: int, pointer: Pointer) -> None:
+    """Commit an offset and a pointer as a worker does: to the group, and into the log."""
+    produce(stage.bootstrap, snapshots(stage), [Position(offset, offset, pointer).write()], keys=[b"0.position"])
+    commit(stage, offset, pointer.text())
 
 
 def flipped(blob: bytes, at: int) -> bytes:
@@ -126,10 +133,10 @@ def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, k
     elif kind == "swapped chunks":
         replaced(stage, {0: a, 1: c, 2: b})
     elif kind == "behind the end":
-        commit(stage, 700, Pointer(100_000, 3, 400).text())
+        point(stage, 700, Pointer(100_000, 3, 400))
     else:
         pointer = replaced(stage, {0: a, 1: b, 2: c})
-        commit(stage, 700, Pointer(pointer.first, 3, 399).text())
+        point(stage, 700, Pointer(pointer.first, 3, 399))
     stands_in(stage, 400, "older snapshot at offset 400", window=16_000_000)
     with stage.auditor() as auditor:
         learn(stage, 700, 1000, *LONG)
@@ -217,7 +224,7 @@ def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) ->
     learn(stage, 700, 800, "--if-unrestorable", "fresh", *NEVER)
     _, newest = where(stage)
     assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(stage)))
-    commit(stage, 800, dataclasses.replace(newest, chunks=2).text())
+    point(stage, 800, dataclasses.replace(newest, chunks=2))
     assert "fresh starts with an empty learner at 800" in refused(stage)
     learn(stage, 800, 1000, "--if-unrestorable", "replay")
     found = predicted(stage)
@@ -234,11 +241,11 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
         worker.terminate()
         assert worker.wait() == 0, worker.story()
     _, newest = where(stage)
-    commit(stage, 400, dataclasses.replace(newest, first=100_000).text())
+    point(stage, 400, dataclasses.replace(newest, first=100_000))
     learn(stage, 400, 410)  # the older snapshot of this history stands in
     assert predicted(stage).keys() == {(0, offset) for offset in range(300, 410)}
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.began")
-    commit(stage, 410, Pointer(end, 9, 410).text())
+    point(stage, 410, Pointer(end, 9, 410))
     for options in ((), ("--start", "latest")):
         assert "fresh starts with an empty learner at 410" in refused(stage, *options)
 
@@ -246,8 +253,8 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
 def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_row(kafka: str) -> None:
     """Its mark stands at 0, but its learner had learned other rows before."""
     stage = learned(kafka)
-    move(stage, 5000)
+    point(stage, 5000, where(stage)[1])
     learn(stage, 500, 600, *EARLIEST)
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.began")
-    commit(stage, 600, Pointer(end, 9, 600).text())
+    point(stage, 600, Pointer(end, 9, 600))
     assert "fresh starts with an empty learner at 600" in refused(stage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -13,11 +13,11 @@ from worker.errors import Failure
 
 
 @contextlib.contextmanager
-def own_broker(config: pytest.Config) -> Iterator[LocalKafka]:
-    """A local Kafka that no other test uses; skips where there can be none."""
+def own_broker(config: pytest.Config, properties: Mapping[str, str] | None = None) -> Iterator[LocalKafka]:
+    """A local Kafka that no other test uses, with properties of its own; skips where there can be none."""
     if os.environ.get("DRIFTWAY_BOOTSTRAP"):
         pytest.skip("kills its broker, and DRIFTWAY_BOOTSTRAP's is not ours to kill")
-    kafka = LocalKafka(heap="256m")
+    kafka = LocalKafka(heap="256m", properties=properties)
     try:
         kafka.start()
     except Failure as failure:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from worker.client import quiet
+from worker.deadline import Deadline
+from worker.history import watermarks
 
 Seen = TypeVar("Seen")
 END_SECONDS = 30.0
@@ -122,7 +124,7 @@ def read_all(bootstrap: str, topic: str, committed: bool = True, seconds: float 
         assert found.error is None, f"{topic}: {found.error}"
         starts = []
         for number in found.partitions:
-            low, _ = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
+            low, _ = watermarks(consumer, topic, number, Deadline(10))
             starts.append(TopicPartition(topic, number, low))
         consumer.assign(starts)
         open_partitions, records = set(found.partitions), []

@@ -1,0 +1,262 @@
+"""The log decides: what the group's coordinator says is a hint, and outputs that nobody sees are written again.
+
+What client and broker do rarely and unasked is done by hand here, in the transactional id of a worker that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from learners import Spec
+from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, snapshots, where
+from tests.support.audit import placed_score
+from tests.support.brokers import own_broker
+from tests.support.kafka import await_until, committed_offset, create_topic, read_all
+from tests.support.process import driftway
+from tests.support.proxy import PRODUCE, Proxy
+from tests.support.stage import LEARNER, Stage
+from tests.unit.worker.rows import records
+from worker.client import quiet
+from worker.model import Model, Outputs
+from worker.position import Position, Span
+from worker.settings import ModelSettings, WorkerSettings
+from worker.snapshot import Pointer, chunk_key, position_key
+
+MODEL = ModelSettings((Spec.parse(LEARNER),))
+BAD = b"{not json"
+SECONDS = 20.0
+
+
+def settings_of(stage: Stage) -> WorkerSettings:
+    return WorkerSettings(stage.bootstrap, stage.topic, stage.group, MODEL)
+
+
+class Forger:
+    """Writes in the place of the worker of partition 0, one transaction at a time, each with a producer of its own."""
+
+    def __init__(self, stage: Stage, bootstrap: str | None = None) -> None:
+        self.stage, self.topics = stage, settings_of(stage).topics
+        own = {
+            "bootstrap.servers": bootstrap or stage.bootstrap,
+            "transactional.id": settings_of(stage).transactional_id(0),
+            "reconnect.backoff.max.ms": 300,
+        }
+        self.producer = Producer(quiet(own))
+        self.producer.list_topics(self.topics.input, SECONDS)
+        self.producer.init_transactions(SECONDS)
+        self.producer.begin_transaction()
+        self.offsets: dict[str, list[int]] = {}
+
+    def write(self, topic: str, values: Sequence[bytes], keys: Sequence[bytes | None] | None = None) -> None:
+        """Hand records over; where they are is known after `flush`."""
+
+        def delivered(error: Any, message: Any) -> None:
+            assert error is None, error
+            self.offsets.setdefault(topic, []).append(message.offset())
+
+        for i, value in enumerate(values):
+            self.producer.produce(topic, value, keys[i] if keys else None, 0, on_delivery=delivered)
+
+    def write_outputs(self, outputs: Outputs) -> None:
+        """As a worker does."""
+        self.write(self.topics.predictions, outputs.predictions, outputs.keys)
+        self.write(self.topics.accuracy, [value for _, value in outputs.points], [key for key, _ in outputs.points])
+        for bad in outputs.rejected:
+            told = {"reason": bad.reason, "topic": self.topics.input, "partition": "0", "offset": str(bad.offset)}
+            self.producer.produce(
+                self.topics.rejected, bad.value, bad.key, 0, headers={**told, "timestamp": str(bad.timestamp)},
+                on_delivery=lambda _e, m: self.offsets.setdefault(self.topics.rejected, []).append(m.offset()),
+            )  # fmt: skip
+
+    def flush(self) -> dict[str, Span]:
+        """Where everything is."""
+        assert self.producer.flush(SECONDS) == 0
+        return {topic: Span(min(at), max(at), len(at)) for topic, at in self.offsets.items()}
+
+    def abort(self) -> None:
+        self.producer.abort_transaction(SECONDS)
+
+    def commit(self, position: Position) -> None:
+        """The position, the offset and the pointer."""
+        self.write(self.topics.snapshots, [position.write()], [position_key(0)])
+        assert position.pointer is not None
+        place = TopicPartition(self.topics.input, 0, position.offset, position.pointer.text())
+        member = Consumer(quiet({"bootstrap.servers": self.stage.bootstrap, "group.id": self.stage.group}))
+        self.producer.send_offsets_to_transaction([place], member.consumer_group_metadata(), SECONDS)
+        self.producer.commit_transaction(SECONDS)
+        member.close()
+
+
+def outputs_of(stage: Stage, first: int, last: int) -> Outputs:
+    """What a worker emits for input offsets from `first` to `last`."""
+    model, written = Model(MODEL, 0), [r.value for r in read_all(stage.bootstrap, stage.topic)]
+    model.advance(records(written[:first], partition=0), emit=False)
+    told = records(written[first:last], first, partition=0)
+    stamps, told.keys[:] = told.timestamps, [None] * len(told)  # type: ignore[index]
+    assert len(stamps) == last - first
+    return model.advance(told)
+
+
+def cut_out(stage: Stage, first: int, last: int) -> Position:
+    """Commit offset `last` with outputs that are aborted, as a transaction coordinator with half a memory does."""
+    aborted = Forger(stage)
+    aborted.write_outputs(outputs_of(stage, first, last))
+    spans = aborted.flush()
+    aborted.abort()
+    position = Position(last, first, where(stage)[1], spans)
+    Forger(stage).commit(position)
+    return position
+
+
+def require_in_order(stage: Stage) -> None:
+    """Predictions stand in the order of their events."""
+    places = [placed_score(r.value or b"")[0] for r in read_all(stage.bootstrap, f"{stage.topic}.predictions")]
+    assert places == sorted(places)
+
+
+def require_audited(stage: Stage) -> None:
+    done = driftway(
+        "audit", "--bootstrap", stage.bootstrap, "--input", stage.topic, "--group", stage.group, "--learner", LEARNER
+    )
+    assert done.code == 0, done
+
+
+@pytest.mark.parametrize("by", [-100, 100])
+def test_offset_moved_by_hand_with_its_pointer_kept_is_not_believed(kafka: str, by: int) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    commit(stage, 500 + by, committed_offset(kafka, stage.group, stage.topic)[1])
+    told = learn(stage, 800, 1000)
+    assert f"the broker says offset {500 + by}, the log of the last commit 500, which counts" in told
+    require_same(stage, once=range(1000))
+
+
+def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
+    """With a pointer to an aborted snapshot, and an aborted position that says the same."""
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    forger = Forger(stage)
+    forger.write_outputs(outputs_of(stage, 500, 600))
+    forger.write(snapshots(stage), [b"a state"], [chunk_key(0, 0)])
+    pointer = Pointer(forger.flush()[snapshots(stage)].first, 1, 600)
+    forger.write(snapshots(stage), [Position(600, 500, pointer).write()], [position_key(0)])
+    forger.flush()
+    forger.abort()
+    commit(stage, 600, pointer.text())
+    learn(stage, 800, 1000)
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
+
+
+@pytest.mark.parametrize("commits", [[(500, 600)], [(500, 600), (600, 700)]], ids=["one", "two"])
+def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[tuple[int, int]]) -> None:
+    """Every topic of them, in order, with the right bits, before anything new."""
+    stage = Stage(kafka, partitions=1, rows=1000)
+    learn(stage, 0, 500, *EVERY_COMMIT)
+    stage.write(BAD)
+    stage.fill(500, 800)
+    for first, last in commits:
+        cut_out(stage, first, last)
+    before = len(read_all(kafka, f"{stage.topic}.predictions"))
+    told = learn(stage, 800, 1000)
+    assert "writing again what is missing" in told
+    assert before == 500
+    found = read_all(kafka, f"{stage.topic}.predictions")
+    assert sorted(placed_score(r.value or b"")[0][1] for r in found) == [o for o in range(1001) if o != 500]
+    assert [r.headers for r in read_all(kafka, f"{stage.topic}.rejected")]
+    require_in_order(stage)
+    require_audited(stage)
+
+
+def test_only_what_is_missing_is_written_again(kafka: str) -> None:
+    """Half of a commit's predictions are there: a marker that came too early has split them."""
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    seen = Forger(stage)
+    seen.write_outputs(outputs_of(stage, 500, 550))
+    spans = seen.flush()
+    seen.producer.commit_transaction(SECONDS)
+    unseen = Forger(stage)
+    unseen.write_outputs(outputs_of(stage, 550, 600))
+    first, last = spans[f"{stage.topic}.predictions"], unseen.flush()[f"{stage.topic}.predictions"]
+    unseen.abort()
+    outputs = {f"{stage.topic}.predictions": Span(first.first, last.last, 100)}
+    Forger(stage).commit(Position(600, 500, where(stage)[1], outputs))
+    learn(stage, 800, 1000)
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
+
+
+def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    cut_out(stage, 500, 600)
+    delete_before(stage, stage.topic, 520)
+    sentence = refused(stage)
+    assert f"from offset 500 to 600 wrote to {stage.topic}.predictions is not there" in sentence
+    assert "no snapshot or log reaches back to where it could be computed again" in sentence
+    learn(stage, 800, 1000, "--if-unrestorable", "fresh")
+    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(600, 1000)]
+
+
+def test_pointer_without_a_position_is_refused(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=1000)
+    create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete")
+    learn(stage, 0, 500)
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)))
+    delete_before(stage, snapshots(stage), end)
+    assert "offset 500 was committed by a worker, but its own log does not say so" in refused(stage)
+    learn(stage, 500, 1000, "--if-unrestorable", "replay")
+    require_same(stage, once=range(1000))
+
+
+def test_position_of_before_it_said_more_is_understood(kafka: str) -> None:
+    stage = learned(kafka)
+    forger = Forger(stage)
+    forger.write(snapshots(stage), [b"500"], [position_key(0)])
+    forger.flush()
+    forger.producer.commit_transaction(SECONDS)
+    learn(stage, 500, 1000)
+    require_same(stage, once=range(1000))
+
+
+def test_group_may_go_from_one_guarantee_to_the_other_and_back(kafka: str) -> None:
+    """At-least-once writes no positions: the last one is an old one."""
+    stage = learned(kafka)
+    learn(stage, 500, 600, "--guarantee", "at-least-once")
+    learn(stage, 600, 700, "--guarantee", "at-least-once", *NEVER)
+    told = learn(stage, 700, 1000)
+    assert "which counts" not in told
+    require_same(stage, once=range(1000))
+
+
+@pytest.fixture
+def trusting(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A broker that, like those before 3.6, takes messages of transactions that its coordinator does not know."""
+    with own_broker(request.config, {"transaction.partition.verification.enable": "false"}) as kafka:
+        yield kafka.bootstrap
+
+
+def test_outputs_that_nobody_decides_about_are_settled_and_written_again(trusting: str) -> None:
+    """They came after their transaction's end: no marker will ever follow, and readers would wait without end."""
+    stage = learned(trusting)
+    stage.fill(500, 800)
+    topic, before = f"{stage.topic}.predictions", len(read_all(trusting, f"{stage.topic}.predictions", committed=False))
+    with Proxy(trusting) as proxy:
+        late = Forger(stage, proxy.bootstrap)
+        proxy.hold(PRODUCE, about=topic.encode())
+        late.producer.produce_batch(topic, [{"value": v} for v in outputs_of(stage, 500, 600).predictions], partition=0)
+        await_until(lambda: proxy.held[PRODUCE], SECONDS, "the predictions are on their way")
+        late.abort()
+        proxy.release()
+        await_until(lambda: len(read_all(trusting, topic, committed=False)) == before + 100, SECONDS, "they have come")
+    last = max(r.offset for r in read_all(trusting, topic, committed=False))
+    Forger(stage).commit(Position(600, 500, where(stage)[1], {topic: Span(last - 99, last, 100)}))
+    learn(stage, 800, 1000)
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
