@@ -7,7 +7,6 @@ lost would leave a hole. And nothing here waits for the client without end.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import compress, pairwise
@@ -16,12 +15,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from worker.client import Properties, base_properties, quiet
 from worker.errands import bounded
-from worker.errors import CannotRestore, Failure, Fenced, UsageFailure
+from worker.errors import CannotRestore, Failure, Fenced
 from worker.events import Records
 from worker.journal import Journal
-from worker.settings import CONSUMER, WorkerSettings
+from worker.membership import NAME_TAKEN, Membership
+from worker.settings import WorkerSettings
 from worker.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
@@ -33,25 +32,8 @@ FIRST_BATCH = 512
 TURN_SECONDS = 1.0
 """What a batch should take at most: a slow learner gets smaller ones, so that the group hears from its worker."""
 
-CONSUMER_TUNING = {
-    # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
-    "fetch.queue.backoff.ms": 5,
-    "queued.min.messages": 100_000,
-    "queued.max.messages.kbytes": 65_536,
-    "fetch.wait.max.ms": 10,
-}
-
-POLL_INTERVAL_MS = 30_000
-"""`max.poll.interval.ms` unless somebody sets it: how long a classic group waits for members that do not rejoin (see
-docs/decisions/0013), 5 minutes by the client's default. The longest turn of the loop, a revocation, is below."""
 SEEK_SECONDS = 10.0
 """A seek, pause or resume is a message to the client's own thread, and its answer; it knows no time limit."""
-SILENT = logging.Logger("silent")
-SILENT.addHandler(logging.NullHandler())
-"""For a client whose last words are expected."""
-UNSPOKEN = ("not supported", "group id does not exist")
-"""What a cluster says of the `consumer` protocol that has none, or whose group is classic and may not change."""
-
 Callback = Callable[[list[int]], None]
 """Called inside `take` with the partitions that a rebalance hands over or takes away."""
 
@@ -87,14 +69,6 @@ def records_of(partition: int, messages: list[Message]) -> Records:
         list(map(Message.key, messages)),
         Timestamps(messages),
     )
-
-
-def _poll_interval(given: Properties) -> int:
-    """Our default, or the session's length where that is longer: the client refuses less."""
-    try:
-        return max(POLL_INTERVAL_MS, int(given.get("session.timeout.ms", 0)))
-    except ValueError:
-        return POLL_INTERVAL_MS  # the client says what is wrong with the session's length
 
 
 class Timestamps(Sequence[int]):
@@ -157,36 +131,13 @@ class Intake:
         self._next: dict[int, int] = {}
         """Partition -> the offset behind its last row."""
         self._assigned, self._revoked, self._lost = assigned, revoked, lost
-        self._protocols = list(settings.protocols)
-        self.consumer = self._join()
+        self._membership = Membership(settings, journal, (self._on_assign, self._on_revoke, self._on_lost))
+        self.consumer = self._membership.join()
 
-    def _join(self) -> Consumer:
-        """A member by the first of the protocols that are left to try."""
-        settings, protocol = self.settings, self._protocols.pop(0)
-        own = {
-            "group.id": settings.group,
-            "group.protocol": protocol,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": settings.stop_at_end,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
-        }
-        given = base_properties(settings.bootstrap, settings.passthrough)
-        self.poll_interval_seconds = _poll_interval(given) / 1000
-        cooperative = "cooperative" in str(given.get("partition.assignment.strategy", ""))
-        self._incremental = protocol == CONSUMER or cooperative
-        properties = {**CONSUMER_TUNING, "max.poll.interval.ms": _poll_interval(given), **given, **own}
-        try:
-            muted = {"logger": SILENT} if self._protocols and "debug" not in given else {}
-            consumer = Consumer(quiet(properties), **muted)
-        except KafkaException as error:
-            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
-        consumer.subscribe(
-            [settings.input], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
-        )
-        self.journal.event("subscribed", topic=settings.input, group=settings.group, protocol=protocol)
-        return consumer
+    @property
+    def poll_interval_seconds(self) -> float:
+        """How long the group waits for this member to poll."""
+        return self._membership.poll_interval_seconds
 
     def take(self, wait: float) -> list[Records]:
         """What the client has, at most a batch, after waiting up to `wait` seconds for the first.
@@ -330,13 +281,11 @@ class Intake:
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
                 "--if-offset-lost earliest or latest chooses where to go on"
             )
-        elif self._protocols and any(words in error.str() for words in UNSPOKEN):
-            self.journal.event("group protocol is not spoken here", error=error.str())
-            self.consumer.close()
-            self.consumer = self._join()
+        elif (found := self._membership.try_otherwise(error.str())) is not None:
+            self.consumer = found
         elif error.fatal() or code == KafkaError._FATAL or judge(error) is Verdict.FATAL:
             # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
-            named = "group.instance.id" in error.str()
+            named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
             raise kind(f"the broker refused this consumer: {error.str()}")
         else:
@@ -354,8 +303,8 @@ class Intake:
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         # The real position is known after the restore; until then nothing may be fetched.
         places = [TopicPartition(p.topic, p.partition, OFFSET_BEGINNING) for p in partitions]
-        self._protocols.clear()  # whoever was let in once is not to try another way
-        if self._incremental:
+        self._membership.let_in()
+        if self._membership.incremental:
             consumer.incremental_assign(places)
         else:
             consumer.assign(places)
@@ -378,7 +327,7 @@ class Intake:
             self.strayed.pop(partition, None)
             self._asked.pop(partition, None)
             self._next.pop(partition, None)
-        if self._incremental:
+        if self._membership.incremental:
             self.consumer.incremental_unassign(partitions)
         else:
             self.consumer.unassign()

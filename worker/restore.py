@@ -177,7 +177,16 @@ class _Rebuilding:
             self._settle(topic)
             if not stable(self.reader, topic, self.partition, end, self.deadline, self.deadline.left):
                 raise Unfinished(f"an open transaction hides the end of {topic}/{self.partition}")
-        return next(iter(positions(self.reader, topic, self.partition, self.deadline)), None)
+        found = positions(self.reader, topic, self.partition, self.deadline)
+        if not found:
+            self._require_readable()
+        return next(iter(found), None)
+
+    def _require_readable(self) -> None:
+        """Whoever may not read what is written must learn it at the first start, not at the second."""
+        for topic in self.settings.topics.outputs():
+            end = watermarks(self.reader, topic, self.partition, self.deadline)[1]
+            first_from(self.reader, topic, self.partition, end, self.deadline)
 
     def _missing(self, last: Position) -> Mend | None:
         """Outputs of the last commits that are not visible."""

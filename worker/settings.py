@@ -23,7 +23,12 @@ OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
-CLASSIC_ONLY = ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type")
+WANT_CLASSIC = (
+    "partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type",
+    "group.instance.id",
+)  # fmt: skip
+"""Properties of who wants the classic protocol: the newer one does not know the first four, and lets the successor of a
+named member that was killed wait for the end of its session; the classic one lets it in at once."""
 
 DEFEATS = {
     "queue.buffering.max.messages": "a batch that does not fit as a whole leaves a hole in the outputs",
@@ -186,11 +191,8 @@ class WorkerSettings:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """How to be in the group, the first one that the cluster has: as told, else by the one in which nobody waits.
-
-        The `consumer` protocol knows none of the properties in CLASSIC_ONLY: who sets one wants the other.
-        """
+        """How to be in the group, by the first that the cluster has: as told, else by the one in which nobody waits."""
         given = self.passthrough.get("group.protocol")
         if given is not None:
             return (str(given),)
-        return (CLASSIC,) if any(key in self.passthrough for key in CLASSIC_ONLY) else (CONSUMER, CLASSIC)
+        return (CLASSIC,) if any(key in self.passthrough for key in WANT_CLASSIC) else (CONSUMER, CLASSIC)

@@ -73,7 +73,7 @@ def first_from(reader: Consumer, topic: str, partition: int, offset: int, deadli
     error, place = message.error(), message.offset()
     if error is None or error.code() == KafkaError._PARTITION_EOF:
         return offset if place is None else place, error is None
-    raise KafkaException(error)
+    raise KafkaException(KafkaError(error.code(), f"{topic}/{partition} cannot be read: {error.str()}"))
 
 
 def shown(reader: Consumer, topic: str, partition: int, offset: int, deadline: Deadline) -> bool:

@@ -13,6 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
 from worker.codec import encode_events, read_json
+from worker.position import Position
+from worker.snapshot import Pointer, chunk_key, outline, position_key
 
 
 def get(port: int, path: str) -> tuple[int, str, str]:
@@ -115,7 +117,7 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
 
 
 def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str, topic: str, group: str) -> None:
-    """The victim leaves a first snapshot and many rows behind it, which the heir must learn once more."""
+    """The heir is pointed to the victim's first snapshot, so that it has many rows to learn once more on any machine."""
     n, d = 30_000, 60
     create_topic(kafka, topic)
     for name in ("predictions", "accuracy", "rejected"):
@@ -128,6 +130,12 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         produce(kafka, topic, events[1000:])
         victim.await_condition(lambda: len(read_all(kafka, f"{topic}.predictions")) == n, "all rows predicted")
         victim.kill()
+    log = read_all(kafka, f"{topic}.{group}.snapshots")
+    first = next(record for record in log if record.key == chunk_key(0, 0))
+    drawn = outline(first.value or b"")
+    assert drawn is not None
+    position = Position(n, n, Pointer(first.offset, 1, drawn.state_offset)).write()
+    produce(kafka, f"{topic}.{group}.snapshots", [position], keys=[position_key(0)])
     seen: list[tuple[int, str]] = []
     with Driftway(*arguments(kafka, topic, group, *rare)) as heir:
         port = event(heir, "listening")["port"]
@@ -144,7 +152,8 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         assert {status for status, state in seen if state in {"created", "restoring"}} == {503}, seen
         assert (503, "restoring") in seen
         restored = event(heir, "restored")
-        assert (restored["position"] <= 1000, restored["committed"]) == (True, n)
+        assert (restored["position"], restored["committed"]) == (drawn.state_offset, n)
+        assert drawn.state_offset <= 1000
         value = metrics(port)
         assert value("replayed_total", partition="0") == n - restored["position"]
         heir.terminate()

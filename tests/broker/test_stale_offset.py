@@ -1,4 +1,4 @@
-"""A committed offset that lies behind the log's own word: a coordinator that does not know all yet, or a reset.
+"""A committed offset that is not the log's: a coordinator that does not know all yet, or offsets that are gone.
 
 Kafka 4.1 was seen to answer with an offset of 16 minutes before, once in some hundred restarts under load. That cannot
 be brought about at will, so a first answer is put in the broker's mouth here; all else is the broker's.
@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from learners import Spec
-from tests.broker.test_policies import learn, learned, move, refused, require_same
+from tests.broker.test_policies import learn, learned, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.stage import LEARNER, Stage
@@ -18,8 +18,8 @@ from worker import restore
 from worker.deadline import Deadline
 from worker.exactly_once import TransactionalCheckpoint
 from worker.model import Model
-from worker.restore import Restored
 from worker.settings import ModelSettings, WorkerSettings
+from worker.ways import Restored
 
 REPLAY = ("--if-unrestorable", "replay")
 
@@ -48,6 +48,17 @@ def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytes
     assert not answers
 
 
+def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(kafka, partitions=1, rows=1000)
+    learn(stage, 0, 300)
+    old = committed_offset(kafka, stage.group, stage.topic)
+    learn(stage, 300, 700)
+    monkeypatch.setattr(restore, "committed_offset", lambda *given: old)
+    found = restored(stage)
+    assert (found.committed, found.position) == (700, 700)
+    assert found.note == "the broker says offset 300, the log of the last commit 700, which counts"
+
+
 def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300, *EVERY_COMMIT)
@@ -60,19 +71,6 @@ def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: py
 
     monkeypatch.setattr(restore, "committed_offset", ask)
     assert (restored(stage).note, len(asked)) == (None, 1)
-
-
-def test_group_set_back_with_its_pointer_is_refused(kafka: str) -> None:
-    """Between the snapshot and the last commit nothing else would tell: rows would be predicted once more, unasked."""
-    stage = Stage(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 300, *EVERY_COMMIT)
-    learn(stage, 300, 700, *NEVER)
-    move(stage, 500)
-    sentence = refused(stage)
-    assert "offset 500 lies before 700, the last one (a reset, or lost by the broker)" in sentence
-    assert "--if-unrestorable replay" in sentence
-    learn(stage, 700, 1000, *REPLAY)
-    require_same(stage, once=[*range(500), *range(700, 1000)], twice=range(500, 700))
 
 
 def test_offsets_that_are_gone_are_no_cold_start(kafka: str) -> None:

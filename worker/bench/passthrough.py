@@ -28,7 +28,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from worker.checkpoint import PRODUCER_TUNING, QUEUE_MESSAGES
 from worker.client import Properties, base_properties, quiet, without_membership
 from worker.exactly_once import TRANSACTION_TIMEOUT_MS
-from worker.intake import BATCH_MESSAGES, CONSUMER_TUNING, by_partition
+from worker.intake import BATCH_MESSAGES, by_partition
+from worker.membership import CONSUMER_TUNING
 from worker.settings import EXACTLY_ONCE
 
 IDLE_SECONDS = 0.1

@@ -17,7 +17,8 @@ from worker.deadline import Deadline
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.events import Target
 from worker.history import watermarks
-from worker.intake import BATCH_MESSAGES, CONSUMER_TUNING, records_of
+from worker.intake import BATCH_MESSAGES, records_of
+from worker.membership import CONSUMER_TUNING
 from worker.rejections import shown
 from worker.topics import partition_counts
 from worker.training.bounds import Bound

@@ -24,3 +24,46 @@ def test_calls_share_the_budget_and_never_get_zero(monkeypatch: pytest.MonkeyPat
 def test_an_empty_budget_has_passed() -> None:
     assert Deadline(0).passed
     assert Deadline(-1).remaining() == 0.01
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(deadline, "time", made)
+    return made
+
+
+def test_a_call_that_does_not_come_back_is_overdue_long_before_the_whole_budget(clock: Clock) -> None:
+    budget = Deadline(60, per_call=4)
+    clock.now += 5.5
+    assert not budget.overdue_by(2)  # nothing was asked for: the first call has just begun
+    clock.now += 0.5
+    assert budget.overdue_by(2)
+    assert budget.remaining() == 4
+    clock.now += 5.9
+    assert not budget.overdue_by(2)
+    clock.now += 0.1
+    assert budget.overdue_by(2)
+    assert not budget.passed
+
+
+def test_a_budget_is_extended_only_as_far_as_it_may_be(clock: Clock) -> None:
+    strict, longer = Deadline(8), Deadline(8, at_most=20)
+    for one in (strict, longer):
+        one.extend(100)
+    assert (strict.left, longer.left) == (8, 20)
+    clock.now += 15
+    longer.extend(1)
+    assert longer.left == 5, "an extension never takes anything away"
+    longer.expire()
+    longer.extend(10)
+    assert longer.passed

@@ -83,7 +83,9 @@ def test_topics_are_named_after_input_and_group() -> None:
     ("passthrough", "protocols"),
     [
         ({}, ("consumer", "classic")),
-        ({"group.instance.id": "a", "max.poll.interval.ms": "9000"}, ("consumer", "classic")),
+        ({"max.poll.interval.ms": "9000"}, ("consumer", "classic")),
+        ({"group.instance.id": "a"}, ("classic",)),
+        ({"group.instance.id": "a", "group.protocol": "consumer"}, ("consumer",)),
         ({"group.protocol": "classic"}, ("classic",)),
         ({"group.protocol": "consumer"}, ("consumer",)),
         ({"partition.assignment.strategy": "range"}, ("classic",)),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
-from worker.verdicts import Verdict, judge
+from worker.deadline import Deadline
+from worker.verdicts import Setback, Unfinished, Unproven, Verdict, ask, judge, weigh
 
 STALE_MEMBER = (
     "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH",
@@ -64,3 +65,41 @@ def test_retriable_is_retried_but_a_timeout_never_is() -> None:
 
 def test_a_fatal_client_error_is_never_retried() -> None:
     assert judge(KafkaError(KafkaError._FATAL, "x", fatal=True)) is not Verdict.RETRY
+
+
+def failing(*codes: int):
+    """A question that fails with these codes, one after the other, and is then answered."""
+    left = list(codes)
+
+    def question() -> str:
+        if left:
+            raise KafkaException(KafkaError(left.pop(0)))
+        return "an answer"
+
+    return question
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "_TIMED_OUT", "_TRANSPORT", "NOT_LEADER_FOR_PARTITION"],
+)
+def test_a_question_is_asked_again_whatever_the_client_calls_retriable(name: str) -> None:
+    error = KafkaError(getattr(KafkaError, name))
+    assert not error.retriable()
+    assert ask(failing(error.code(), error.code()), Deadline(10)) == "an answer"
+
+
+def test_a_question_is_not_asked_again_for_ever_nor_where_the_answer_is_no() -> None:
+    with pytest.raises(KafkaException):
+        ask(failing(*[KafkaError._TIMED_OUT] * 100), Deadline(0.2))
+    with pytest.raises(KafkaException) as caught:
+        ask(failing(KafkaError.TOPIC_AUTHORIZATION_FAILED), Deadline(10))
+    assert caught.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_setbacks_have_their_verdicts() -> None:
+    assert weigh(Unfinished("late")) == (Verdict.UNKNOWN, "late")
+    assert weigh(Unproven("not there")) == (Verdict.ABORT, "not there")
+    assert weigh(Setback("x"))[0] is Verdict.UNKNOWN
+    error = KafkaError(KafkaError._FENCED, "fenced")
+    assert weigh(KafkaException(error)) == (Verdict.FENCED, "fenced")

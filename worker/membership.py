@@ -1,0 +1,135 @@
+"""Membership in the consumer group: by which protocol, with how much patience, and when to try another way.
+
+The `consumer` protocol of Kafka 4 has no moment in which all members wait for all others, so that after a restart of
+the broker nobody stands still for those that died meanwhile. It is taken where the cluster has it and nothing says
+otherwise; a classic group changes over while it runs, and back. `-X group.protocol=classic` is the way back.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException
+
+from worker.client import Properties, base_properties, quiet
+from worker.deadline import Deadline
+from worker.errors import UsageFailure
+from worker.journal import Journal
+from worker.settings import CONSUMER, WorkerSettings
+
+CONSUMER_TUNING = {
+    # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
+    "fetch.queue.backoff.ms": 5,
+    "queued.min.messages": 100_000,
+    "queued.max.messages.kbytes": 65_536,
+    "fetch.wait.max.ms": 10,
+}
+
+POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 30_000, 10_000, 45_000
+"""`max.poll.interval.ms` and `session.timeout.ms` unless somebody sets them: how long a classic group waits for members
+that do not rejoin, and for those that have died (docs/decisions/0013). The client's defaults are 5 minutes and 45 s;
+named members keep the latter, to be back before anybody notices. The loop's longest turn, a revocation, is below."""
+SILENT = logging.Logger("silent")
+SILENT.addHandler(logging.NullHandler())
+"""For a client whose last words are expected."""
+NAME_TAKEN = "instance ID is still used"
+"""What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
+AGAIN_SECONDS = 1.0
+"""Between two tries to join under a name."""
+UNSPOKEN = ("not supported", "group id does not exist")
+"""What a cluster says of the `consumer` protocol that has none, or whose group is classic and may not change."""
+
+Listener = Callable[[Any, Any], None]
+"""Called by the client with itself and the partitions of a rebalance."""
+
+
+class Membership:
+    """How the worker is in the group.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Topic, group, client properties.
+    journal : Journal
+        Where it is said how.
+    listeners : tuple
+        For assigned, revoked and lost partitions.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, journal: Journal, listeners: tuple[Listener, Listener, Listener]
+    ) -> None:
+        self.settings, self.journal, self._listeners = settings, journal, listeners
+        self.incremental = False
+        """Whether partitions are handed over one by one instead of all at once."""
+        self.poll_interval_seconds = 0.0
+        self._protocol, *self._others = settings.protocols
+        self._patience = Deadline(settings.give_up_after)
+        """For a name to become free."""
+        self._consumer: Consumer | None = None
+
+    def join(self) -> Consumer:
+        """The client of a new member.
+
+        Raises
+        ------
+        UsageFailure
+            A client property is not valid.
+        """
+        settings, protocol = self.settings, self._protocol
+        own = {
+            "group.id": settings.group,
+            "group.protocol": protocol,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": settings.stop_at_end,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+        }
+        given = base_properties(settings.bootstrap, settings.passthrough)
+        properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
+        muted = {"logger": SILENT} if self._others and "debug" not in given else {}
+        try:
+            consumer = Consumer(quiet(properties), **muted)
+        except KafkaException as error:
+            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+        self.incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
+        self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
+        assigned, revoked, lost = self._listeners
+        consumer.subscribe([settings.input], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+        self.journal.event("subscribed", topic=settings.input, group=settings.group, protocol=protocol)
+        self._consumer = consumer
+        return consumer
+
+    def let_in(self) -> None:
+        """The group has answered: no other way is tried any more."""
+        self._others.clear()
+
+    def try_otherwise(self, error: str) -> Consumer | None:
+        """Another client where an error of this one says that there is another way in; None: there is none."""
+        if self._others and any(words in error for words in UNSPOKEN):
+            self.journal.event("group protocol is not spoken here", error=error)
+            self._protocol = self._others.pop(0)
+        elif NAME_TAKEN in error and not self._patience.passed:
+            self.journal.event("name is taken, trying again", error=error)
+            time.sleep(AGAIN_SECONDS)  # nothing is ours yet that could be kept waiting
+        else:
+            return None
+        if self._consumer is not None:
+            self._consumer.close()
+        return self.join()
+
+
+def _waits(given: Properties, protocol: str) -> Properties:
+    """How long the group waits for whom, unless given; no interval below the session, which the client refuses."""
+    if protocol == CONSUMER:  # how long a session is, the broker says
+        return {"max.poll.interval.ms": POLL_INTERVAL_MS}
+    session = NAMED_SESSION_MS if "group.instance.id" in given else SESSION_MS
+    try:
+        interval = max(POLL_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
+    except ValueError:
+        interval = POLL_INTERVAL_MS  # the client says what is wrong with the session's length
+    return {"session.timeout.ms": session, "max.poll.interval.ms": interval}
