@@ -31,24 +31,25 @@ DIGEST_BYTES = 16
 """At the end of each file in the cache."""
 
 
-def _cache_folder() -> Path:
-    """Where machine code is kept: a folder named after all kernels' sources.
+def _cache_folder() -> tuple[Path, str]:
+    """Where machine code is kept: a folder named after all kernels' sources; and a word for these very files.
 
     numba's own cache looks at the file of the called kernel only. After a change in a kernel that it inlines
     (an upgrade, a pull) it would go on running the old code, and a recovered run would differ from the first.
     """
-    digest = hashlib.blake2b(digest_size=8)
+    digest, files = hashlib.blake2b(digest_size=8), hashlib.blake2b(numba.__version__.encode(), digest_size=8)
     for package in ("learners", "producers", "worker"):
         for file in sorted((SOURCES / package).rglob("*.py")):
             text = file.read_bytes()
             if any(mark in text for mark in MARKS):
                 digest.update(text)
+                files.update(f"{file} {file.stat().st_mtime_ns}".encode())
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     above = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(home, "driftway")
-    return Path(above) / f"kernels-{digest.hexdigest()}"
+    return Path(above) / f"kernels-{digest.hexdigest()}", files.hexdigest()
 
 
-FOLDER = _cache_folder()
+FOLDER, FILES = _cache_folder()
 
 
 def _keep_code() -> bool:
@@ -133,6 +134,15 @@ class _Cache(FunctionCache):
 
 
 KEEP_CODE = _keep_code()
+
+
+def mark_of(what: str) -> Path | None:
+    """The file that says that the kernels for `what` are in the cache, once it has been made; None: nothing is kept.
+
+    numba also looks at the time of a kernel's file: what a mark says, it says of these files and this numba only.
+    """
+    name = hashlib.blake2b(f"{FILES} {what}".encode(), digest_size=8).hexdigest()
+    return FOLDER / f"{name}.compiled" if KEEP_CODE else None
 
 
 def kept(compiled: Any) -> Any:

@@ -39,7 +39,10 @@ OWNED: Mapping[str, str] = {
 }
 """Properties that a user may not set -> why."""
 
-MEMBER_ONLY = ("group.protocol", "group.instance.id", "partition.assignment.strategy")
+MEMBER_ONLY = (
+    "group.protocol", "group.instance.id", "partition.assignment.strategy", "group.remote.assignor",
+    "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms",
+)  # fmt: skip
 
 SECRET = re.compile(r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion", re.IGNORECASE)
 PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,48}")

@@ -32,8 +32,8 @@ from worker.events import Records
 from worker.exactly_once import TransactionalCheckpoint
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
+from worker.kernels import prepare
 from worker.memory import Housekeeping
-from worker.model import warm
 from worker.rejections import TooManyRejected
 from worker.restores import Restores
 from worker.setbacks import Setbacks
@@ -108,7 +108,7 @@ class Worker:
         """
         check_properties(self.settings)
         prepare_topics(self.settings, self.journal)
-        warm(self.settings.model)  # before subscribing: a member that compiles does not poll
+        prepare(self.settings.model, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
         clean = False

@@ -1,7 +1,8 @@
-"""Many independent jobs over a few processes: results in the order asked, one progress count, a clean Ctrl-C.
+"""Jobs in processes of their own: results in the order asked, one progress count, a clean Ctrl-C, and no orphans.
 
 Children are spawned, not forked: a fork would inherit the locks of whatever threads the parent has. This module
-imports no numerics, so that a child can set its threads before it loads them.
+imports no numerics, so that a child can set its threads before it loads them. A child ends with its parent, whatever
+ended that.
 """
 
 from __future__ import annotations
@@ -90,6 +91,53 @@ def _collect(futures: list[Future[R]], count: Callable[[], int], tell: Progress)
     return [future.result() for future in futures]
 
 
+def run_apart(function: Callable[[J], object], job: J, over: Callable[[], bool]) -> bool:
+    """Call ``function(job)`` in a process of its own, for what it leaves elsewhere: its memory ends with it.
+
+    Parameters
+    ----------
+    function : callable
+        Importable by name, as the job's type is.
+    job : object
+        What it is given.
+    over : callable
+        Asked several times a second; true ends the process.
+
+    Returns
+    -------
+    bool
+        Whether it came to its end without an error.
+    """
+    child = multiprocessing.get_context("spawn").Process(target=_alone, args=(function, job), daemon=True)
+    with _interrupts_held():
+        child.start()
+    while child.is_alive() and not over():
+        child.join(POLL_SECONDS)
+    if child.is_alive():
+        child.kill()
+        child.join()
+    return child.exitcode == 0
+
+
+def _alone(function: Callable[[J], object], job: J) -> None:
+    _end_with_the_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
+    function(job)
+
+
+def _end_with_the_parent() -> None:
+    """Children of a pool wait for their next job without end, even if nobody is left who could give them one."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait_for_its_end() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait_for_its_end, name="parent", daemon=True).start()
+
+
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
     """Children inherit a blocked Ctrl-C, so that none dies of it, with a traceback, before `_prepare` has run."""
@@ -108,6 +156,7 @@ _shared: dict[str, Any] = {}
 
 
 def _prepare(count: Any, stop: Any) -> None:
+    _end_with_the_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
     for name in ONE_THREAD:
         os.environ[name] = "1"

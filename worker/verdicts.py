@@ -58,6 +58,7 @@ REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError._UNSUPPORTED_FEATURE,
     KafkaError.UNSUPPORTED_VERSION,
+    KafkaError._INVALID_ARG,
 }
 
 

@@ -117,7 +117,7 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
 
 
 def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str, topic: str, group: str) -> None:
-    """The heir is pointed to the victim's first snapshot, so that it has many rows to learn once more on any machine."""
+    """The heir is pointed to the victim's first snapshot, so that it has many rows to learn again on any machine."""
     n, d = 30_000, 60
     create_topic(kafka, topic)
     for name in ("predictions", "accuracy", "rejected"):

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 PRODUCE, METADATA, FIND_COORDINATOR = 0, 3, 10
-ADD_PARTITIONS, ADD_OFFSETS, END_TXN, OFFSET_COMMIT = 24, 25, 26, 28
-"""Api keys of requests; the last four are those of a transaction."""
+INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, OFFSET_COMMIT = 22, 24, 25, 26, 28
+"""Api keys of requests; the last five are those of a transactional producer."""
 ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
 """Error codes that make a transaction abortable: as an answer to the offsets', and to anything."""
 HOST = "127.0.0.1"

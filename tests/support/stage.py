@@ -34,6 +34,8 @@ class Stage:
         Of the rows.
     at_first : int or None
         Partitions that the topics have before `grow`; None: all of them.
+    configs : dict
+        Output -> settings of its topic, with _ for a dot.
     """
 
     bootstrap: str
@@ -41,6 +43,7 @@ class Stage:
     rows: int = 2000
     seed: int = 7
     at_first: int | None = None
+    configs: dict[str, dict[str, str]] = field(default_factory=dict)
     topic: str = field(default_factory=lambda: unique("events"))
     group: str = field(default_factory=lambda: unique("group"))
     expected: Scores = field(init=False)
@@ -50,7 +53,8 @@ class Stage:
         parts = {}
         create_topic(self.bootstrap, self.topic, self.at_first or self.partitions)
         for name in OUTPUTS:
-            create_topic(self.bootstrap, f"{self.topic}.{name}", self.at_first or self.partitions)
+            count, config = self.at_first or self.partitions, self.configs.get(name, {})
+            create_topic(self.bootstrap, f"{self.topic}.{name}", count, **config)
         self.events: dict[int, list[bytes]] = {}
         for partition in range(self.partitions):
             X = rng.normal(size=(self.rows, 4))

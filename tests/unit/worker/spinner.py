@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -32,6 +33,12 @@ def vanish(job: int, progress: Callable[[int], None]) -> int:
     os._exit(9)
 
 
+def leave_a_file(path: str) -> None:
+    """Write down who did it."""
+    with open(path, "w", encoding="ascii") as file:
+        file.write(str(os.getpid()))
+
+
 def spin(job: int, progress: Callable[[int], None]) -> int:
     """Make progress, until told to stop or for an hour."""
     end = time.monotonic() + HOUR
@@ -42,6 +49,8 @@ def spin(job: int, progress: Callable[[int], None]) -> int:
 
 
 if __name__ == "__main__":
+    # What a script runs in its background ignores Ctrl-C from the start, and this may be its child.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def told(n: int) -> None:
         print(n, flush=True)

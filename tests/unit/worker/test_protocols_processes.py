@@ -6,14 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.unit.worker.spinner import complain, square, vanish
+from tests.unit.worker.spinner import complain, leave_a_file, square, vanish
 from worker.errors import Failure, UsageFailure
-from worker.processes import run_all
+from worker.processes import run_all, run_apart
 
 ROOT = Path(__file__).resolve().parents[3]
 JOBS = [5, 3, 400, 1, 2]
@@ -49,17 +50,41 @@ def test_a_process_that_vanishes_is_a_sentence() -> None:
         run_all(vanish, [1, 2], 2)
 
 
-def test_ctrl_c_ends_all_processes_without_their_tracebacks() -> None:
-    """As a terminal sends it: to the whole group, while children work."""
+def spinning() -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """A process with jobs on their way, in a group of its own, and its children."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.unit.worker.spinner"],
         cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert child.stdout is not None
+    assert int(child.stdout.readline()) > 0  # a job is on its way
+    members = psutil.Process(child.pid).children(recursive=True)
+    assert len(members) >= 2
+    return child, members
+
+
+def test_processes_end_with_a_parent_that_is_killed() -> None:
+    """Each of them waits for jobs that nobody gives any more."""
+    child, members = spinning()
+    child.kill()
+    child.communicate(timeout=60)
+    _, alive = psutil.wait_procs(members, timeout=30)
+    assert alive == []
+
+
+def test_a_function_apart_leaves_nothing_here(tmp_path: Path) -> None:
+    assert run_apart(leave_a_file, str(tmp_path / "there"), lambda: False)
+    assert int((tmp_path / "there").read_text()) != os.getpid()
+    assert not run_apart(leave_a_file, str(tmp_path / "no" / "such" / "folder"), lambda: False)
+    began = time.monotonic()
+    assert not run_apart(time.sleep, 3600.0, lambda: time.monotonic() - began > 1)
+    assert time.monotonic() - began < 60
+
+
+def test_ctrl_c_ends_all_processes_without_their_tracebacks() -> None:
+    """As a terminal sends it: to the whole group, while children work."""
+    child, members = spinning()
     try:
-        assert child.stdout is not None
-        assert int(child.stdout.readline()) > 0  # a job is on its way
-        members = psutil.Process(child.pid).children(recursive=True)
-        assert len(members) >= 2
         os.killpg(child.pid, signal.SIGINT)
         _, errors = child.communicate(timeout=60)
     finally:

@@ -1,0 +1,98 @@
+"""Whatever happens to one partition, the loop goes on: nothing waits in it, and a rebalance is answered in time."""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.support.crash import FaultyDriftway
+from tests.support.groups import member
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.proxy import ADD_OFFSETS, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
+from tests.support.stage import Stage
+from worker import restores
+from worker.checkpoint import Step
+from worker.restores import Restores
+
+STANDSTILL_SECONDS = 5.0
+
+
+def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
+    """The coordinator answers partition 0's takeover late; partition 1 does not notice."""
+    stage = Stage(kafka, partitions=2, rows=1200)
+    with (
+        Proxy(kafka) as proxy,
+        stage.auditor() as auditor,
+        Driftway(*stage.worker("--bootstrap", proxy.bootstrap)) as worker,
+    ):
+        worker.await_text("running partition=1")
+        worker.await_text("running partition=0")
+        stage.fill(0, 200)
+        auditor.await_all(400)
+        first = f"{stage.group}/{stage.topic}/0".encode()
+        proxy.hold(INIT_PRODUCER_ID, requests=1000, about=first)
+        proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, about=first)
+        stage.fill(200, 300)
+        await_until(lambda: proxy.held[INIT_PRODUCER_ID], 30, "partition 0 is being taken over")
+        for begin in range(300, 1200, 100):
+            began = time.monotonic()
+            stage.fill(begin, begin + 100, among=[1])
+            await_until(lambda upto=begin + 99: auditor.last[1] == upto, 30, "partition 1 goes on")
+            assert time.monotonic() - began < STANDSTILL_SECONDS
+        assert auditor.last[0] == 199
+        proxy.forget()
+        stage.fill(300, among=[0])
+        auditor.await_all(2400, 60)
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)
+
+
+@pytest.mark.parametrize("protocol", ["range", pytest.param("consumer", marks=pytest.mark.slow)])
+def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protocol: str) -> None:
+    """A commit that does not come back has 8 s of its own, the group waits for 8: all of it together gets 3."""
+    stage = Stage(kafka, partitions=2, rows=1200)
+    hurried = ("-X", "max.poll.interval.ms=8000", *(("-X", "session.timeout.ms=7000") if protocol == "range" else ()))
+    arguments = member(stage, protocol, "unnamed", *hurried)
+    with stage.auditor() as auditor, FaultyDriftway("stall=25", Step.FLUSHED, 5, *arguments) as stuck:
+        stuck.await_text("running partition=1")
+        stuck.await_text("running partition=0")
+        fed = stage.feed_until(auditor, lambda: auditor.seen >= 800, 1200)
+        with Driftway(*arguments) as heir:
+            heir.await_text("running", 30)
+            assert "lost partitions" not in stuck.stderr, stuck.story()
+            stage.fill(fed)
+            auditor.await_all(2400, 60)
+            for one in (stuck, heir):
+                one.terminate()
+            assert [stuck.wait(), heir.wait()] == [0, 0], stuck.story()
+    auditor.require(stage.expected)
+
+
+def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits in line for a place is not called off for it."""
+    go_on, budgets = Event(), []
+
+    def slow(*given: Any) -> None:
+        budgets.append(given[4].left)
+        go_on.wait(10)
+
+    monkeypatch.setattr(restores, "restore", slow)
+    monkeypatch.setattr(restores, "AT_ONCE", 1)
+    tasks: list[Any] = [
+        SimpleNamespace(partition=p, checkpoint=None, remembered=None, new_model=None) for p in range(3)
+    ]
+    line = Restores(SimpleNamespace())  # type: ignore[arg-type]
+    for task in tasks:
+        line.begin(task, 5.0)
+    time.sleep(1.0)  # the wait in line that is not to count
+    go_on.set()
+    done: list[int] = []
+    await_until(lambda: done.extend(e.task.partition for e in line.conclude()) or len(done) == 3, 10, "all are done")
+    assert done == [0, 1, 2]
+    assert all(budget > 4.9 for budget in budgets), budgets

@@ -1,0 +1,53 @@
+"""Outputs that are refused, once or for ever: none is skipped, and nobody tries without end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.audit import bits, placed_score
+from tests.support.kafka import await_until, committed_offset, read_all
+from tests.support.process import Driftway
+from tests.support.proxy import PRODUCE, Proxy
+from tests.support.stage import Stage
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(kafka: str, guarantee: str) -> None:
+    """A compacted topic takes no record without a key, and these events have none."""
+    stage = Stage(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
+    stage.fill()
+    with Driftway(*stage.worker("--guarantee", guarantee, "--give-up-after", "3")) as worker:
+        assert worker.wait(60) == 1, worker.story()
+        sentence = worker.stderr.splitlines()[-1]
+        assert "Traceback" not in worker.stderr
+        assert worker.stderr.count("commit failed") >= 3
+    assert sentence.startswith("driftway: nothing has succeeded for ")
+    assert f"{stage.topic}/0" in sentence
+    assert "failed to validate record" in sentence
+    assert committed_offset(kafka, stage.group, stage.topic)[0] < 0
+
+
+def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kafka: str) -> None:
+    """Its time was up; the flush ended all the same, and the offset went past it."""
+    stage = Stage(kafka, partitions=1, rows=600)
+    hurried = ("--guarantee", "at-least-once", "-X", "message.timeout.ms=1000")
+    with Proxy(kafka) as proxy, Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
+        worker.await_text("running")
+        stage.fill(0, 200)
+        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 200, 30, "first rows are committed")
+        proxy.hold(PRODUCE, about=b".predictions")
+        proxy.shut = True
+        stage.fill(200, 300)
+        await_until(lambda: proxy.held[PRODUCE], 30, "predictions are on their way")
+        await_until(
+            lambda: "commit failed" in worker.stderr or committed_offset(kafka, stage.group, stage.topic)[0] == 300,
+            60, "they were not delivered",
+        )  # fmt: skip
+        proxy.shut = False
+        stage.fill(300)
+        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 600, 60, "all rows are committed")
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    found = [placed_score(record.value or b"") for record in read_all(kafka, f"{stage.topic}.predictions")]
+    assert {place for place, _ in found} == stage.expected.keys(), "none is missing; some may stand there twice"
+    assert all(bits(score) == bits(stage.expected[place]) for place, score in found)
