@@ -288,6 +288,11 @@ class Intake:
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
             raise kind(f"the broker refused this consumer: {error.str()}")
+        elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.refused:
+            raise Failure(
+                f"the members of group {self.settings.group} share out partitions in another way: start with the same "
+                "-X partition.assignment.strategy, or when they have left"
+            )
         else:
             self.journal.event("consumer error", error=error.str())
 

@@ -68,7 +68,7 @@ class Membership:
         self.poll_interval_seconds = 0.0
         self._protocol, *self._others = settings.protocols
         self._patience = Deadline(settings.give_up_after)
-        """For a name to become free."""
+        """For being let in: a name may become free, members of another kind may leave."""
         self._consumer: Consumer | None = None
 
     def join(self) -> Consumer:
@@ -107,6 +107,11 @@ class Membership:
     def let_in(self) -> None:
         """The group has answered: no other way is tried any more."""
         self._others.clear()
+
+    @property
+    def refused(self) -> bool:
+        """Whether the group has not let this member in for too long."""
+        return self._patience.passed
 
     def try_otherwise(self, error: str) -> Consumer | None:
         """Another client where an error of this one says that there is another way in; None: there is none."""

@@ -13,7 +13,7 @@ from tests.support.crash import FaultyDriftway
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.proxy import ADD_OFFSETS, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
+from tests.support.proxy import ADD_OFFSETS, END_TXN, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
 from tests.support.stage import Stage
 from worker import restores
 from worker.checkpoint import Step
@@ -35,10 +35,11 @@ def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
         stage.fill(0, 200)
         auditor.await_all(400)
         first = f"{stage.group}/{stage.topic}/0".encode()
-        proxy.hold(INIT_PRODUCER_ID, requests=1000, about=first)
+        for api in (INIT_PRODUCER_ID, END_TXN):  # who takes over, and who would abort before
+            proxy.hold(api, requests=1000, about=first)
         proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, about=first)
         stage.fill(200, 300)
-        await_until(lambda: proxy.held[INIT_PRODUCER_ID], 30, "partition 0 is being taken over")
+        await_until(proxy.held.total, 30, "partition 0 is being taken over")
         for begin in range(300, 1200, 100):
             began = time.monotonic()
             stage.fill(begin, begin + 100, among=[1])
@@ -64,7 +65,8 @@ def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protoc
         stuck.await_text("running partition=0")
         fed = stage.feed_until(auditor, lambda: auditor.seen >= 800, 1200)
         with Driftway(*arguments) as heir:
-            heir.await_text("running", 30)
+            heir.await_text("subscribed")
+            heir.await_text("running", 8)
             assert "lost partitions" not in stuck.stderr, stuck.story()
             stage.fill(fed)
             auditor.await_all(2400, 60)

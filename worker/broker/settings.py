@@ -54,7 +54,12 @@ appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d %p %m (%c)%n
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
+logger.groups.name = org.apache.kafka.coordinator
+logger.groups.level = info
+logger.transactions.name = kafka.coordinator.transaction
+logger.transactions.level = info
 """
+"""Warnings, and what the coordinators of groups and transactions do: who is in doubt about an offset looks there."""
 
 
 def server_properties(data: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:

@@ -1,0 +1,146 @@
+"""Which protocol a group speaks: the newer one where the cluster has it, and a running group changes over, and back."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from tests.support.brokers import own_broker
+from tests.support.groups import set_session
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.stage import SESSION_MS, Stage
+
+CLASSIC = ("-X", "group.protocol=classic")
+
+
+def plain(stage: Stage, *more: str) -> tuple[str, ...]:
+    """Arguments of a worker that says nothing about its membership."""
+    arguments = stage.worker(*more)
+    kept = [word for i, word in enumerate(arguments) if "session" not in word and "heartbeat" not in word]
+    return tuple(word for i, word in enumerate(kept) if word != "-X" or (i + 1 < len(kept) and "=" in kept[i + 1]))
+
+
+def leave(*workers: Driftway) -> None:
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        assert worker.wait() == 0, worker.story()
+
+
+def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) -> None:
+    """One member after the other is replaced while rows come: no row is lost, repeated or changed."""
+    stage = Stage(kafka, partitions=4, rows=1800)
+    set_session(kafka, stage.group, SESSION_MS)
+    old, back = stage.worker(), (*plain(stage), *CLASSIC)
+    fed = 0
+    with stage.auditor() as auditor, contextlib.ExitStack() as stack:
+
+        def start(*arguments: str) -> Driftway:
+            worker = stack.enter_context(Driftway(*arguments))
+            worker.await_text("running")
+            return worker
+
+        def feed() -> None:
+            nonlocal fed
+            stage.fill(fed, fed + 200)
+            fed += 200
+            auditor.await_all(4 * fed, 60)
+
+        members = [start(*old), start(*old)]
+        feed()
+        for arguments, protocol in ((plain(stage), "consumer"), (back, "classic")):
+            for _ in range(2):
+                members.append(start(*arguments))
+                assert f"protocol={protocol}" in members[-1].stderr
+                feed()
+                leave(members.pop(0))
+                feed()
+        assert fed == stage.rows
+        leave(*members)
+    auditor.require(stage.expected)
+
+
+def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_left(kafka: str) -> None:
+    """The broker refuses to convert a group whose members carry data of their assignor along, as these two do."""
+    stage = Stage(kafka, partitions=4, rows=400)
+    set_session(kafka, stage.group, SESSION_MS)
+    cooperative = stage.worker("-X", "partition.assignment.strategy=cooperative-sticky")
+    with stage.auditor() as auditor:
+        with contextlib.ExitStack() as stack:
+            old = stack.enter_context(Driftway(*cooperative))
+            old.await_text("running")
+            other = stack.enter_context(Driftway(*cooperative))
+            other.await_text("running")
+            stage.fill(0, 200)
+            auditor.await_all(800)
+            with Driftway(*plain(stage, "--give-up-after", "4")) as new:
+                assert new.wait(60) == 1, new.story()
+                assert new.stderr.splitlines()[-1].startswith(
+                    f"driftway: the members of group {stage.group} share out partitions in another way"
+                )
+            leave(old, other)
+        stage.fill(200)
+        with Driftway(*plain(stage, "--stop-at-end")) as new:
+            assert new.wait(60) == 0, new.story()
+            assert "protocol=classic" not in new.stderr
+        auditor.await_all(1600)
+    auditor.require(stage.expected)
+
+
+def test_cluster_without_the_newer_protocol_is_served_by_the_older(request: pytest.FixtureRequest) -> None:
+    with own_broker(request.config, {"group.coordinator.rebalance.protocols": "classic"}) as kafka:
+        stage = Stage(kafka.bootstrap, partitions=2, rows=400)
+        stage.fill()
+        with stage.auditor() as auditor, Driftway(*plain(stage, "--stop-at-end")) as worker:
+            assert worker.wait() == 0, worker.story()
+            auditor.await_all(800)
+            said = [line.split(" ", 1)[1] for line in worker.stderr.splitlines()]
+        auditor.require(stage.expected)
+    joined = [line for line in said if line.startswith(("subscribed", "group protocol"))]
+    assert [line.rpartition("protocol=")[2] for line in joined if "subscribed" in line] == ["consumer", "classic"]
+    assert "not supported" in joined[1]
+    assert not any("FATAL" in line for line in said), "the client's last words are not for the user"
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_without_transactions_partitions_move_with_their_offset(kafka: str, protocol: str) -> None:
+    """The offset is committed inside the client's callback, which lets no other thread in."""
+    stage = Stage(kafka, partitions=2, rows=800)
+    set_session(kafka, stage.group, SESSION_MS)
+    arguments = (*plain(stage), "--guarantee", "at-least-once", "-X", f"group.protocol={protocol}")
+    with stage.auditor() as auditor, Driftway(*arguments) as first:
+        first.await_text("running")
+        stage.fill(0, 200)
+        auditor.await_all(400)
+        with Driftway(*arguments) as second:
+            second.await_text("running", 30)
+            stage.fill(200, 400)
+            auditor.await_all(800)
+            leave(second)
+        stage.fill(400)
+        await_until(lambda: len(auditor.scores) == 1600, 60, "every row predicted")
+        leave(first)
+    assert not auditor.complaints, "nobody died, so nothing comes twice"
+    auditor.require(stage.expected)
+
+
+@pytest.mark.slow
+def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
+    """The newer protocol keeps it until the session ends; the older one gives it away at once."""
+    stage = Stage(kafka, partitions=1, rows=400)
+    set_session(kafka, stage.group, 4000)
+    arguments = (*plain(stage), "-X", "group.protocol=consumer", "-X", "group.instance.id=one")
+    with stage.auditor() as auditor:
+        with Driftway(*arguments) as first:
+            first.await_text("running")
+            stage.fill(0, 200)
+            auditor.await_all(200)
+            first.kill()
+        stage.fill(200)
+        with Driftway(*arguments) as second:
+            second.await_text("name is taken, trying again")
+            auditor.await_all(400)
+            leave(second)
+    auditor.require(stage.expected)
