@@ -65,7 +65,8 @@ bench-kernels: setup  ## Rows a second of each kernel beside a plain numba loop
 long-log: setup  ## Memory and speed over 10^7 messages, and seconds until a killed worker's successor goes on
 	$(BIN)/python -m tests.bench.long_log $(ARGS)
 
-# About 4 GB of disk an hour; ARGS='--minutes 5' tries it out, ARGS='--seed N' repeats the faults of a run, --json FILE.
+# About 4 GB of disk an hour; ARGS='--minutes 5' tries it out, '--seed N' repeats the faults of a run, '--json FILE' keeps
+# every figure. A complaint leaves a folder soak-evidence-N with all that may tell why.
 soak: setup  ## An hour of random faults under load: exactly once, memory, descriptors, final audit
 	$(BIN)/python -m tests.soak $(ARGS)
 

@@ -27,7 +27,7 @@ def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: b
         for first in range(0, stage.rows, 200):
             stage.fill(first, first + 200)
             if first == 600:
-                proxy.lose(END_TXN, replies, cut)
+                proxy.lose(END_TXN, replies=replies, cut=cut)
             wanted = 2 * (first + 200)
             await_until(lambda wanted=wanted: auditor.seen >= wanted, 60, f"{wanted} rows predicted")
         assert proxy.lost[END_TXN] == replies

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.support.audit import Auditor
 from tests.support.brokers import own_broker
-from tests.support.crash import KILL, RAISE, SECOND, STOP, FaultyDriftway
+from tests.support.crash import KILL, RAISE, SECOND, STOP, FaultyDriftway, Listener
 from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
+from tests.support.proxy import IN_TRANSACTION, Proxy
 from tests.support.stage import Stage
 from worker.broker import LocalKafka
 from worker.checkpoint import Step
@@ -36,6 +37,8 @@ CHOSEN = {
     "raise": [None, 3, None, None, 1, None],
     "broker": [None, None, None, None, None, 2],
     "second": [3, None, 1, None, None, None],
+    "lost": [2, None, 0, 1, None, 3],
+    "late": [None, 0, None, 2, 1, None],
 }
 """Fault -> for each step the protocol (by its place in PROTOCOLS) of the case that default runs take, if any."""
 
@@ -155,6 +158,34 @@ def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: St
         await_rows(stage, auditor, ROWS)
         leave(victim)
     auditor.require(stage.expected)
+
+
+def mishear(stage: Stage, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
+    """At the step something happens to what a worker and the broker say next; the worker goes on by itself."""
+    with Proxy(stage.bootstrap) as proxy, Listener(lambda: deed(proxy)) as listener, stage.auditor() as auditor:
+        arguments = member(stage, protocol, "worker", *RECONNECT, *more, "--bootstrap", proxy.bootstrap)
+        with FaultyDriftway(listener.fault, step, NTH, *arguments) as worker:
+            worker.await_text("running")
+            stage.fill(stage.feed_until(auditor, listener.done.is_set, BEFORE), BEFORE)
+            await_rows(stage, auditor, BEFORE)
+            assert proxy.lost.total() + proxy.held.total() == 1
+            proxy.release()
+            stage.fill(BEFORE)
+            await_rows(stage, auditor, ROWS)
+            leave(worker)
+    auditor.require(stage.expected)
+
+
+@cases("lost")
+def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str) -> None:
+    """With its connection, as when a broker's network goes: what was asked for may have been done."""
+    mishear(Stage(kafka, rows=ROWS), protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True))
+
+
+@cases("late")
+def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str) -> None:
+    """The client has asked again long since, perhaps in a later transaction, or has been replaced."""
+    mishear(Stage(kafka, rows=ROWS), protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION))
 
 
 @cases("broker")

@@ -35,8 +35,7 @@ def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
         stage.fill(0, 200)
         auditor.await_all(400)
         first = f"{stage.group}/{stage.topic}/0".encode()
-        for api in (INIT_PRODUCER_ID, END_TXN):  # who takes over, and who would abort before
-            proxy.hold(api, requests=1000, about=first)
+        proxy.hold(INIT_PRODUCER_ID, END_TXN, requests=1000, about=first)  # a takeover, or an abort
         proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, about=first)
         stage.fill(200, 300)
         await_until(proxy.held.total, 30, "partition 0 is being taken over")

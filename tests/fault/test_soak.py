@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +16,13 @@ SEED = 80
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_minute_of_soak_holds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_minute_of_soak_holds(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with own_broker(request.config) as kafka:
         for name in [name for name in os.environ if name.startswith("DRIFTWAY_")]:
             monkeypatch.delenv(name)  # they would change the workers' options
-        soak = Soak(kafka, Settings(minutes=1.0, seed=SEED), tell=lambda _line: None)
+        soak = Soak(kafka, Settings(minutes=1.0, seed=SEED), tell=lambda _line: None, logs=tmp_path)
         found = soak.run()
     assert found.holds, (found.complaints, found.audit, soak.herd.unexpected)
     assert found.produced > 100_000

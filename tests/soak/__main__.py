@@ -22,6 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
+from tests.soak.evidence import keep
 from tests.soak.report import Figures
 from tests.soak.run import Settings, Soak
 from tests.support.groups import PROTOCOLS
@@ -61,11 +62,13 @@ class Progress:
             self._console.print(line, soft_wrap=True, markup=False)
 
 
-def soak(settings: Settings, console: Console, logs: Path | None) -> Figures:
-    """Start a broker, soak, show what is wrong as soon as it is over."""
+def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) -> Figures:
+    """Start a broker, soak, show what is wrong as soon as it is over; keep what may tell why."""
     console.print(f"{settings}; starting a local Kafka", soft_wrap=True, markup=False)
     with LocalKafka() as kafka, Progress(console) as progress:
-        one = Soak(kafka, settings, progress.tell, logs)
+        (kept / "members").mkdir(parents=True)
+        one = Soak(kafka, settings, progress.tell, kept / "members")
+        found = None
 
         def interrupted(_number: int, _frame: object) -> None:
             if one.over.is_set():
@@ -74,11 +77,18 @@ def soak(settings: Settings, console: Console, logs: Path | None) -> Figures:
 
         before = signal.signal(signal.SIGINT, interrupted)
         try:
-            return one.run()
+            found = one.run()
         finally:
             signal.signal(signal.SIGINT, before)
             for story in one.herd.unexpected:
                 console.print(story, style="red", markup=False, soft_wrap=True)
+            if found is None or not found.holds:
+                progress.tell("keeping the evidence")
+                keep(kept, kafka, one.group.topics, {} if found is None else found.first_differences)
+                console.print(f"everything that may tell why is in {kept}", soft_wrap=True, markup=False)
+            elif not keep_anyway:
+                shutil.rmtree(kept)
+        return found
 
 
 def main() -> int:
@@ -96,9 +106,7 @@ def main() -> int:
         free, needed = shutil.disk_usage(tempfile.gettempdir()).free, ROW_BYTES * 60 * given.minutes * given.rate
         if free < needed:
             raise Failure(f"{tempfile.gettempdir()} has {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB may be needed")
-        if given.logs is not None:
-            given.logs.mkdir(parents=True)
-        found = soak(settings, console, given.logs)
+        found = soak(settings, console, given.evidence or Path(f"soak-evidence-{seed}"), given.evidence is not None)
     except (Failure, FileExistsError) as failure:
         console.print(str(failure), style="red", markup=False, soft_wrap=True)
         return 1
@@ -135,7 +143,13 @@ def _arguments() -> argparse.Namespace:
         metavar="S",
         help="between two faults of the broker, in the mean (%(default)s)",
     )
-    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="a new folder that keeps every member's log")
+    parser.add_argument(
+        "--evidence",
+        type=Path,
+        metavar="FOLDER",
+        help="a new folder for every member's log and, on a complaint, the broker's data and logs and the records "
+        "around the first difference (soak-evidence-SEED, kept on a complaint only)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to it")
     given = parser.parse_args()
     if given.minutes <= 0 or given.rate <= 0 or given.partitions < 1 or given.members < 1 or given.broker_seconds <= 0:

@@ -21,6 +21,7 @@ class Continuity:
         self.disordered = 0
         self.complaints: list[str] = []
         """The first few."""
+        self._wrong: int | None = None
         self._last_predicted = -1
         self._last_rejected = -1
         self._holes: set[int] = set()
@@ -56,7 +57,7 @@ class Continuity:
             return
         if offset <= self._last_rejected:
             self.disordered += 1
-            self._complain(f"{offset} is rejected after {self._last_rejected}")
+            self._complain(offset, f"{offset} is rejected after {self._last_rejected}")
         self._last_rejected = max(offset, self._last_rejected)
         self.rejected += 1
         if offset > self._last_predicted:
@@ -76,19 +77,25 @@ class Continuity:
         first = min(self._holes, default=after)
         return first if first < end else None
 
+    def first_difference(self, end: int) -> int | None:
+        """The first offset before `end` that is missing, or that came twice or in the wrong order, if it did sooner."""
+        found = [offset for offset in (self.first_gap(end), self._wrong) if offset is not None]
+        return min(found, default=None)
+
     def _predict_late(self, offset: int) -> None:
         if offset in self._holes:
             self._holes.discard(offset)
             self.predicted += 1
             self.disordered += 1
-            self._complain(f"{offset} is predicted after {self._last_predicted}")
+            self._complain(offset, f"{offset} is predicted after {self._last_predicted}")
         else:
             self._twice(offset, "predicted, and accounted for before")
 
     def _twice(self, offset: int, what: str) -> None:
         self.duplicates += 1
-        self._complain(f"{offset} twice: {what}")
+        self._complain(offset, f"{offset} twice: {what}")
 
-    def _complain(self, sentence: str) -> None:
+    def _complain(self, offset: int, sentence: str) -> None:
+        self._wrong = offset if self._wrong is None else self._wrong
         if len(self.complaints) < TOLD:
             self.complaints.append(sentence)

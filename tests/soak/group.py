@@ -24,6 +24,8 @@ class Group:
     ----------
     bootstrap : str
         The broker.
+    way : str
+        How the members reach it.
     partitions : int
         Of the input.
     protocol : str
@@ -31,6 +33,7 @@ class Group:
     """
 
     bootstrap: str
+    way: str
     partitions: int
     protocol: str
     topics: Topics = field(default=Topics("events", "soak"))
@@ -49,12 +52,12 @@ class Group:
         if not kind.by_broker:
             properties += [f"session.timeout.ms={SESSION_MS}", f"heartbeat.interval.ms={SESSION_MS // 6}"]
         own = ["--snapshot-rows", str(SNAPSHOT_ROWS), *(word for pair in properties for word in ("-X", pair))]
-        return [sys.executable, "-m", "driftway", "worker", *self._place(), *own]
+        return [sys.executable, "-m", "driftway", "worker", *self._place(self.way), *own]
 
     def audit(self) -> list[str]:
         """The arguments of `driftway` that audit the group."""
-        return ["audit", *self._place()]
+        return ["audit", *self._place(self.bootstrap)]
 
-    def _place(self) -> list[str]:
+    def _place(self, bootstrap: str) -> list[str]:
         topics = self.topics
-        return ["--bootstrap", self.bootstrap, "--input", topics.input, "--group", topics.group, *LEARNING]
+        return ["--bootstrap", bootstrap, "--input", topics.input, "--group", topics.group, *LEARNING]

@@ -60,6 +60,8 @@ class Figures:
         Whatever is wrong, in sentences.
     notes : list of str
         What else was said: by the reader, and by members that ended by themselves.
+    first_differences : dict
+        Partition -> the first input offset that is missing, came twice, or in the wrong order; None: none.
     audit : Audit or None
         None: it did not come to that.
     """
@@ -87,6 +89,7 @@ class Figures:
     others_most: dict[str, float]
     complaints: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    first_differences: dict[int, int | None] = field(default_factory=dict)
     audit: Audit | None = None
 
     @property

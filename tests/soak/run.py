@@ -17,8 +17,9 @@ from tests.soak.herd import STEADY, Herd, first_lines
 from tests.soak.load import Load
 from tests.soak.reader import Reader
 from tests.soak.report import MEGABYTE, SAID_LINES, Audit, Figures
-from tests.soak.weather import Weather
+from tests.soak.weather import Network, Weather
 from tests.support.process import Driftway
+from tests.support.proxy import Proxy
 from worker.broker import LocalKafka
 from worker.errors import Failure
 from worker.watch.tail import Ends
@@ -29,6 +30,7 @@ STUCK_SECONDS = 120.0
 """Without anything new at the end, before what is missing counts as lost: longer than any budget of a worker."""
 AUDIT_SECONDS = 3600.0
 OF_BROKER = (schedule.RESTART, schedule.OUTAGE)
+OF_NETWORK = (schedule.LOST, schedule.LATE)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Settings:
         Of `tests.support.groups.PROTOCOLS`.
     broker_seconds : float
         Between two faults of the broker, in the mean.
+    standstill : float
+        Longest time without anything new of a partition, beyond the broker's own absence, in seconds.
     """
 
     minutes: float = 60.0
@@ -56,8 +60,9 @@ class Settings:
     seed: int = 0
     partitions: int = 4
     members: int = 3
-    protocol: str = "cooperative"
+    protocol: str = "consumer"
     broker_seconds: float = schedule.BROKER_SECONDS
+    standstill: float = 15.0
 
 
 class Soak:
@@ -71,15 +76,15 @@ class Soak:
         What to do.
     tell : callable
         Called with a line of progress, several times a second.
-    logs : Path or None
-        An empty folder for the members' logs, which are thrown away otherwise.
+    logs : Path
+        An empty folder for the members' logs.
     """
 
-    def __init__(
-        self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None], logs: Path | None = None
-    ) -> None:
+    def __init__(self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None], logs: Path) -> None:
         self.settings, self._tell = settings, tell
-        self.group = Group(kafka.bootstrap, settings.partitions, settings.protocol)
+        self.proxy = Proxy(kafka.bootstrap)
+        self.network = Network(self.proxy)
+        self.group = Group(kafka.bootstrap, self.proxy.bootstrap, settings.partitions, settings.protocol)
         self.weather = Weather(kafka)
         self.gauge = Gauge((STEADY, ITSELF))
         self.herd = Herd(self.group.worker, settings.members, self.weather.away_lately, logs)
@@ -101,7 +106,7 @@ class Soak:
         group.create()
         load = Load(group.bootstrap, group.topics.input, given.partitions, given.rate, given.seed)
         reader = Reader(group.bootstrap, group.topics, given.partitions, self.weather.away_between)
-        with reader, self.herd as herd:
+        with self.proxy, reader, self.herd as herd:
             herd.start(self.over.is_set)
             with load:
                 self._weather_it(load, reader)
@@ -125,6 +130,7 @@ class Soak:
                 self._strike(fault)
                 fault = next(coming)
             self.herd.tend()
+            self.network.tend()
             self.weather.require_well()
             load.require_well()
             if elapsed >= sample_at:
@@ -134,14 +140,21 @@ class Soak:
         self._minutes = (time.monotonic() - began) / 60
 
     def _strike(self, fault: schedule.Fault) -> None:
-        if fault.deed not in OF_BROKER:
-            self.herd.suffer(fault)
-        elif self.weather.strike(fault.seconds):
+        if fault.deed in OF_BROKER:
+            self.herd.deeds[fault.deed] += self.weather.strike(fault.seconds)
+        elif fault.deed == schedule.LOST:
+            self.network.lose(fault.choice)
             self.herd.deeds[fault.deed] += 1
+        elif fault.deed == schedule.LATE:
+            self.network.delay(fault.seconds)
+            self.herd.deeds[fault.deed] += 1
+        else:
+            self.herd.suffer(fault)
 
     def _calm_down(self, load: Load) -> None:
         """End the faults and the load; note where the input ends."""
         self.weather.settle()
+        self.network.settle()
         self.herd.settle()
         produced = load.finish()
         topic = self.group.topics.input
@@ -200,6 +213,12 @@ class Soak:
             for p, n in gaps.items()
             if n
         ]
+        silence, allowed = reader.own_silence, self.settings.standstill
+        if silence.seconds > allowed:
+            complaints.append(
+                f"partition {silence.partition} stood still for {silence.seconds:.1f} s without the broker's absence, "
+                f"{allowed:.0f} are allowed"
+            )
         complaints += [f"the reader cannot go on: {reader.failure}"] * (reader.failure is not None)
         life = self.gauge.longest(STEADY)
         lasted = [until - since for since, until in away]
@@ -209,7 +228,7 @@ class Soak:
             produced=load.sent,
             predicted=sum(one.predicted for one in partitions),
             rejected=sum(one.rejected for one in partitions),
-            faults={deed: herd.deeds[deed] for deed in (*schedule.WEIGHTS, *OF_BROKER)},
+            faults={deed: herd.deeds[deed] for deed in (*schedule.WEIGHTS, *OF_BROKER, *OF_NETWORK)},
             restarts=_by_code(herd.exits),
             farewells=_by_code(herd.farewells),
             duplicates=sum(one.duplicates for one in partitions),
@@ -231,6 +250,7 @@ class Soak:
             },
             complaints=complaints,
             notes=[*(f"reader: {note}" for note in reader.notes), *herd.sentences],
+            first_differences={p: partitions[p].first_difference(end) for p, end in self._ends.items()},
             audit=audit,
         )
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 KILL, TERM, FREEZE, JOIN, LEAVE = "kill", "term", "freeze", "join", "leave"
 RESTART, OUTAGE = "broker restart", "broker outage"
+LOST, LATE = "reply lost", "request late"
 
 MEMBER_SECONDS = 10.0
 """Between two faults of members, in the mean; they come as they like, also in quick succession."""
@@ -25,6 +26,12 @@ LONG_SHARE, LONG_SECONDS = 0.15, (20.0, 45.0)
 """Of the outages, and how long they last: with Kafka's own start some are longer than a worker's commit budget."""
 
 
+NETWORK_SECONDS = 15.0
+"""Between two faults of the network, in the mean: a lost answer, or a request that arrives late."""
+LOST_SHARE = 0.6
+LATE_SECONDS = (0.5, 6.0)
+
+
 class Fault(NamedTuple):
     """Something that happens at a time, in seconds since the load began."""
 
@@ -39,10 +46,19 @@ class Fault(NamedTuple):
 def faults(seed: int, session_seconds: float, broker_seconds: float = BROKER_SECONDS) -> Iterator[Fault]:
     """The faults of a seed in the order of time, without end; the broker's come `broker_seconds` apart in the mean.
 
-    Members and broker have chances of their own, so that tuning one leaves the other's faults as they were.
+    Members, broker and network have chances of their own, so that tuning one leaves the others' faults as they were.
     """
     broker = _of_broker(Random(f"broker {seed}"), broker_seconds)
-    return merge(_of_members(Random(f"members {seed}"), session_seconds), broker)
+    network = _of_network(Random(f"network {seed}"))
+    return merge(_of_members(Random(f"members {seed}"), session_seconds), broker, network)
+
+
+def _of_network(chance: Random) -> Iterator[Fault]:
+    at = 0.0
+    while True:
+        at += chance.expovariate(1 / NETWORK_SECONDS)
+        deed = LOST if chance.random() < LOST_SHARE else LATE
+        yield Fault(at, deed, chance.random(), chance.uniform(*LATE_SECONDS))
 
 
 def _of_members(chance: Random, session_seconds: float) -> Iterator[Fault]:

@@ -1,14 +1,51 @@
-"""The broker of a soak: struck by SIGKILL, away for a while, and back on the same port and data."""
+"""The broker of a soak, struck by SIGKILL, away for a while, and back on the same port and data; and its network."""
 
 from __future__ import annotations
 
 import threading
 import time
 
+from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, Proxy
 from worker.broker import LocalKafka
 from worker.errors import Failure
 
 ATTEMPTS = 3
+LOSABLE = (PRODUCE, END_TXN, OFFSET_COMMIT, ADD_OFFSETS)
+"""Requests whose answers get lost, with their connection."""
+
+
+class Network:
+    """The members' way to the broker: loses an answer now and then, and delivers a request late.
+
+    Parameters
+    ----------
+    proxy : Proxy
+        Through which they go.
+    """
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._proxy = proxy
+        self._release_at: float | None = None
+
+    def lose(self, choice: float) -> None:
+        """Lose the next answer to one kind of request."""
+        self._proxy.lose(LOSABLE[int(choice * len(LOSABLE))], cut=True)
+
+    def delay(self, seconds: float) -> None:
+        """Keep the next Produce request for so long; the client will have sent it again by then, or given it up."""
+        self._proxy.hold(PRODUCE)
+        self._release_at = time.monotonic() + seconds
+
+    def tend(self) -> None:
+        """Deliver what has been kept long enough."""
+        if self._release_at is not None and time.monotonic() >= self._release_at:
+            self._release_at = None
+            self._proxy.release()
+
+    def settle(self) -> None:
+        """Deliver everything, and do nothing any more."""
+        self._proxy.forget()
+        self._proxy.release()
 
 
 class Weather:
@@ -75,6 +112,9 @@ class Weather:
             self.away[-1] = self.away[-1][0], time.monotonic()
 
     def _start(self) -> None:
+        log = self.kafka.log
+        if log.exists():  # the next start begins a new one
+            log.replace(log.with_name(f"server-{len(self.away)}.log"))
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self.kafka.restart()

@@ -10,16 +10,22 @@ The commit's probe lets FAULT happen right after the NTH time that STEP was reac
 | ``kill=PID`` | SIGKILL to another process: the broker |
 | ``stall=SECONDS`` | the thread that reached the step does nothing for so long; the client's own threads go on |
 | ``second`` | another producer initialises the same transactional id, as a second owner would |
+| ``call=PORT`` | somebody who listens there is told, and does what he likes before he answers; see `Listener` |
 """
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import signal
+import socket
 import sys
+import threading
 import time
+from collections.abc import Callable
 from itertools import count
+from typing import Self
 
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
@@ -61,6 +67,41 @@ class CrashingDriftway(FaultyDriftway):
         super().__init__(KILL, step, nth, *arguments)
 
 
+class Listener:
+    """Does something in the test's process, once, while a worker waits at its step; a context manager.
+
+    Parameters
+    ----------
+    deed : callable
+        What.
+    """
+
+    def __init__(self, deed: Callable[[], object]) -> None:
+        self._deed = deed
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.done = threading.Event()
+
+    @property
+    def fault(self) -> str:
+        """The worker's fault that calls here."""
+        return f"call={self._server.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._answer, daemon=True, name="listener").start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _answer(self) -> None:
+        with contextlib.suppress(OSError):
+            caller, _ = self._server.accept()
+            with caller:
+                self._deed()
+                self.done.set()
+                caller.sendall(b".")
+
+
 class Mishap(Exception):
     """What ``raise`` raises."""
 
@@ -74,6 +115,9 @@ def happen(fault: str, partition: int, arguments: list[str]) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
     elif name == "stall":
         time.sleep(float(value))
+    elif name == "call":
+        with socket.create_connection(("127.0.0.1", int(value))) as listener:
+            listener.recv(1)
     elif name == SECOND:
         take_over(arguments, partition)
     else:

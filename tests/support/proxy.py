@@ -19,6 +19,8 @@ from typing import Self
 PRODUCE, METADATA, FIND_COORDINATOR = 0, 3, 10
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, OFFSET_COMMIT = 22, 24, 25, 26, 28
 """Api keys of requests; the last five are those of a transactional producer."""
+IN_TRANSACTION = (PRODUCE, ADD_PARTITIONS, ADD_OFFSETS, OFFSET_COMMIT, END_TXN)
+"""What a transaction consists of."""
 ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
 """Error codes that make a transaction abortable: as an answer to the offsets', and to anything."""
 HOST = "127.0.0.1"
@@ -32,8 +34,8 @@ class Rule:
 
     Parameters
     ----------
-    api : int
-        Key of the request.
+    apis : tuple of int
+        Keys of the requests.
     about : bytes
         Only requests that hold these bytes: a topic's name, a record's key.
     left : int
@@ -46,7 +48,7 @@ class Rule:
         A false reply waits until this is true.
     """
 
-    api: int
+    apis: tuple[int, ...]
     about: bytes
     left: int
     cut: bool = False
@@ -55,7 +57,7 @@ class Rule:
 
     def matches(self, api: int, request: bytes) -> bool:
         """Whether this one is meant."""
-        return self.left > 0 and api == self.api and self.about in request
+        return self.left > 0 and api in self.apis and self.about in request
 
 
 class Proxy:
@@ -90,9 +92,9 @@ class Proxy:
         """Where clients go."""
         return f"{HOST}:{self._port}"
 
-    def lose(self, api: int, replies: int = 1, cut: bool = False, about: bytes = b"") -> None:
-        """Lose the next replies to an api; with `cut`, the connection along with each."""
-        self._add(self._of_replies, Rule(api, about, replies, cut))
+    def lose(self, *apis: int, replies: int = 1, cut: bool = False, about: bytes = b"") -> None:
+        """Lose the next replies to one of the apis; with `cut`, the connection along with each."""
+        self._add(self._of_replies, Rule(apis, about, replies, cut))
 
     def fail(
         self, api: int, error: int, about: bytes = b"", replies: int = 1, after: Callable[[], bool] = lambda: True
@@ -101,11 +103,11 @@ class Proxy:
 
         The broker has done what it was asked for; the client is told otherwise, as soon as `after` is true.
         """
-        self._add(self._of_replies, Rule(api, about, replies, error=error, after=after))
+        self._add(self._of_replies, Rule((api,), about, replies, error=error, after=after))
 
-    def hold(self, api: int, requests: int = 1, about: bytes = b"") -> None:
-        """Keep the next requests of an api, as a slow network does; the client loses its connection with each."""
-        self._add(self._of_requests, Rule(api, about, requests, cut=True))
+    def hold(self, *apis: int, requests: int = 1, about: bytes = b"") -> None:
+        """Keep the next requests of the apis, as a slow network does; the client loses its connection with each."""
+        self._add(self._of_requests, Rule(apis, about, requests, cut=True))
 
     def release(self) -> None:
         """Let the broker have what was kept, over the connections on which it came."""

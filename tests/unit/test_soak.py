@@ -38,7 +38,9 @@ def test_an_hour_has_every_fault_in_the_order_of_time(seed: int) -> None:
     found = of_an_hour(seed)
     assert [fault.at for fault in found] == sorted(fault.at for fault in found)
     often = Counter(fault.deed for fault in found)
-    assert set(often) == {*schedule.WEIGHTS, schedule.RESTART, schedule.OUTAGE}
+    network = {schedule.LOST, schedule.LATE}
+    assert set(often) == {*schedule.WEIGHTS, schedule.RESTART, schedule.OUTAGE, *network}
+    assert 150 < sum(often[deed] for deed in network) < 350
     assert 250 < sum(often[deed] for deed in schedule.WEIGHTS) < 500
     assert 20 < often[schedule.RESTART] + often[schedule.OUTAGE] < 50
     assert all(0 <= fault.choice < 1 for fault in found)
