@@ -1,0 +1,35 @@
+"""Faults of the client and the broker that the worker guards against, shown on what is installed here.
+
+These tests fail on the day on which one of them is mended: docs/upstream/README.md says what is to be done then.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import confluent_kafka
+
+from tests.support import java
+from tests.support.process import ROOT
+from worker.broker.jars import KAFKA_VERSION
+
+UPSTREAM = ROOT / "docs" / "upstream"
+
+
+def test_librdkafka_still_commits_transactions_whose_messages_are_not_there(kafka: str) -> None:
+    argv = [sys.executable, str(UPSTREAM / "aborted_sequences.py"), kafka]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert "commit_transaction() has returned without an error" in done.stdout, done.stdout + done.stderr
+    shown = "read_committed sees   {'first': 100}\nread_uncommitted sees {'first': 100, 'aborted': 100}\n"
+    assert (done.returncode, shown in done.stdout) == (1, True), (
+        f"librdkafka {confluent_kafka.libversion()[0]} seems to be mended, see docs/upstream/README.md: {done.stdout}"
+    )
+
+
+def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
+    said = java.run(UPSTREAM / "StaleLoad.java", tmp_path)
+    mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {said}"
+    assert "epoch 10's load done, 12's half way      : 647521 (16 minutes old)" in said, mended
+    assert "transaction aborted, loads over          : 883000 (never committed)" in said, mended
