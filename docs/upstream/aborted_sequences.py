@@ -1,7 +1,7 @@
 """librdkafka commits a transaction whose messages are not there: `python aborted_sequences.py HOST:PORT`.
 
 Needs confluent-kafka and one running broker, to which a small proxy leads that loses one Produce reply with its
-connection. Prints what read_committed and read_uncommitted readers see; exit code 1: the committed messages are missing.
+connection. Prints what readers of both isolation levels see; exit code 1: the committed messages are missing.
 """
 
 import contextlib
