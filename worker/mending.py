@@ -8,7 +8,7 @@ written; what is not there is computed once more from the rows, and written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,18 +83,15 @@ class Inspection:
     ----------
     partition : int
         Which.
-    reader : Consumer
-        Is given committed records only.
-    any_reader : callable
-        Makes one that is given all, where one is needed.
+    readers : tuple
+        One that is given committed records only, and one that is given all.
     deadline : Deadline
         For all of it.
     """
 
-    def __init__(
-        self, partition: int, reader: Consumer, any_reader: Callable[[], Consumer], deadline: Deadline
-    ) -> None:
-        self._partition, self._reader, self._any_reader, self._deadline = partition, reader, any_reader, deadline
+    def __init__(self, partition: int, readers: tuple[Consumer, Consumer], deadline: Deadline) -> None:
+        self._partition, self._deadline = partition, deadline
+        self._reader, self._witness = readers
         self.settled: set[str] = set()
         """Topics in which nothing hangs any more."""
 
@@ -142,26 +139,19 @@ class Inspection:
             decided = stable(self._reader, topic, self._partition, span.last + 1, self._deadline, HANGING_SECONDS)
             if not decided and topic not in self.settled:
                 raise Hanging(topic)
-        return {
-            topic: span
-            for topic, span in position.outputs.items()
-            if any(self._is_hidden(topic, offset) for offset in {span.first, span.last})
-        }
+        return {topic: span for topic, span in position.outputs.items() if self._is_hidden(topic, span)}
 
-    def _is_hidden(self, topic: str, offset: int) -> bool:
-        """Whether a record is aborted, or cut off; one that retention or compaction has taken was there in its time."""
-        low, stable_end = watermarks(self._reader, topic, self._partition, self._deadline)
-        if offset < low:
-            return False
-        if offset >= stable_end:
+    def _is_hidden(self, topic: str, span: Span) -> bool:
+        """Whether records are aborted, or cut off; those that retention or compaction has taken were there once."""
+        low, end = watermarks(self._reader, topic, self._partition, self._deadline)
+        ends = [offset for offset in (span.first, span.last) if offset >= low]
+        if any(offset >= end for offset in ends):
             return True
-        if shown(self._reader, topic, self._partition, offset, self._deadline):
+        committed = shown(self._reader, topic, self._partition, ends, self._deadline)
+        if all(committed):
             return False
-        reader = self._any_reader()
-        try:
-            return shown(reader, topic, self._partition, offset, self._deadline)
-        finally:
-            reader.close()
+        there = shown(self._witness, topic, self._partition, ends, self._deadline)
+        return any(seen and not given for seen, given in zip(there, committed, strict=True))
 
     def _keys(self, topic: str, span: Span) -> set[Key]:
         """What the visible records of a span answer."""

@@ -17,6 +17,7 @@ that chooses otherwise; a restore never turns into a cold start by itself.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +25,7 @@ from dataclasses import replace
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 
 from worker.checkpoint import Checkpoint
-from worker.client import base_properties, quiet, without_membership
+from worker.client import Properties, base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.errors import CannotRestore, Failure
 from worker.exactly_once import TransactionalCheckpoint
@@ -44,9 +45,14 @@ STALE_SECONDS = 2.0
 MOVED_SECONDS = 10.0
 """How long before somebody must have set the group, or removed its offset: then a policy is asked for."""
 STALE_WAIT_SECONDS = 0.2
-QUEUED_KBYTES = 16_384
-"""Of snapshots read ahead; the client's default is four times as much, for each restore."""
+READER_TUNING: Properties = {
+    # A fetch at a log's end waits so long, and every question behind it: 14 ms instead of 3 with 10.
+    "fetch.wait.max.ms": 1,
+    # Of snapshots read ahead; the client's default is four times as much, for each restore.
+    "queued.max.messages.kbytes": 16_384,
+}
 COMMITTED, ANY = "read_committed", "read_uncommitted"
+"""Levels of readers."""
 
 
 def restore(
@@ -80,16 +86,13 @@ def restore(
         To be judged by `worker.verdicts`.
     """
     checkpoint.acquire(deadline)
-    reader = open_reader(settings)
-    try:
+    with contextlib.closing(open_reader(settings)) as reader, contextlib.closing(open_reader(settings, ANY)) as witness:
         # As in `acquire`: metadata first, or the coordinator is looked for too late.
         ask(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        found = _Rebuilding(settings, partition, checkpoint, reader, make_model, deadline).run(remembered)
+        found = _Rebuilding(settings, partition, checkpoint, (reader, witness), make_model, deadline).run(remembered)
         if found.began is not None:
             _begin_history(settings, partition, reader, found, deadline)
         return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
-    finally:
-        reader.close()
 
 
 def open_reader(settings: WorkerSettings, level: str = COMMITTED) -> Consumer:
@@ -103,11 +106,9 @@ def open_reader(settings: WorkerSettings, level: str = COMMITTED) -> Consumer:
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
         "isolation.level": level,
-        "fetch.wait.max.ms": 10,
-        "queued.max.messages.kbytes": QUEUED_KBYTES,
     }
     theirs = without_membership(base_properties(settings.bootstrap, settings.passthrough))
-    return Consumer(quiet({**theirs, **own}))
+    return Consumer(quiet({**READER_TUNING, **theirs, **own}))
 
 
 def _begin_history(
@@ -120,22 +121,31 @@ def _begin_history(
 
 
 class _Rebuilding:
-    """Steps 2 to 4 of the module's docstring, with the policies; parameters as `restore`."""
+    """Steps 2 to 4 of the module's docstring, with the policies.
+
+    Parameters
+    ----------
+    settings, partition, checkpoint, make_model, deadline
+        As `restore`.
+    readers : tuple
+        One that is given committed records only, and one that is given all.
+    """
 
     def __init__(
         self,
         settings: WorkerSettings,
         partition: int,
         checkpoint: Checkpoint,
-        reader: Consumer,
+        readers: tuple[Consumer, Consumer],
         make_model: Callable[[], Model],
         deadline: Deadline,
     ) -> None:
-        self.settings, self.partition, self.reader = settings, partition, reader
+        self.settings, self.partition = settings, partition
+        self.reader, self._witness = readers
         self.make_model, self.deadline = make_model, deadline
         # Only transactions have positions, and can be mended.
         self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
-        self._inspection = Inspection(partition, reader, lambda: open_reader(settings, ANY), deadline)
+        self._inspection = Inspection(partition, readers, deadline)
 
     def run(self, remembered: int | None) -> Restored:
         """Find out where the partition stands, and bring a model there."""
@@ -210,17 +220,23 @@ class _Rebuilding:
         outputs = self.settings.topics.outputs()
         for topic in outputs:
             self._require_partition(topic)
-        self._checkpoint.ends = log_ends(self.settings, outputs, self.partition, self.deadline)
+        self._checkpoint.ends = log_ends(self._witness, outputs, self.partition, self.deadline)
         return self._checkpoint.ends
 
     def _require_partition(self, topic: str) -> None:
-        """Asked for the end of a log that there is not, the client would wait for it."""
-        count = partition_counts(ask(lambda: self.reader.list_topics(topic, self.deadline.remaining()), self.deadline))
-        if count.get(topic, 0) <= self.partition:
+        """See that an output has the partition; a reader that has no metadata would also wait a second for it."""
+        count = 0
+        for reader in (self.reader, self._witness):
+            count = self._partitions(reader, topic)
+        if count <= self.partition:
             raise Failure(
-                f"topic {topic} has {count.get(topic, 0)} partitions, and none for partition {self.partition} of "
+                f"topic {topic} has {count} partitions, and none for partition {self.partition} of "
                 f"{self.settings.input}: give it as many as the input has"
             )
+
+    def _partitions(self, reader: Consumer, topic: str) -> int:
+        found = ask(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
+        return partition_counts(found).get(topic, 0)
 
 
 def _first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka import admin as untyped
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.history import watermarks
-from worker.settings import WorkerSettings
-from worker.verdicts import Unfinished, ask
+from worker.verdicts import Unfinished
 
-api: Any = untyped  # its stubs do not export everything
 STABLE_WAIT_SECONDS = 0.05
 """Between two looks at how far a log is decided; a transaction's markers follow its end within milliseconds."""
 
 
-def log_ends(settings: WorkerSettings, topics: Sequence[str], partition: int, deadline: Deadline) -> dict[str, int]:
+def log_ends(witness: Consumer, topics: Iterable[str], partition: int, deadline: Deadline) -> dict[str, int]:
     """Where the partition's logs of `topics` end now, open transactions included.
 
-    A read_committed reader is told the last stable offset instead, which an open transaction holds back.
+    Parameters
+    ----------
+    witness : Consumer
+        A reader that is given all: one of committed records is told the last stable offset instead, which an open
+        transaction holds back.
 
     Raises
     ------
-    KafkaException
-        A topic or its partition does not exist, may not be described, or the broker does not answer in time.
+    KafkaException, Unfinished
+        The broker did not answer in time.
     """
-    client = api.AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
-    asked = {TopicPartition(topic, partition): api.OffsetSpec.latest() for topic in topics}
-
-    def ends() -> dict[str, int]:
-        futures = client.list_offsets(
-            asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=deadline.remaining()
-        )
-        return {place.topic: int(future.result().offset) for place, future in futures.items()}
-
-    return ask(ends, deadline)
+    return {topic: watermarks(witness, topic, partition, deadline)[1] for topic in topics}
 
 
 def stable(reader: Consumer, topic: str, partition: int, end: int, deadline: Deadline, patience: float) -> bool:
@@ -76,12 +66,12 @@ def first_from(reader: Consumer, topic: str, partition: int, offset: int, deadli
     raise KafkaException(KafkaError(error.code(), f"{topic}/{partition} cannot be read: {error.str()}"))
 
 
-def shown(reader: Consumer, topic: str, partition: int, offset: int, deadline: Deadline) -> bool:
-    """Whether the record at `offset` is one that `reader` is given.
+def shown(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], deadline: Deadline) -> list[bool]:
+    """Which of the records at rising `offsets` are such that `reader` is given them.
 
     Raises
     ------
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
-    return first_from(reader, topic, partition, offset, deadline) == (offset, True)
+    return [first_from(reader, topic, partition, offset, deadline) == (offset, True) for offset in offsets]

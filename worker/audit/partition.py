@@ -12,7 +12,7 @@ Where the recomputation begins, with a fresh model or a snapshot:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
 from worker.audit.contrast import input_offset
@@ -25,7 +25,7 @@ from worker.events import Records
 from worker.intake import records_of
 from worker.model import Model, Outputs
 from worker.packed import is_packed
-from worker.restore import committed_offset
+from worker.restore import ANY, committed_offset, open_reader
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from worker.snapshot import Pointer
 from worker.visibility import log_ends
@@ -76,7 +76,8 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
     """
     topics, p = settings.topics, standing.partition
     outputs = topics.predictions, topics.accuracy, topics.rejected, topics.snapshots
-    found = log_ends(settings, outputs, p, Deadline(ASK_SECONDS))
+    with closing(open_reader(settings, ANY)) as witness:
+        found = log_ends(witness, outputs, p, Deadline(ASK_SECONDS))
     ends = standing.committed or 0, *(found[name] for name in outputs)
     with ExitStack() as stack:
         names = zip((topics.input, *outputs), ends, strict=True)

@@ -28,6 +28,7 @@ PATIENCE_SECONDS = 10.0
 SILENT_SECONDS = 60.0
 """How long a broker may deliver nothing, not even the end of the log, before it counts as gone."""
 TUNING: Properties = {
+    "fetch.wait.max.ms": 10,
     # As in worker.intake: with the default back-off of 1 s a reader that drains its queue waits.
     "fetch.queue.backoff.ms": 5,
     # Five of these clients are open at a time, and each is read no faster than the slowest.
