@@ -41,7 +41,7 @@ class Errand(Generic[Found]):
     deadline : Deadline
         Known to the call as well.
     inline : bool
-        Call it at once, on this thread: for what must not be called from another.
+        Call it at once, on this thread: for what must not be called from another. The process ends if it is stuck.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Errand(Generic[Found]):
         self._started = time.monotonic()
         self.thread = threading.Thread(target=self._run, args=(call,), name=f"{name} {task.partition}", daemon=True)
         if inline:
-            self._run(call)
+            self._run_here(call)
         else:
             self.thread.start()
 
@@ -103,6 +103,16 @@ class Errand(Generic[Found]):
             self.future.set_exception(error)
         if self._left_behind:
             self._checkpoint.discard()
+
+    def _run_here(self, call: Callable[[], Found]) -> None:
+        def end() -> None:
+            end_process(f"the client did not come back from the {self.name} of partition {self.task.partition}")
+
+        watch = threading.Timer(self.deadline.left + GRACE_SECONDS, end)
+        watch.daemon = True
+        watch.start()
+        self._run(call)
+        watch.cancel()
 
 
 def await_all(errands: Collection[Errand[Any]], deadline: Deadline) -> None:

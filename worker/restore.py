@@ -153,7 +153,9 @@ class _Rebuilding:
         last = self._last_commit()
         (committed, metadata), note = _settled_offset(settings.input, partition, reader, last, self.deadline)
         low, high = watermarks(reader, settings.input, partition, self.deadline)
-        pointer = Pointer.parse(metadata)
+        pointer, plain = Pointer.parse(metadata), (metadata or "").endswith(PLAIN)
+        if pointer is None and last is not None and committed == last.offset:
+            pointer = last.pointer  # set by hand to where it was: nothing was moved
         ways = Ways(settings, partition, reader, self.make_model, self.deadline, committed or 0, low, high, pointer)
         if committed is None and last is not None:
             ways.committed = last.offset
@@ -162,7 +164,7 @@ class _Rebuilding:
             start = _first_offset(settings, partition, low, high)
             return Restored(self.make_model(), start, start, None, began=start)
         mend = None
-        if self._checkpoint is not None and pointer is not None and not (metadata or "").endswith(PLAIN):
+        if self._checkpoint is not None and pointer is not None and not plain:
             if last is None:
                 return ways.as_told(f"offset {committed} was committed by a worker, but its own log does not say so")
             ways.committed, ways.pointer = last.offset, last.pointer or pointer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from functools import partial
 from typing import Any
 
@@ -99,6 +100,29 @@ def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: py
         stuck.go_on.set()
     errand.thread.join(10)
     assert not errand.stuck
+
+
+def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The group waits for a worker that is stuck inside a callback, so it must not stay."""
+    said: list[str] = []
+    task, _ = fresh()
+    stuck = task.checkpoint = Stuck()
+
+    def ended(sentence: str) -> None:
+        said.append(sentence)
+        stuck.go_on.set()
+
+    monkeypatch.setattr(errands, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(errands, "end_process", ended)
+    commit = partial(stuck.commit, Due(0, 0, None, None), None, Deadline(0))
+    Errand(task, "commit", commit, Deadline(0), inline=True)
+    assert said == ["the client did not come back from the commit of partition 3"]
+    stuck.go_on.set()
+    Errand(task, "commit", commit, Deadline(0), inline=True)
+    time.sleep(2 * errands.GRACE_SECONDS)
+    assert len(said) == 1
 
 
 def test_what_the_call_raises_is_raised_by_the_result() -> None:
