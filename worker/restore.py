@@ -154,8 +154,6 @@ class _Rebuilding:
         (committed, metadata), note = _settled_offset(settings.input, partition, reader, last, self.deadline)
         low, high = watermarks(reader, settings.input, partition, self.deadline)
         pointer, plain = Pointer.parse(metadata), (metadata or "").endswith(PLAIN)
-        if pointer is None and last is not None and committed == last.offset:
-            pointer = last.pointer  # set by hand to where it was: nothing was moved
         ways = Ways(settings, partition, reader, self.make_model, self.deadline, committed or 0, low, high, pointer)
         if committed is None and last is not None:
             ways.committed = last.offset

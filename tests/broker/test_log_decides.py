@@ -136,15 +136,6 @@ def test_offset_moved_by_hand_with_its_pointer_kept_is_not_believed(kafka: str, 
     require_same(stage, once=range(1000))
 
 
-def test_offset_set_to_where_it_was_moves_nothing(kafka: str) -> None:
-    """As by `kafka-consumer-groups --to-current`: the metadata are gone, the log has them too."""
-    stage = learned(kafka)
-    stage.fill(500, 800)
-    commit(stage, 500, None)
-    learn(stage, 800, 1000)
-    require_same(stage, once=range(1000))
-
-
 def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
     """With a pointer to an aborted snapshot, and an aborted position that says the same."""
     stage = learned(kafka)
