@@ -124,6 +124,8 @@ class Intake:
         """Whether this is inside a call of the client: what it calls back may not call it from another thread."""
         self._later: dict[int, Callable[[int], None]] = {}
         """Partition -> what is to be done with it once the client has come back."""
+        self._ours: set[int] = set()
+        """Partitions that the group has assigned."""
         self._moved: set[int] = set()
         """Partitions that `go_on_at` has sent somewhere since the last `take` began."""
         self._asked: dict[int, int] = {}
@@ -153,8 +155,10 @@ class Intake:
         bad = list(compress(messages, map(Message.error, messages)))
         arrived = self._columns([message for message in messages if message.error() is None] if bad else messages)
         self.at_end.difference_update(records.partition for records in arrived)
+        member = self.consumer
         for message in bad:  # after the rows: an end of partition comes behind its last row
-            self._complain(message)
+            if self.consumer is member:
+                self._complain(message)
         return [records for records in self._still_valid(arrived) if self._as_asked(records)]
 
     def adapt(self, seconds: float, rows: int) -> None:
@@ -281,8 +285,8 @@ class Intake:
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
                 "--if-offset-lost earliest or latest chooses where to go on"
             )
-        elif (found := self._membership.try_otherwise(error.str())) is not None:
-            self.consumer = found
+        elif self._membership.may_try_otherwise(error.str()):
+            self._join_anew()
         elif error.fatal() or code == KafkaError._FATAL or judge(error) is Verdict.FATAL:
             # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
@@ -295,6 +299,14 @@ class Intake:
             )
         else:
             self.journal.event("consumer error", error=error.str())
+
+    def _join_anew(self) -> None:
+        """Be another member: the client has ended this one, and does not say what it had."""
+        ours = sorted(self._ours)
+        if ours:
+            self._lost(ours)
+            self._forget(ours)
+        self.consumer = self._membership.join_anew()
 
     def _note_end(self, partition: int, offset: int | None) -> None:
         """The end of a partition was reached; of one that was sent elsewhere it is not its own."""
@@ -309,6 +321,7 @@ class Intake:
         # The real position is known after the restore; until then nothing may be fetched.
         places = [TopicPartition(p.topic, p.partition, OFFSET_BEGINNING) for p in partitions]
         self._membership.let_in()
+        self._ours.update(p.partition for p in partitions)
         if self._membership.incremental:
             consumer.incremental_assign(places)
         else:
@@ -326,13 +339,17 @@ class Intake:
         self._release(partitions)
 
     def _release(self, partitions: list[TopicPartition]) -> None:
-        for partition in {p.partition for p in partitions}:
+        self._forget([p.partition for p in partitions])
+        if self._membership.incremental:
+            self.consumer.incremental_unassign(partitions)
+        else:
+            self.consumer.unassign()
+
+    def _forget(self, partitions: list[int]) -> None:
+        self._ours.difference_update(partitions)
+        for partition in partitions:
             self.at_end.discard(partition)
             self._later.pop(partition, None)
             self.strayed.pop(partition, None)
             self._asked.pop(partition, None)
             self._next.pop(partition, None)
-        if self._membership.incremental:
-            self.consumer.incremental_unassign(partitions)
-        else:
-            self.consumer.unassign()

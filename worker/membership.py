@@ -39,6 +39,8 @@ NAME_TAKEN = "instance ID is still used"
 """What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
 AGAIN_SECONDS = 1.0
 """Between two tries to join under a name."""
+BROKEN = "Unknown broker error"
+"""What the client takes as the end of a member: a coordinator that has stumbled over itself, as after a restart."""
 UNSPOKEN = ("not supported", "group id does not exist")
 """What a cluster says of the `consumer` protocol that has none, or whose group is classic and may not change."""
 
@@ -67,8 +69,10 @@ class Membership:
         """Whether partitions are handed over one by one instead of all at once."""
         self.poll_interval_seconds = 0.0
         self._protocol, *self._others = settings.protocols
-        self._patience = Deadline(settings.give_up_after)
-        """For being let in: a name may become free, members of another kind may leave."""
+        self._patience: Deadline | None = None
+        """For being let in, since the first refusal: a name may become free, members of another kind may leave."""
+        self._pause_seconds = 0.0
+        """Before the next try."""
         self._consumer: Consumer | None = None
 
     def join(self) -> Consumer:
@@ -107,22 +111,31 @@ class Membership:
     def let_in(self) -> None:
         """The group has answered: no other way is tried any more."""
         self._others.clear()
+        self._patience = None
 
     @property
     def refused(self) -> bool:
         """Whether the group has not let this member in for too long."""
+        if self._patience is None:
+            self._patience = Deadline(self.settings.give_up_after)
         return self._patience.passed
 
-    def try_otherwise(self, error: str) -> Consumer | None:
-        """Another client where an error of this one says that there is another way in; None: there is none."""
+    def may_try_otherwise(self, error: str) -> bool:
+        """Whether an error of this client says that there is another way into the group, or the same one once more."""
         if self._others and any(words in error for words in UNSPOKEN):
             self.journal.event("group protocol is not spoken here", error=error)
             self._protocol = self._others.pop(0)
-        elif NAME_TAKEN in error and not self._patience.passed:
-            self.journal.event("name is taken, trying again", error=error)
-            time.sleep(AGAIN_SECONDS)  # nothing is ours yet that could be kept waiting
-        else:
-            return None
+            return True
+        if (NAME_TAKEN in error or BROKEN in error) and not self.refused:
+            self.journal.event("not let into the group, trying again", error=error)
+            self._pause_seconds = AGAIN_SECONDS
+            return True
+        return False
+
+    def join_anew(self) -> Consumer:
+        """Another client in place of this one; nothing may be ours any more, since it is kept waiting."""
+        time.sleep(self._pause_seconds)
+        self._pause_seconds = 0.0
         if self._consumer is not None:
             self._consumer.close()
         return self.join()

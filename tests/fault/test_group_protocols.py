@@ -10,6 +10,7 @@ from tests.support.brokers import own_broker
 from tests.support.groups import set_session
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
+from tests.support.proxy import HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
 from tests.support.stage import SESSION_MS, Stage
 
 CLASSIC = ("-X", "group.protocol=classic")
@@ -140,7 +141,31 @@ def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
             first.kill()
         stage.fill(200)
         with Driftway(*arguments) as second:
-            second.await_text("name is taken, trying again")
+            second.await_text("not let into the group, trying again")
             auditor.await_all(400)
             leave(second)
+    auditor.require(stage.expected)
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str) -> None:
+    """The client takes an unknown error in a heartbeat's reply for the member's end.
+
+    Kafka 4.1 gives it when a new member comes to a group that was loaded half (docs/upstream).
+    """
+    stage = Stage(kafka, partitions=2, rows=600)
+    set_session(kafka, stage.group, SESSION_MS)
+    with (
+        Proxy(kafka) as proxy,
+        stage.auditor() as auditor,
+        Driftway(*plain(stage, "--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
+    ):
+        stage.fill(0, 300)
+        auditor.await_all(600)
+        proxy.fail(HEARTBEAT, UNKNOWN_SERVER_ERROR)
+        worker.await_text("not let into the group, trying again")
+        stage.fill(300)
+        auditor.await_all(1200)
+        assert "lost partitions=[0, 1]" in worker.stderr
+        leave(worker)
     auditor.require(stage.expected)

@@ -19,10 +19,13 @@ from typing import Self
 PRODUCE, METADATA, FIND_COORDINATOR = 0, 3, 10
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, OFFSET_COMMIT = 22, 24, 25, 26, 28
 """Api keys of requests; the last five are those of a transactional producer."""
+HEARTBEAT = 68
+"""Of the `consumer` group protocol."""
 IN_TRANSACTION = (PRODUCE, ADD_PARTITIONS, ADD_OFFSETS, OFFSET_COMMIT, END_TXN)
 """What a transaction consists of."""
 ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
 """Error codes that make a transaction abortable: as an answer to the offsets', and to anything."""
+UNKNOWN_SERVER_ERROR = -1
 HOST = "127.0.0.1"
 AFTER_SECONDS = 30.0
 """Longest that a false reply waits for its moment."""
@@ -99,7 +102,7 @@ class Proxy:
     def fail(
         self, api: int, error: int, about: bytes = b"", replies: int = 1, after: Callable[[], bool] = lambda: True
     ) -> None:
-        """Make errors of the next replies to AddPartitionsToTxn, AddOffsetsToTxn or TxnOffsetCommit.
+        """Make errors of the next replies to AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit or a heartbeat.
 
         The broker has done what it was asked for; the client is told otherwise, as soon as `after` is true.
         """
@@ -227,6 +230,8 @@ def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
     elif api == OFFSET_COMMIT:  # version 3: as above, in the compact form; one topic, one partition
         name = 4 + 1 + 4 + 1
         places = [name + 1 + (reply[name] - 1) + 1 + 4]
+    elif api == HEARTBEAT:  # correlation, tags, throttle, error
+        places = [9]
     else:
         raise ValueError(f"replies of api {api} cannot be falsified")
     for place in places:
