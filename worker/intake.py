@@ -21,7 +21,7 @@ from worker.events import Records
 from worker.journal import Journal
 from worker.membership import NAME_TAKEN, Membership
 from worker.settings import WorkerSettings
-from worker.verdicts import Verdict, judge
+from worker.verdicts import MISSING, Verdict, judge
 
 if TYPE_CHECKING:
     from worker.scanner import Integers
@@ -287,7 +287,7 @@ class Intake:
             )
         elif self._membership.may_try_otherwise(error.str()):
             self._join_anew()
-        elif error.fatal() or code == KafkaError._FATAL or judge(error) is Verdict.FATAL:
+        elif error.fatal() or code == KafkaError._FATAL or code in MISSING or judge(error) is Verdict.FATAL:
             # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure

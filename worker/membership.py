@@ -39,8 +39,8 @@ NAME_TAKEN = "instance ID is still used"
 """What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
 AGAIN_SECONDS = 1.0
 """Between two tries to join under a name."""
-BROKEN = "Unknown broker error"
-"""What the client takes as the end of a member: a coordinator that has stumbled over itself, as after a restart."""
+BROKEN = ("Unknown broker error", "group id does not exist")
+"""What the client takes as the end of a member: said by a coordinator that came back from half of its log."""
 UNSPOKEN = ("not supported", "group id does not exist")
 """What a cluster says of the `consumer` protocol that has none, or whose group is classic and may not change."""
 
@@ -126,7 +126,7 @@ class Membership:
             self.journal.event("group protocol is not spoken here", error=error)
             self._protocol = self._others.pop(0)
             return True
-        if (NAME_TAKEN in error or BROKEN in error) and not self.refused:
+        if any(words in error for words in (NAME_TAKEN, *BROKEN)) and not self.refused:
             self.journal.event("not let into the group, trying again", error=error)
             self._pause_seconds = AGAIN_SECONDS
             return True

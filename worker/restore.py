@@ -27,7 +27,7 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicParti
 from worker.checkpoint import Checkpoint
 from worker.client import Properties, base_properties, quiet, without_membership
 from worker.deadline import Deadline
-from worker.errors import CannotRestore, Failure
+from worker.errors import CannotRestore
 from worker.exactly_once import TransactionalCheckpoint
 from worker.history import mark, positions, watermarks
 from worker.mending import HANGING_SECONDS, Hanging, Inspection, Mend
@@ -36,7 +36,7 @@ from worker.position import Position
 from worker.settings import EARLIEST, WorkerSettings
 from worker.snapshot import PLAIN, Pointer
 from worker.topics import partition_counts
-from worker.verdicts import Unfinished, ask
+from worker.verdicts import Missing, Unfinished, ask
 from worker.visibility import first_from, log_ends, stable
 from worker.ways import Restored, Ways
 
@@ -80,8 +80,6 @@ def restore(
     ------
     CannotRestore
         A policy refuses.
-    Failure
-        An output has no such partition.
     KafkaException, Setback
         To be judged by `worker.verdicts`.
     """
@@ -180,6 +178,8 @@ class _Rebuilding:
     def _last_commit(self) -> Position | None:
         """The newest position of all that was in the log when nobody else could write any more; None: there is none."""
         topic = self.settings.topics.snapshots
+        for name in self.settings.topics.outputs():
+            self._require_partition(name)
         if self._checkpoint is None:
             return None
         end = self._take_ends()[topic]
@@ -217,10 +217,7 @@ class _Rebuilding:
     def _take_ends(self) -> dict[str, int]:
         """Where the logs of the outputs end now: what the new producer writes lies behind."""
         assert self._checkpoint is not None  # noqa: S101
-        outputs = self.settings.topics.outputs()
-        for topic in outputs:
-            self._require_partition(topic)
-        self._checkpoint.ends = log_ends(self._witness, outputs, self.partition, self.deadline)
+        self._checkpoint.ends = log_ends(self._witness, self.settings.topics.outputs(), self.partition, self.deadline)
         return self._checkpoint.ends
 
     def _require_partition(self, topic: str) -> None:
@@ -229,7 +226,7 @@ class _Rebuilding:
         for reader in (self.reader, self._witness):
             count = self._partitions(reader, topic)
         if count <= self.partition:
-            raise Failure(
+            raise Missing(
                 f"topic {topic} has {count} partitions, and none for partition {self.partition} of "
                 f"{self.settings.input}: give it as many as the input has"
             )

@@ -52,14 +52,18 @@ REFUSED = {
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError._AUTHENTICATION,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError._UNKNOWN_TOPIC,
-    KafkaError._UNKNOWN_PARTITION,
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError._UNSUPPORTED_FEATURE,
     KafkaError.UNSUPPORTED_VERSION,
     KafkaError._INVALID_ARG,
 }
+
+MISSING = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+}
+"""Said of a topic that was deleted, and of any topic by a broker that has just begun."""
 
 
 class Setback(Exception):
@@ -76,6 +80,12 @@ class Unproven(Setback):
     """The client says that it has delivered, and where; the place shows that it has not."""
 
     verdict = Verdict.ABORT
+
+
+class Missing(Setback):
+    """The broker does not know a topic, or not that many partitions: for a moment after its start, or for good."""
+
+    verdict = Verdict.RETRY
 
 
 class Undelivered(Setback):
@@ -111,7 +121,7 @@ def judge(error: KafkaError) -> Verdict:
         return Verdict.ABORT
     if code in (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._STATE):
         return Verdict.UNKNOWN
-    if error.retriable():
+    if error.retriable() or code in MISSING:
         return Verdict.RETRY
     return Verdict.UNKNOWN
 

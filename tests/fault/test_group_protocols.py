@@ -10,7 +10,7 @@ from tests.support.brokers import own_broker
 from tests.support.groups import set_session
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.proxy import HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
+from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
 from tests.support.stage import SESSION_MS, Stage
 
 CLASSIC = ("-X", "group.protocol=classic")
@@ -147,11 +147,18 @@ def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
     auditor.require(stage.expected)
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str) -> None:
-    """The client takes an unknown error in a heartbeat's reply for the member's end.
+@pytest.mark.parametrize(
+    ("guarantee", "error"),
+    [
+        ("exactly-once", UNKNOWN_SERVER_ERROR),
+        ("at-least-once", UNKNOWN_SERVER_ERROR),
+        ("exactly-once", GROUP_ID_NOT_FOUND),
+    ],
+)
+def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, error: int) -> None:
+    """The client takes these in a heartbeat's reply for the member's end.
 
-    Kafka 4.1 gives it when a new member comes to a group that was loaded half (docs/upstream).
+    Kafka 4.1 gives them of a group that it has loaded half (docs/upstream).
     """
     stage = Stage(kafka, partitions=2, rows=600)
     set_session(kafka, stage.group, SESSION_MS)
@@ -162,7 +169,7 @@ def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str) ->
     ):
         stage.fill(0, 300)
         auditor.await_all(600)
-        proxy.fail(HEARTBEAT, UNKNOWN_SERVER_ERROR)
+        proxy.fail(HEARTBEAT, error)
         worker.await_text("not let into the group, trying again")
         stage.fill(300)
         auditor.await_all(1200)

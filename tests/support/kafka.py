@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from worker.client import quiet
 from worker.deadline import Deadline
 from worker.history import watermarks
+from worker.verdicts import ask
 
 Seen = TypeVar("Seen")
 END_SECONDS = 30.0
@@ -157,6 +158,9 @@ def committed_offset(bootstrap: str, group: str, topic: str, partition: int = 0)
 
     request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
     client = admin(bootstrap)  # a client that is garbage never answers
-    future = client.list_consumer_group_offsets([request])[group]
-    found = future.result(timeout=END_SECONDS).topic_partitions[0]
+
+    def asked() -> TopicPartition:
+        return client.list_consumer_group_offsets([request])[group].result(timeout=END_SECONDS).topic_partitions[0]
+
+    found = ask(asked, Deadline(END_SECONDS))  # a coordinator that has just begun does not answer at first
     return found.offset, found.metadata or ""

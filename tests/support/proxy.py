@@ -25,7 +25,7 @@ IN_TRANSACTION = (PRODUCE, ADD_PARTITIONS, ADD_OFFSETS, OFFSET_COMMIT, END_TXN)
 """What a transaction consists of."""
 ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
 """Error codes that make a transaction abortable: as an answer to the offsets', and to anything."""
-UNKNOWN_SERVER_ERROR = -1
+UNKNOWN_SERVER_ERROR, GROUP_ID_NOT_FOUND = -1, 69
 HOST = "127.0.0.1"
 AFTER_SECONDS = 30.0
 """Longest that a false reply waits for its moment."""
