@@ -219,7 +219,8 @@ def test_partitions_added_to_the_input_lose_no_event(kafka: str, behind: tuple[s
         return len({(record.partition, record.offset) for record in read_all(kafka, outputs[0])})
 
     # The restores wait, so that every client has heard of the new partitions by then.
-    with SlowlyRestoring(1.0, *stage.worker("-X", "topic.metadata.refresh.interval.ms=500")) as worker:
+    hurried = stage.worker("-X", "topic.metadata.refresh.interval.ms=500", "--give-up-after", "5")
+    with SlowlyRestoring(1.0, *hurried) as worker:
         worker.await_text("running")
         stage.fill(0, 250, among=(0, 1))
         await_until(lambda: seen() == 500, 60, "rows of the old partitions predicted")
@@ -228,7 +229,7 @@ def test_partitions_added_to_the_input_lose_no_event(kafka: str, behind: tuple[s
         stage.grow()
         stage.fill(0, 250, among=(2, 3))
         worker.await_text("assigned partitions=[0, 1, 2, 3]")
-        await_until(lambda: worker.process.poll() is not None or seen() == 1000, 30, "an end, or all rows")
+        await_until(lambda: worker.process.poll() is not None or seen() == 1000, 60, "an end, or all rows")
         if worker.process.poll() is None:
             worker.terminate()
             assert worker.wait() == 0, worker.story()
