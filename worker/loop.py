@@ -33,11 +33,12 @@ from worker.exactly_once import TransactionalCheckpoint
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
 from worker.kernels import prepare
+from worker.lookout import Lookout
 from worker.memory import Housekeeping
 from worker.rejections import TooManyRejected
 from worker.restores import Restores
 from worker.setbacks import Setbacks
-from worker.settings import EXACTLY_ONCE, WorkerSettings
+from worker.settings import CONSUMER, EXACTLY_ONCE, WorkerSettings
 from worker.startup import check_properties, prepare_topics
 from worker.task import State, Task
 from worker.telemetry import Telemetry
@@ -111,6 +112,9 @@ class Worker:
         prepare(self.settings.model, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
+        lookout = Lookout(self.settings, self.journal)
+        if CONSUMER in self.settings.protocols:
+            lookout.begin()
         clean = False
         self._housekeeping.begin()
         try:
@@ -121,6 +125,7 @@ class Worker:
             clean = True  # what was predicted and set aside is committed before the worker stops
             raise
         finally:
+            lookout.end()
             self._leave(clean)
 
     def step(self) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.support.brokers import own_broker
 from tests.support.groups import set_session
-from tests.support.kafka import await_until
+from tests.support.kafka import admin, await_until
 from tests.support.process import Driftway
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
 from tests.support.stage import SESSION_MS, Stage
+from worker.client import quiet
 
+ASSIGNMENT_EPOCH = 6
+"""Type of the record that says of which epoch a group's assignment is (ConsumerGroupTargetAssignmentMetadata)."""
+ALLOWED = "__admin_client"
+"""Kafka lets nobody else write into its own topics."""
 CLASSIC = ("-X", "group.protocol=classic")
 
 
@@ -145,6 +152,43 @@ def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
             auditor.await_all(400)
             leave(second)
     auditor.require(stage.expected)
+
+
+EPOCHS = 600
+"""By which a group's epoch is behind its last assignment's."""
+
+
+def forget_epochs(kafka: str, group: str, epoch: int) -> None:
+    """Write that the group's last assignment was of an epoch, as Kafka's coordinator has it in its log."""
+    partitions = len(admin(kafka).list_topics("__consumer_offsets", timeout=10).topics["__consumer_offsets"].partitions)
+    hashed = 0
+    for letter in group.encode():  # Java's hash of a text
+        hashed = (31 * hashed + letter) & 0xFFFFFFFF
+    key = struct.pack(">hh", ASSIGNMENT_EPOCH, len(group)) + group.encode()
+    producer = Producer(quiet({"bootstrap.servers": kafka, "client.id": ALLOWED, "acks": "all"}))
+    place = min(hashed, 2**32 - hashed) % partitions  # its sign does not count
+    producer.produce("__consumer_offsets", struct.pack(">hib", 0, epoch, 0), key, place)
+    assert producer.flush(30) == 0
+
+
+def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pytest.FixtureRequest) -> None:
+    """Half of a group's log loaded, and written on: Kafka 4.1 assigns nothing until the old epoch is passed."""
+    with own_broker(request.config) as kafka:
+        stage = Stage(kafka.bootstrap, partitions=2, rows=400)
+        stage.fill(0, 200)
+        with stage.auditor() as auditor, Driftway(*plain(stage, "--stop-at-end")) as before:
+            assert before.wait() == 0, before.story()
+            auditor.await_all(400)
+        forget_epochs(kafka.bootstrap, stage.group, EPOCHS)
+        kafka.restart()
+        stage.fill(200)
+        with stage.auditor() as auditor, Driftway(*plain(stage)) as worker, Driftway(*plain(stage)) as other:
+            auditor.await_all(800, 60)
+            leave(worker, other)
+            said = worker.stderr + other.stderr
+            print(said)
+        auditor.require(stage.expected)
+    assert "the group has forgotten partitions" in said
 
 
 @pytest.mark.parametrize(
