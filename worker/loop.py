@@ -87,6 +87,7 @@ class Worker:
         self.stopping = False
         self._leaving = False
         self._housekeeping = Housekeeping()
+        self._lookout = Lookout(settings, journal, lambda: bool(self.tasks))
 
     @property
     def intake(self) -> Intake:
@@ -112,9 +113,8 @@ class Worker:
         prepare(self.settings.model, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
-        lookout = Lookout(self.settings, self.journal)
         if CONSUMER in self.settings.protocols:
-            lookout.begin()
+            self._lookout.begin()
         clean = False
         self._housekeeping.begin()
         try:
@@ -125,7 +125,7 @@ class Worker:
             clean = True  # what was predicted and set aside is committed before the worker stops
             raise
         finally:
-            lookout.end()
+            self._lookout.end()
             self._leave(clean)
 
     def step(self) -> None:
@@ -300,6 +300,7 @@ class Worker:
         verdict, sentence = weigh(error)
         self.journal.event(what, partition=task.partition, verdict=verdict.value, error=sentence)
         self.telemetry.failed(task, what, verdict)
+        self._lookout.unsettled()
         if verdict is Verdict.FATAL:
             raise Failure(f"{self._place(task)}: {sentence}")
         return verdict, sentence
@@ -324,6 +325,7 @@ class Worker:
         if self._leaving:
             return
         self.telemetry.rebalances.inc()
+        self._lookout.unsettled()
         self.journal.event("assigned", partitions=partitions)
         for partition in partitions:
             self._setbacks.moved(partition)
@@ -354,6 +356,7 @@ class Worker:
     def _drop(self, partitions: list[int], deadline: Deadline) -> None:
         """Forget partitions; a takeover in flight is waited for as time allows: landing later, it fences the next."""
         errands: list[Errand[Any]] = [*self._commits.forget(partitions), *self._restores.forget(partitions, deadline)]
+        self._lookout.unsettled()
         for errand in errands:
             self._leave_behind(errand)
         for partition in partitions:
