@@ -1,4 +1,4 @@
-"""When a worker looks after its group: soon after a change if it has nothing to do, else later, and ever more rarely."""
+"""When a worker looks after its group: soon after a change if it has nothing to do, else later, then rarely."""
 
 from __future__ import annotations
 
