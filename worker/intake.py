@@ -285,7 +285,7 @@ class Intake:
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
                 "--if-offset-lost earliest or latest chooses where to go on"
             )
-        elif self._membership.may_try_otherwise(error.str()):
+        elif self._membership.may_join_anew(error.str()):
             self._join_anew()
         elif error.fatal() or code == KafkaError._FATAL or code in MISSING or judge(error) is Verdict.FATAL:
             # A fenced static member is told as a fatal error that names what it was fenced by in its text only.

@@ -113,7 +113,7 @@ class Worker:
         prepare(self.settings.model, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
-        if CONSUMER in self.settings.protocols:
+        if self.settings.protocol == CONSUMER:
             self._lookout.begin()
         clean = False
         self._housekeeping.begin()

@@ -1,13 +1,12 @@
-"""Membership in the consumer group: by which protocol, with how much patience, and when to try another way.
+"""Membership in the consumer group: with how much patience, and when to try again.
 
-The `consumer` protocol of Kafka 4 has no moment in which all members wait for all others, so that after a restart of
-the broker nobody stands still for those that died meanwhile. It is taken where the cluster has it and nothing says
-otherwise; a classic group changes over while it runs, and back. `-X group.protocol=classic` is the way back.
+In the classic protocol all members wait for all others, the dead ones included, until their sessions end. The newer one
+(`-X group.protocol=consumer`, Kafka 4) has no such moment, and a coordinator that may lose the group for good when its
+broker dies (docs/decisions/0019): it is not taken unless somebody asks for it.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -32,17 +31,12 @@ POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 30_000, 10_000, 45_000
 """`max.poll.interval.ms` and `session.timeout.ms` unless somebody sets them: how long a classic group waits for members
 that do not rejoin, and for those that have died (docs/decisions/0013). The client's defaults are 5 minutes and 45 s;
 named members keep the latter, to be back before anybody notices. The loop's longest turn, a revocation, is below."""
-SILENT = logging.Logger("silent")
-SILENT.addHandler(logging.NullHandler())
-"""For a client whose last words are expected."""
 NAME_TAKEN = "instance ID is still used"
 """What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
 AGAIN_SECONDS = 1.0
 """Between two tries to join under a name."""
 BROKEN = ("Unknown broker error", "group id does not exist")
 """What the client takes as the end of a member: said by a coordinator that came back from half of its log."""
-UNSPOKEN = ("not supported", "group id does not exist")
-"""What a cluster says of the `consumer` protocol that has none, or whose group is classic and may not change."""
 
 Listener = Callable[[Any, Any], None]
 """Called by the client with itself and the partitions of a rebalance."""
@@ -68,11 +62,8 @@ class Membership:
         self.incremental = False
         """Whether partitions are handed over one by one instead of all at once."""
         self.poll_interval_seconds = 0.0
-        self._protocol, *self._others = settings.protocols
         self._patience: Deadline | None = None
-        """For being let in, since the first refusal: a name may become free, members of another kind may leave."""
-        self._pause_seconds = 0.0
-        """Before the next try."""
+        """For being let in, since the first refusal: a name may become free, a coordinator come to itself."""
         self._consumer: Consumer | None = None
 
     def join(self) -> Consumer:
@@ -83,7 +74,7 @@ class Membership:
         UsageFailure
             A client property is not valid.
         """
-        settings, protocol = self.settings, self._protocol
+        settings, protocol = self.settings, self.settings.protocol
         own = {
             "group.id": settings.group,
             "group.protocol": protocol,
@@ -95,9 +86,8 @@ class Membership:
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
         properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
-        muted = {"logger": SILENT} if self._others and "debug" not in given else {}
         try:
-            consumer = Consumer(quiet(properties), **muted)
+            consumer = Consumer(quiet(properties))
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
         self.incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
@@ -109,8 +99,7 @@ class Membership:
         return consumer
 
     def let_in(self) -> None:
-        """The group has answered: no other way is tried any more."""
-        self._others.clear()
+        """The group has answered."""
         self._patience = None
 
     @property
@@ -120,22 +109,16 @@ class Membership:
             self._patience = Deadline(self.settings.give_up_after)
         return self._patience.passed
 
-    def may_try_otherwise(self, error: str) -> bool:
-        """Whether an error of this client says that there is another way into the group, or the same one once more."""
-        if self._others and any(words in error for words in UNSPOKEN):
-            self.journal.event("group protocol is not spoken here", error=error)
-            self._protocol = self._others.pop(0)
-            return True
+    def may_join_anew(self, error: str) -> bool:
+        """Whether an error that ends this client's membership leaves another one possible."""
         if any(words in error for words in (NAME_TAKEN, *BROKEN)) and not self.refused:
             self.journal.event("not let into the group, trying again", error=error)
-            self._pause_seconds = AGAIN_SECONDS
             return True
         return False
 
     def join_anew(self) -> Consumer:
         """Another client in place of this one; nothing may be ours any more, since it is kept waiting."""
-        time.sleep(self._pause_seconds)
-        self._pause_seconds = 0.0
+        time.sleep(AGAIN_SECONDS)
         if self._consumer is not None:
             self._consumer.close()
         return self.join()

@@ -23,12 +23,6 @@ OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
-WANT_CLASSIC = (
-    "partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type",
-    "group.instance.id",
-)  # fmt: skip
-"""Properties of who wants the classic protocol: the newer one does not know the first four, and lets the successor of a
-named member that was killed wait for the end of its session; the classic one lets it in at once."""
 
 DEFEATS = {
     "queue.buffering.max.messages": "a batch that does not fit as a whole leaves a hole in the outputs",
@@ -190,9 +184,6 @@ class WorkerSettings:
         return f"{self.transactional_prefix}{self.group}/{self.input}/{partition}"
 
     @property
-    def protocols(self) -> tuple[str, ...]:
-        """How to be in the group, by the first that the cluster has: as told, else by the one in which nobody waits."""
-        given = self.passthrough.get("group.protocol")
-        if given is not None:
-            return (str(given),)
-        return (CLASSIC,) if any(key in self.passthrough for key in WANT_CLASSIC) else (CONSUMER, CLASSIC)
+    def protocol(self) -> str:
+        """The group's: as told, else the classic one (docs/decisions/0019)."""
+        return str(self.passthrough.get("group.protocol", CLASSIC))

@@ -1,4 +1,4 @@
-"""Which protocol a group speaks: the newer one where the cluster has it, and a running group changes over, and back."""
+"""The newer group protocol: a running group changes over to it, and back; and what its coordinator may forget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASSIGNMENT_EPOCH = 6
 """Type of the record that says of which epoch a group's assignment is (ConsumerGroupTargetAssignmentMetadata)."""
 ALLOWED = "__admin_client"
 """Kafka lets nobody else write into its own topics."""
-CLASSIC = ("-X", "group.protocol=classic")
+NEWER, CLASSIC = ("-X", "group.protocol=consumer"), ("-X", "group.protocol=classic")
 
 
 def plain(stage: Stage, *more: str) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) 
 
         members = [start(*old), start(*old)]
         feed()
-        for arguments, protocol in ((plain(stage), "consumer"), (back, "classic")):
+        for arguments, protocol in ((plain(stage, *NEWER), "consumer"), (back, "classic")):
             for _ in range(2):
                 members.append(start(*arguments))
                 assert f"protocol={protocol}" in members[-1].stderr
@@ -83,33 +83,16 @@ def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_l
             other.await_text("running")
             stage.fill(0, 200)
             auditor.await_all(800)
-            with Driftway(*plain(stage, "--give-up-after", "4")) as new:
+            with Driftway(*plain(stage, *NEWER, "--give-up-after", "4")) as new:
                 assert new.wait(60) == 1, new.story()
-                assert new.stderr.splitlines()[-1].startswith(
-                    f"driftway: the members of group {stage.group} share out partitions in another way"
-                )
+                assert "driftway: the broker refused this consumer: " in new.stderr.splitlines()[-1]
             leave(old, other)
         stage.fill(200)
-        with Driftway(*plain(stage, "--stop-at-end")) as new:
+        with Driftway(*plain(stage, *NEWER, "--stop-at-end")) as new:
             assert new.wait(60) == 0, new.story()
-            assert "protocol=classic" not in new.stderr
+            assert "protocol=consumer" in new.stderr
         auditor.await_all(1600)
     auditor.require(stage.expected)
-
-
-def test_cluster_without_the_newer_protocol_is_served_by_the_older(request: pytest.FixtureRequest) -> None:
-    with own_broker(request.config, {"group.coordinator.rebalance.protocols": "classic"}) as kafka:
-        stage = Stage(kafka.bootstrap, partitions=2, rows=400)
-        stage.fill()
-        with stage.auditor() as auditor, Driftway(*plain(stage, "--stop-at-end")) as worker:
-            assert worker.wait() == 0, worker.story()
-            auditor.await_all(800)
-            said = [line.split(" ", 1)[1] for line in worker.stderr.splitlines()]
-        auditor.require(stage.expected)
-    joined = [line for line in said if line.startswith(("subscribed", "group protocol"))]
-    assert [line.rpartition("protocol=")[2] for line in joined if "subscribed" in line] == ["consumer", "classic"]
-    assert "not supported" in joined[1]
-    assert not any("FATAL" in line for line in said), "the client's last words are not for the user"
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -175,14 +158,15 @@ def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pyt
     """Half of a group's log loaded, and written on: Kafka 4.1 assigns nothing until the old epoch is passed."""
     with own_broker(request.config) as kafka:
         stage = Stage(kafka.bootstrap, partitions=2, rows=400)
+        newer = plain(stage, *NEWER)
         stage.fill(0, 200)
-        with stage.auditor() as auditor, Driftway(*plain(stage, "--stop-at-end")) as before:
+        with stage.auditor() as auditor, Driftway(*plain(stage, *NEWER, "--stop-at-end")) as before:
             assert before.wait() == 0, before.story()
             auditor.await_all(400)
         forget_epochs(kafka.bootstrap, stage.group, EPOCHS)
         kafka.restart()
         stage.fill(200)
-        with stage.auditor() as auditor, Driftway(*plain(stage)) as worker, Driftway(*plain(stage)) as other:
+        with stage.auditor() as auditor, Driftway(*newer) as worker, Driftway(*newer) as other:
             auditor.await_all(800, 60)
             leave(worker, other)
             said = worker.stderr + other.stderr
@@ -208,7 +192,7 @@ def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, er
     with (
         Proxy(kafka) as proxy,
         stage.auditor() as auditor,
-        Driftway(*plain(stage, "--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
+        Driftway(*plain(stage, *NEWER, "--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
     ):
         stage.fill(0, 300)
         auditor.await_all(600)

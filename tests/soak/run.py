@@ -60,7 +60,7 @@ class Settings:
     seed: int = 0
     partitions: int = 4
     members: int = 3
-    protocol: str = "consumer"
+    protocol: str = "range"
     broker_seconds: float = schedule.BROKER_SECONDS
     standstill: float = 15.0
 

@@ -79,24 +79,9 @@ def test_topics_are_named_after_input_and_group() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("passthrough", "protocols"),
-    [
-        ({}, ("consumer", "classic")),
-        ({"max.poll.interval.ms": "9000"}, ("consumer", "classic")),
-        ({"group.instance.id": "a"}, ("classic",)),
-        ({"group.instance.id": "a", "group.protocol": "consumer"}, ("consumer",)),
-        ({"group.protocol": "classic"}, ("classic",)),
-        ({"group.protocol": "consumer"}, ("consumer",)),
-        ({"partition.assignment.strategy": "range"}, ("classic",)),
-        ({"session.timeout.ms": "4000"}, ("classic",)),
-        ({"heartbeat.interval.ms": "500"}, ("classic",)),
-    ],
-)
-def test_the_newer_protocol_is_tried_first_where_nothing_says_otherwise(
-    passthrough: dict[str, str], protocols: tuple[str, ...]
-) -> None:
-    assert worker(passthrough=passthrough).protocols == protocols
+def test_the_classic_protocol_is_taken_unless_somebody_says_otherwise() -> None:
+    assert worker().protocol == "classic"
+    assert worker(passthrough={"group.protocol": "consumer"}).protocol == "consumer"
 
 
 @pytest.mark.parametrize("key", DEFEATS)
