@@ -27,10 +27,13 @@ CONSUMER_TUNING = {
     "fetch.wait.max.ms": 10,
 }
 
-POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 30_000, 10_000, 45_000
+POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 30_000, 6_000, 45_000
 """`max.poll.interval.ms` and `session.timeout.ms` unless somebody sets them: how long a classic group waits for members
 that do not rejoin, and for those that have died (docs/decisions/0013). The client's defaults are 5 minutes and 45 s;
-named members keep the latter, to be back before anybody notices. The loop's longest turn, a revocation, is below."""
+named members keep the latter, to be back before anybody notices. The loop's longest turn, a revocation, is below. 6 s
+is the least that brokers allow by default; after a restart of the broker a group may wait for two sessions."""
+HEARTBEATS = 4
+"""In a session that nobody has set."""
 NAME_TAKEN = "instance ID is still used"
 """What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
 AGAIN_SECONDS = 1.0
@@ -133,4 +136,5 @@ def _waits(given: Properties, protocol: str) -> Properties:
         interval = max(POLL_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
     except ValueError:
         interval = POLL_INTERVAL_MS  # the client says what is wrong with the session's length
-    return {"session.timeout.ms": session, "max.poll.interval.ms": interval}
+    beat = {"heartbeat.interval.ms": SESSION_MS // HEARTBEATS} if session == SESSION_MS else {}
+    return {"session.timeout.ms": session, "max.poll.interval.ms": interval, **beat}

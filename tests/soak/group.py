@@ -9,8 +9,8 @@ from tests.soak.load import FEATURES
 from tests.support.groups import PROTOCOLS, set_session
 from worker.topics import Topics, create_topics, output_plan
 
-SESSION_MS = 4000
-"""A dead member is noticed after this long; on a busy machine a live one still gets its heartbeats through."""
+SESSION_MS = 6000
+"""A dead member is noticed after this long: the worker's own default in the classic protocol."""
 LEARNING = ("--learner", "dfop:mu=0.01", "--learner", "arow", "--features", str(FEATURES))
 SNAPSHOT_ROWS = 5_000
 """At the usual rates snapshots are then due by time as well as by count."""
@@ -50,7 +50,7 @@ class Group:
         kind = PROTOCOLS[self.protocol]
         properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
         if not kind.by_broker:
-            properties += [f"session.timeout.ms={SESSION_MS}", f"heartbeat.interval.ms={SESSION_MS // 6}"]
+            properties += [f"session.timeout.ms={SESSION_MS}", f"heartbeat.interval.ms={SESSION_MS // 4}"]
         own = ["--snapshot-rows", str(SNAPSHOT_ROWS), *(word for pair in properties for word in ("-X", pair))]
         return [sys.executable, "-m", "driftway", "worker", *self._place(self.way), *own]
 
