@@ -136,5 +136,7 @@ def _waits(given: Properties, protocol: str) -> Properties:
         interval = max(POLL_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
     except ValueError:
         interval = POLL_INTERVAL_MS  # the client says what is wrong with the session's length
-    beat = {"heartbeat.interval.ms": SESSION_MS // HEARTBEATS} if session == SESSION_MS else {}
-    return {"session.timeout.ms": session, "max.poll.interval.ms": interval, **beat}
+    waits = {"session.timeout.ms": session, "max.poll.interval.ms": interval}
+    if session == SESSION_MS and "session.timeout.ms" not in given:
+        waits["heartbeat.interval.ms"] = session // HEARTBEATS
+    return waits
