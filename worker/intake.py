@@ -21,7 +21,7 @@ from worker.events import Records
 from worker.journal import Journal
 from worker.membership import NAME_TAKEN, Membership
 from worker.settings import WorkerSettings
-from worker.verdicts import MISSING, Verdict, judge
+from worker.verdicts import hopeless
 
 if TYPE_CHECKING:
     from worker.scanner import Integers
@@ -287,12 +287,12 @@ class Intake:
             )
         elif self._membership.may_join_anew(error.str()):
             self._join_anew()
-        elif error.fatal() or code == KafkaError._FATAL or code in MISSING or judge(error) is Verdict.FATAL:
+        elif code == KafkaError._FATAL or hopeless(error):
             # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
             raise kind(f"the broker refused this consumer: {error.str()}")
-        elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.refused:
+        elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.out_of_patience():
             raise Failure(
                 f"the members of group {self.settings.group} share out partitions in another way: start with the same "
                 "-X partition.assignment.strategy, or when they have left"

@@ -105,19 +105,18 @@ class Membership:
         """The group has answered."""
         self._patience = None
 
-    @property
-    def refused(self) -> bool:
-        """Whether the group has not let this member in for too long."""
+    def out_of_patience(self) -> bool:
+        """Whether the group has not let this member in for too long, counted from the first time that this is asked."""
         if self._patience is None:
             self._patience = Deadline(self.settings.give_up_after)
         return self._patience.passed
 
     def may_join_anew(self, error: str) -> bool:
         """Whether an error that ends this client's membership leaves another one possible."""
-        if any(words in error for words in (NAME_TAKEN, *BROKEN)) and not self.refused:
+        may = any(words in error for words in (NAME_TAKEN, *BROKEN)) and not self.out_of_patience()
+        if may:
             self.journal.event("not let into the group, trying again", error=error)
-            return True
-        return False
+        return may
 
     def join_anew(self) -> Consumer:
         """Another client in place of this one; nothing may be ours any more, since it is kept waiting."""

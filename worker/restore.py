@@ -222,9 +222,7 @@ class _Rebuilding:
 
     def _require_partition(self, topic: str) -> None:
         """See that an output has the partition; a reader that has no metadata would also wait a second for it."""
-        count = 0
-        for reader in (self.reader, self._witness):
-            count = self._partitions(reader, topic)
+        count = min(self._partitions(reader, topic) for reader in (self.reader, self._witness))
         if count <= self.partition:
             raise Missing(
                 f"topic {topic} has {count} partitions, and none for partition {self.partition} of "

@@ -35,6 +35,7 @@ STIR_SECONDS, AT_MOST_SECONDS = 2.0, 120.0
 STAY_SECONDS, LONGEST_STAY_SECONDS = 0.1, 1.6
 """How long they stay, doubled from look to look: on a slow machine the first have left before they were in."""
 STUCK_SECONDS = 10.0
+"""How long one of them is waited for that does not come back."""
 CROWD = 8
 """How many come at once: 130 epochs a second, where one alone makes 18."""
 

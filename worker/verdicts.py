@@ -126,6 +126,11 @@ def judge(error: KafkaError) -> Verdict:
     return Verdict.UNKNOWN
 
 
+def hopeless(error: KafkaError) -> bool:
+    """Whether a reader that is told so need not wait: its client reports a missing topic after asking for long."""
+    return error.fatal() or error.code() in MISSING or judge(error) is Verdict.FATAL
+
+
 def weigh(failure: KafkaException | Setback) -> tuple[Verdict, str]:
     """What a failure means, and its sentence."""
     if isinstance(failure, Setback):

@@ -160,7 +160,7 @@ def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pyt
         stage = Stage(kafka.bootstrap, partitions=2, rows=400)
         newer = plain(stage, *NEWER)
         stage.fill(0, 200)
-        with stage.auditor() as auditor, Driftway(*plain(stage, *NEWER, "--stop-at-end")) as before:
+        with stage.auditor() as auditor, Driftway(*newer, "--stop-at-end") as before:
             assert before.wait() == 0, before.story()
             auditor.await_all(400)
         forget_epochs(kafka.bootstrap, stage.group, EPOCHS)

@@ -16,7 +16,7 @@ from worker.errors import Failure, Unreachable, UsageFailure
 from worker.history import watermarks
 from worker.restore import open_reader
 from worker.settings import WorkerSettings
-from worker.verdicts import MISSING, Verdict, judge
+from worker.verdicts import hopeless
 
 api: Any = untyped  # its stubs do not export everything
 
@@ -133,7 +133,7 @@ class Stream:
                 self._over = self._over or offset >= self.end
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 raise Failure(f"{self} has lost its beginning while it was read: run this again")
-            elif error.fatal() or error.code() in MISSING or judge(error) is Verdict.FATAL:
+            elif hopeless(error):
                 raise Failure(f"cannot read {self}: {error.str()}")
         silent = time.monotonic() - self._heard
         if self._at_end and silent > PATIENCE_SECONDS:

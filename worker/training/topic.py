@@ -23,7 +23,7 @@ from worker.rejections import shown
 from worker.topics import partition_counts
 from worker.training.bounds import Bound
 from worker.training.rows import Blocks, Counts
-from worker.verdicts import MISSING, Unfinished, Verdict, judge
+from worker.verdicts import Unfinished, hopeless
 
 ASK_SECONDS = 30.0
 POLL_SECONDS = 0.1
@@ -171,7 +171,7 @@ class TopicRows:
                     over = over or offset >= one.end  # markers and aborted records may be all that is left
                 elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                     raise Failure(_lost(where, one.first))
-                elif error.fatal() or error.code() in MISSING or judge(error) is Verdict.FATAL:
+                elif hopeless(error):
                     raise Failure(f"cannot read {where}: {error.str()}")
             if inside:
                 yield self._rows(one.partition, inside)
