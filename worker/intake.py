@@ -266,7 +266,7 @@ class Intake:
     def close(self) -> None:
         """Leave the group."""
         self._inside = True
-        self.consumer.close()
+        self._membership.leave()
 
     def _columns(self, messages: list[Message]) -> list[Records]:
         """Columns per partition, in the order of first appearance."""

@@ -3,11 +3,15 @@
 In the classic protocol all members wait for all others, the dead ones included, until their sessions end. The newer one
 (`-X group.protocol=consumer`, Kafka 4) has no such moment, and a coordinator that may lose the group for good when its
 broker dies (docs/decisions/0019): it is not taken unless somebody asks for it.
+
+A member that nobody has named names itself: coming back after an outage it takes its own place, and nobody waits for
+the one it was before.
 """
 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +42,10 @@ NAME_TAKEN = "instance ID is still used"
 """What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
 AGAIN_SECONDS = 1.0
 """Between two tries to join under a name."""
+LEAVE_SECONDS = 5.0
+"""For the client to be about to say that a member leaves."""
+FENCED = "same group.instance.id"
+"""What the client says to a member whose place another one has taken: of a name of its own, itself, rejoining."""
 BROKEN = ("Unknown broker error", "group id does not exist")
 """What the client takes as the end of a member: said by a coordinator that came back from half of its log."""
 
@@ -68,6 +76,8 @@ class Membership:
         self._patience: Deadline | None = None
         """For being let in, since the first refusal: a name may become free, a coordinator come to itself."""
         self._consumer: Consumer | None = None
+        self._own_name = False
+        """Whether the member's name is its own idea, for as long as it lives."""
 
     def join(self) -> Consumer:
         """The client of a new member.
@@ -88,6 +98,9 @@ class Membership:
             "isolation.level": "read_committed",
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
+        self._own_name = protocol != CONSUMER and "group.instance.id" not in given
+        if self._own_name:
+            own["group.instance.id"] = f"driftway-{uuid.uuid4()}"
         properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
         try:
             consumer = Consumer(quiet(properties))
@@ -113,7 +126,8 @@ class Membership:
 
     def may_join_anew(self, error: str) -> bool:
         """Whether an error that ends this client's membership leaves another one possible."""
-        may = any(words in error for words in (NAME_TAKEN, *BROKEN)) and not self.out_of_patience()
+        passing = (NAME_TAKEN, *BROKEN, *([FENCED] if self._own_name else []))
+        may = any(words in error for words in passing) and not self.out_of_patience()
         if may:
             self.journal.event("not let into the group, trying again", error=error)
         return may
@@ -124,6 +138,21 @@ class Membership:
         if self._consumer is not None:
             self._consumer.close()
         return self.join()
+
+    def leave(self) -> None:
+        """Leave the group, at once, unless somebody has given this member a name to come back under.
+
+        The client keeps a named member's place when it is closed; one that has unsubscribed before it gives up.
+        """
+        consumer = self._consumer
+        if consumer is None:
+            return
+        if self._own_name:
+            consumer.unsubscribe()
+            deadline = Deadline(LEAVE_SECONDS)
+            while consumer.memberid() and not deadline.passed:
+                consumer.poll(AGAIN_SECONDS / 100)
+        consumer.close()
 
 
 def _waits(given: Properties, protocol: str) -> Properties:

@@ -7,6 +7,8 @@ import gc
 import time
 
 TIDY_SECONDS = 30.0
+ARENAS, ARENA_MAX = 2, -8
+"""How many, and what `mallopt` calls it (glibc's malloc.h)."""
 
 
 class Housekeeping:
@@ -17,6 +19,7 @@ class Housekeeping:
     """
 
     def __init__(self) -> None:
+        share_arenas()
         self._due_at = 0.0
 
     def begin(self) -> None:
@@ -34,11 +37,22 @@ class Housekeeping:
         self._due_at = time.monotonic() + TIDY_SECONDS
 
 
+def share_arenas() -> None:
+    """Let threads share the allocator's arenas, where the C library has them (glibc).
+
+    The client's threads come and go with every restore. With arenas of their own, eight for a processor, what each
+    leaves behind in half-empty pages adds up: with a broker killed every 45 s, 80 MB in 11 minutes.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(ARENA_MAX, ARENAS)
+
+
 def give_back() -> None:
     """Let go of free memory, where the C library can (glibc).
 
-    The client's threads come and go with every restore, and each leaves its arena behind, as large as the backlog it
-    once held: 8 backlogs of 150,000 rows with a rebalance each left 268 MB, of which 212 were in use. Takes 2 to 17 ms.
+    An arena stays as large as the backlog it once held: 8 backlogs of 150,000 rows with a rebalance each left 268 MB,
+    of which 212 were in use. Takes 2 to 17 ms.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

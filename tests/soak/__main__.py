@@ -28,6 +28,7 @@ from tests.soak.run import Settings, Soak
 from tests.support.groups import PROTOCOLS
 from worker.broker import LocalKafka
 from worker.errors import Failure
+from worker.memory import share_arenas
 
 ROW_BYTES = 500
 """Disk per row at most: the event, its prediction, room."""
@@ -94,6 +95,7 @@ def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) ->
 def main() -> int:
     """Soak, show, write; the exit code."""
     given = _arguments()
+    share_arenas()
     console = Console(stderr=True, highlight=False)
     signal.signal(signal.SIGTERM, _leave)
     for name in [name for name in os.environ if name.startswith("DRIFTWAY_")]:

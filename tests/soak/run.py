@@ -215,9 +215,10 @@ class Soak:
         ]
         silence, allowed = reader.own_silence, self.settings.standstill
         if silence.seconds > allowed:
+            since = time.localtime(time.time() - (time.monotonic() - silence.since))
             complaints.append(
                 f"partition {silence.partition} stood still for {silence.seconds:.1f} s without the broker's absence, "
-                f"{allowed:.0f} are allowed"
+                f"from {time.strftime('%H:%M:%S', since)} on; {allowed:.0f} are allowed"
             )
         complaints += [f"the reader cannot go on: {reader.failure}"] * (reader.failure is not None)
         life = self.gauge.longest(STEADY)
