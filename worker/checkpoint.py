@@ -50,6 +50,9 @@ FLUSH_SECONDS, MOVING_SECONDS = 0.5, 5.0
 """A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
 
 PRODUCER_TUNING = {
+    # By default the client forgets all brokers as soon as none is connected, and `send_offsets_to_transaction` waits for
+    # one that is gone, without end (librdkafka 5511). Where brokers have moved, the next producer finds them.
+    "metadata.recovery.strategy": "none",
     "linger.ms": 5,
     "compression.type": "none",
     "queue.buffering.max.messages": QUEUE_MESSAGES,
@@ -125,6 +128,8 @@ class Checkpoint:
         self.bytes_since_snapshot = 0
         self.ends: dict[str, int] = {}
         """Topic -> an offset below which nothing of the open transaction is; set by `worker.restore` and by commits."""
+        self.step = Step.COMMITTED
+        """What was reached last: tells where a call is stuck."""
         self._probe = probe
         self._own = own
         self._producer: Producer | None = None
@@ -164,7 +169,8 @@ class Checkpoint:
             threading.Thread(target=_end, args=(left,), name=f"discard {self.partition}", daemon=True).start()
 
     def reached(self, step: Step) -> None:
-        """Tell the probe."""
+        """Note the step, and tell the probe."""
+        self.step = step
         if self._probe is not None:
             self._probe(step, self.partition)
 

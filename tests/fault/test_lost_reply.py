@@ -7,7 +7,7 @@ import pytest
 from tests.support.chosen import slow_but
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.proxy import END_TXN, Proxy
+from tests.support.proxy import END_TXN, PRODUCE, Proxy
 from tests.support.stage import Stage
 
 SHORT = ("-X", "socket.timeout.ms=2000")
@@ -59,6 +59,28 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
         stage.fill(900)
         await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
         assert proxy.lost[END_TXN] == 1
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_connection_that_breaks_under_the_outputs_costs_no_time(kafka: str, guarantee: str) -> None:
+    """A client without any connection is not to forget its brokers: a commit would wait for one of them for ever."""
+    stage = Stage(kafka, partitions=1, rows=1200)
+    with (
+        Proxy(kafka) as proxy,
+        stage.auditor() as auditor,
+        Driftway(*stage.worker("--bootstrap", proxy.bootstrap, "--guarantee", guarantee)) as worker,
+    ):
+        worker.await_text("running")
+        for first in range(0, stage.rows, 200):
+            if first % 400:
+                proxy.lose(PRODUCE, cut=True, about=b".predictions")
+            stage.fill(first, first + 200)
+            auditor.await_all(first + 200, 60)
+        assert proxy.lost[PRODUCE] == 3
+        assert "did not come back" not in worker.stderr, worker.story()
         worker.terminate()
         assert worker.wait() == 0, worker.story()
     auditor.require(stage.expected)

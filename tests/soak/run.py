@@ -200,7 +200,8 @@ class Soak:
         return (
             f"minute {elapsed / 60:.1f} of {self.settings.minutes:g}: {load.sent:,} rows, "
             f"{load.sent - reader.accounted:,} not out yet, {deeds.total()} faults, "
-            f"{self.herd.exits.total()} restarts, {len(self.herd.unexpected)} unexpected ends; steady member: {held}"
+            f"{self.herd.exits.total()} restarts, {len(self.herd.unexpected)} unexpected ends, "
+            f"{reader.own_silence.seconds:.1f} s still at most; steady member: {held}"
         )
 
     def _figures(self, load: Load, reader: Reader, audit: Audit) -> Figures:
