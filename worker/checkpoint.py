@@ -50,8 +50,8 @@ FLUSH_SECONDS, MOVING_SECONDS = 0.5, 5.0
 """A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
 
 PRODUCER_TUNING = {
-    # By default the client forgets all brokers as soon as none is connected, and `send_offsets_to_transaction` waits for
-    # one that is gone, without end (librdkafka 5511). Where brokers have moved, the next producer finds them.
+    # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` waits without
+    # end for one of them (librdkafka 5511). Where brokers have moved, the next producer finds them.
     "metadata.recovery.strategy": "none",
     "linger.ms": 5,
     "compression.type": "none",

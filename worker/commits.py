@@ -16,7 +16,7 @@ from worker.deadline import Deadline
 from worker.errands import Errand, await_all
 from worker.snapshot import Pointer
 from worker.task import Commit, Task
-from worker.verdicts import Setback
+from worker.verdicts import Setback, Unfinished
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,9 @@ class Commits:
 
 def _end(underway: Underway) -> KafkaException | Setback | None:
     """Conclude a commit; return what went wrong."""
+    if not underway.errand.over:
+        step = underway.errand.task.checkpoint.step
+        return Unfinished(f"the client did not come back from the commit, whose last step was {step.value!r}")
     try:
         underway.errand.task.end_commit(underway.commit, underway.errand.result())
     except (KafkaException, Setback) as failure:

@@ -84,9 +84,7 @@ class Errand(Generic[Found]):
             What the call raised; Unfinished if it has not come back.
         """
         if not self.over:
-            raise Unfinished(
-                f"the client did not come back from the {self.name} (last step: {self._checkpoint.step.value})"
-            )
+            raise Unfinished(f"the client did not come back from the {self.name}")
         return self.future.result()
 
     def leave_behind(self) -> None:
