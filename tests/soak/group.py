@@ -9,8 +9,10 @@ from tests.soak.load import FEATURES
 from tests.support.groups import PROTOCOLS, set_session
 from worker.topics import Topics, create_topics, output_plan
 
-SESSION_MS = 6000
-"""A dead member is noticed after this long: the worker's own default in the classic protocol."""
+SESSION_MS = 3000
+"""A dead member is noticed after this long, half the worker's own default. Deaths come every 19 s here, and one that
+happens while the group waits for another makes it wait again: three in a row, the standstill that is allowed would be
+a matter of luck with 6 s (some 14 times an hour), of a chain of five with 3 s (once in ten hours)."""
 LEARNING = ("--learner", "dfop:mu=0.01", "--learner", "arow", "--features", str(FEATURES))
 SNAPSHOT_ROWS = 5_000
 """At the usual rates snapshots are then due by time as well as by count."""
