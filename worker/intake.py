@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from worker.scanner import Integers
 
 BATCH_MESSAGES = 10_000
-FIRST_BATCH = 512
-"""Rows of the first batch; doubled while turns stay short."""
+FIRST_BATCH = 32
+"""Rows of the first batch, for the slowest learners there are; doubled while turns stay short."""
 TURN_SECONDS = 1.0
 """What a batch should take at most: a slow learner gets smaller ones, so that the group hears from its worker."""
 
@@ -266,7 +266,7 @@ class Intake:
     def close(self) -> None:
         """Leave the group."""
         self._inside = True
-        self._membership.leave()
+        self.consumer.close()
 
     def _columns(self, messages: list[Message]) -> list[Records]:
         """Columns per partition, in the order of first appearance."""

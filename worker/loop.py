@@ -145,7 +145,7 @@ class Worker:
         now = time.monotonic()
         if any(now >= task.due_at for task in self.tasks.values()):
             # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
-            self._begin_commits(self._open_tasks(), Deadline(COMMIT_SECONDS, at_most=LONGEST_COMMIT_SECONDS))
+            self._begin_commits(self._open_tasks(), self._commit_deadline())
         self._housekeeping.tidy()
 
     def _patience(self) -> float:
@@ -247,7 +247,13 @@ class Worker:
         self._commits.begin(tasks, self.intake.membership(), deadline, closing, inline)
         if self.settings.guarantee != EXACTLY_ONCE:
             # These commits call the consumer, which lets one call in at a time: the loop must not be polling it.
-            self._await_commits(self.tasks, Deadline(deadline.left + 2 * GRACE_SECONDS))
+            self._await_commits(self.tasks, Deadline(deadline.left + 1.1 * GRACE_SECONDS))
+
+    def _commit_deadline(self) -> Deadline:
+        """Of a round of commits; one that the loop waits for has to be over before the group loses patience."""
+        if self.settings.guarantee == EXACTLY_ONCE:
+            return Deadline(COMMIT_SECONDS, at_most=LONGEST_COMMIT_SECONDS)
+        return Deadline(farewell := self._farewell().left, at_most=1.5 * farewell)
 
     def _await_commits(self, partitions: Collection[int], deadline: Deadline, leaving: bool = False) -> None:
         """Wait until the partitions' commits on their way are over, at most until the deadline, and conclude them."""
@@ -293,7 +299,7 @@ class Worker:
     def _fail(self, task: Task, what: str, error: KafkaException | Setback) -> None:
         """A task that is CREATED has failed: it stays so until it is ready for another try."""
         verdict, sentence = self._fail_loudly(task, what, error)
-        self._setbacks.add(task.partition, verdict, f"{self._place(task)}: {sentence}")
+        self._setbacks.add(task.partition, verdict, f"{task}: {sentence}")
 
     def _fail_loudly(self, task: Task, what: str, error: KafkaException | Setback) -> tuple[Verdict, str]:
         """Log and count a failure; stop for what no retry helps against."""
@@ -302,7 +308,7 @@ class Worker:
         self.telemetry.failed(task, what, verdict)
         self._lookout.unsettled()
         if verdict is Verdict.FATAL:
-            raise Failure(f"{self._place(task)}: {sentence}")
+            raise Failure(f"{task}: {sentence}")
         return verdict, sentence
 
     def _restore_again(self, task: Task, verdict: Verdict, sentence: str) -> None:
@@ -313,10 +319,7 @@ class Worker:
             self._leave_behind(errand)
         task.reopen()
         self.telemetry.state(task)
-        self._setbacks.add(task.partition, verdict, f"{self._place(task)}: {sentence}")
-
-    def _place(self, task: Task) -> str:
-        return f"{self.settings.input}/{task.partition}"
+        self._setbacks.add(task.partition, verdict, f"{task}: {sentence}")
 
     # The group's callbacks, called inside 1.
 
@@ -382,12 +385,7 @@ class Worker:
         return (
             self.settings.stop_at_end
             and bool(self.tasks)
-            and all(
-                task.state is State.RUNNING
-                and p in self.intake.at_end
-                and not (task.checkpoint.open or task.committing)
-                for p, task in self.tasks.items()
-            )
+            and all(task.running and p in self.intake.at_end and not task.uncommitted for p, task in self.tasks.items())
         )
 
     def _leave(self, clean: bool) -> None:

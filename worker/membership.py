@@ -3,15 +3,11 @@
 In the classic protocol all members wait for all others, the dead ones included, until their sessions end. The newer one
 (`-X group.protocol=consumer`, Kafka 4) has no such moment, and a coordinator that may lose the group for good when its
 broker dies (docs/decisions/0019): it is not taken unless somebody asks for it.
-
-A member that nobody has named names itself: coming back after an outage it takes its own place, and nobody waits for
-the one it was before.
 """
 
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -27,25 +23,21 @@ CONSUMER_TUNING = {
     # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
     "fetch.queue.backoff.ms": 5,
     "queued.min.messages": 100_000,
-    "queued.max.messages.kbytes": 65_536,
+    "queued.max.messages.kbytes": 16_384,  # of each partition; more is only memory that a backlog leaves behind
     "fetch.wait.max.ms": 10,
 }
 
-POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 30_000, 6_000, 45_000
+POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 10_000, 6_000, 45_000
 """`max.poll.interval.ms` and `session.timeout.ms` unless somebody sets them: how long a classic group waits for members
 that do not rejoin, and for those that have died (docs/decisions/0013). The client's defaults are 5 minutes and 45 s;
 named members keep the latter, to be back before anybody notices. The loop's longest turn, a revocation, is below. 6 s
-is the least that brokers allow by default; after a restart of the broker a group may wait for two sessions."""
+is the least that brokers allow by default."""
 HEARTBEATS = 4
 """In a session that nobody has set."""
 NAME_TAKEN = "instance ID is still used"
 """What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
 AGAIN_SECONDS = 1.0
 """Between two tries to join under a name."""
-LEAVE_SECONDS = 5.0
-"""For the client to be about to say that a member leaves."""
-FENCED = "same group.instance.id"
-"""What the client says to a member whose place another one has taken: of a name of its own, itself, rejoining."""
 BROKEN = ("Unknown broker error", "group id does not exist")
 """What the client takes as the end of a member: said by a coordinator that came back from half of its log."""
 
@@ -76,8 +68,6 @@ class Membership:
         self._patience: Deadline | None = None
         """For being let in, since the first refusal: a name may become free, a coordinator come to itself."""
         self._consumer: Consumer | None = None
-        self._own_name = False
-        """Whether the member's name is its own idea, for as long as it lives."""
 
     def join(self) -> Consumer:
         """The client of a new member.
@@ -98,9 +88,6 @@ class Membership:
             "isolation.level": "read_committed",
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
-        self._own_name = protocol != CONSUMER and "group.instance.id" not in given
-        if self._own_name:
-            own["group.instance.id"] = f"driftway-{uuid.uuid4()}"
         properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
         try:
             consumer = Consumer(quiet(properties))
@@ -126,8 +113,7 @@ class Membership:
 
     def may_join_anew(self, error: str) -> bool:
         """Whether an error that ends this client's membership leaves another one possible."""
-        passing = (NAME_TAKEN, *BROKEN, *([FENCED] if self._own_name else []))
-        may = any(words in error for words in passing) and not self.out_of_patience()
+        may = any(words in error for words in (NAME_TAKEN, *BROKEN)) and not self.out_of_patience()
         if may:
             self.journal.event("not let into the group, trying again", error=error)
         return may
@@ -138,21 +124,6 @@ class Membership:
         if self._consumer is not None:
             self._consumer.close()
         return self.join()
-
-    def leave(self) -> None:
-        """Leave the group, at once, unless somebody has given this member a name to come back under.
-
-        The client keeps a named member's place when it is closed; one that has unsubscribed before it gives up.
-        """
-        consumer = self._consumer
-        if consumer is None:
-            return
-        if self._own_name:
-            consumer.unsubscribe()
-            deadline = Deadline(LEAVE_SECONDS)
-            while consumer.memberid() and not deadline.passed:
-                consumer.poll(AGAIN_SECONDS / 100)
-        consumer.close()
 
 
 def _waits(given: Properties, protocol: str) -> Properties:

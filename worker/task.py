@@ -130,6 +130,9 @@ class Task:
         self._held: list[Outputs] = []
         self._mend: Mend | None = None
 
+    def __str__(self) -> str:
+        return f"{self.settings.input}/{self.partition}"
+
     def new_model(self) -> Model:
         """A model that has learned nothing yet."""
         return Model(self.settings.model, self.partition)
@@ -199,6 +202,11 @@ class Task:
         """When the next commit is due, as `time.monotonic`; infinite if nothing is open or a commit is on its way."""
         waits = self.checkpoint.open and not self.committing
         return self._opened_at + self.settings.commit_interval if waits else float("inf")
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether outputs wait for a commit to succeed."""
+        return self.running and (self.checkpoint.open or self.committing)
 
     @property
     def held_rows(self) -> int:
