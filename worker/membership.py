@@ -23,7 +23,7 @@ CONSUMER_TUNING = {
     # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
     "fetch.queue.backoff.ms": 5,
     "queued.min.messages": 100_000,
-    "queued.max.messages.kbytes": 16_384,  # of each partition; more is only memory that a backlog leaves behind
+    "queued.max.messages.kbytes": 16_384,  # more is only memory that a backlog leaves behind
     "fetch.wait.max.ms": 10,
 }
 
