@@ -253,7 +253,7 @@ class Worker:
         """Of a round of commits; one that the loop waits for has to be over before the group loses patience."""
         if self.settings.guarantee == EXACTLY_ONCE:
             return Deadline(COMMIT_SECONDS, at_most=LONGEST_COMMIT_SECONDS)
-        return Deadline(farewell := self._farewell().left, at_most=1.5 * farewell)
+        return self._farewell()
 
     def _await_commits(self, partitions: Collection[int], deadline: Deadline, leaving: bool = False) -> None:
         """Wait until the partitions' commits on their way are over, at most until the deadline, and conclude them."""

@@ -27,7 +27,7 @@ CONSUMER_TUNING = {
     "fetch.wait.max.ms": 10,
 }
 
-POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 10_000, 6_000, 45_000
+POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 8_000, 6_000, 45_000
 """`max.poll.interval.ms` and `session.timeout.ms` unless somebody sets them: how long a classic group waits for members
 that do not rejoin, and for those that have died (docs/decisions/0013). The client's defaults are 5 minutes and 45 s;
 named members keep the latter, to be back before anybody notices. The loop's longest turn, a revocation, is below. 6 s

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass, field
 
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
 from tests.soak.load import FEATURES
 from tests.support.groups import PROTOCOLS, set_session
+from worker.client import quiet
 from worker.topics import Topics, create_topics, output_plan
 
-SESSION_MS = 3000
-"""A dead member is noticed after this long, half the worker's own default. Deaths come every 19 s here, and one that
-happens while the group waits for another makes it wait again: three in a row, the standstill that is allowed would be
-a matter of luck with 6 s (some 14 times an hour), of a chain of five with 3 s (once in ten hours)."""
+SESSION_MS = 2000
+"""A dead member is noticed after this long, a third of the worker's own default. Deaths come every 19 s here, and one
+that happens while the group waits for another makes it wait again: three in a row, with 6 s more than is allowed, come
+some 14 times an hour."""
 LEARNING = ("--learner", "dfop:mu=0.01", "--learner", "arow", "--features", str(FEATURES))
 SNAPSHOT_ROWS = 5_000
 """At the usual rates snapshots are then due by time as well as by count."""
@@ -46,6 +50,15 @@ class Group:
         create_topics(self.bootstrap, {}, plan)
         if PROTOCOLS[self.protocol].by_broker:
             set_session(self.bootstrap, self.topics.group, SESSION_MS)
+
+    def answers(self) -> bool:
+        """Whether the group's coordinator has loaded what it knows."""
+        place, properties = TopicPartition(self.topics.input, 0), {"group.id": self.topics.group}
+        with contextlib.closing(Consumer(quiet({"bootstrap.servers": self.bootstrap, **properties}))) as one:
+            try:
+                return all(found.error is None for found in one.committed([place], timeout=1.0))
+            except KafkaException:
+                return False
 
     def worker(self, name: str) -> list[str]:
         """The command line of a member; `name` matters only where members have one."""

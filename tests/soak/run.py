@@ -85,7 +85,7 @@ class Soak:
         self.proxy = Proxy(kafka.bootstrap)
         self.network = Network(self.proxy)
         self.group = Group(kafka.bootstrap, self.proxy.bootstrap, settings.partitions, settings.protocol)
-        self.weather = Weather(kafka)
+        self.weather = Weather(kafka, self.group.answers)
         self.gauge = Gauge((STEADY, ITSELF))
         self.herd = Herd(self.group.worker, settings.members, self.weather.away_lately, logs)
         self.over = threading.Event()

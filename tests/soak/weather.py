@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
+from tests.support.kafka import await_until
 from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, Proxy
 from worker.broker import LocalKafka
 from worker.errors import Failure
 
 ATTEMPTS = 3
+LOADED_SECONDS = 60.0
 LOSABLE = (PRODUCE, END_TXN, OFFSET_COMMIT, ADD_OFFSETS)
 """Requests whose answers get lost, with their connection."""
 
@@ -55,10 +58,12 @@ class Weather:
     ----------
     kafka : LocalKafka
         Running.
+    answers : callable
+        Whether it can be used, all of it: a broker that takes connections may still be loading its coordinators.
     """
 
-    def __init__(self, kafka: LocalKafka) -> None:
-        self.kafka = kafka
+    def __init__(self, kafka: LocalKafka, answers: Callable[[], bool]) -> None:
+        self.kafka, self._answers = kafka, answers
         self.away: list[tuple[float, float]] = []
         """From when until when it could not be used, on the clock of `time.monotonic`; infinity: still away."""
         self.failure: Failure | None = None
@@ -118,6 +123,7 @@ class Weather:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self.kafka.restart()
+                await_until(self._answers, LOADED_SECONDS, "the group's coordinator answers", poll=0.1)
                 return
             except Failure:
                 if attempt == ATTEMPTS:

@@ -209,7 +209,7 @@ def test_away_is_counted_between_two_moments() -> None:
     from tests.soak.weather import Weather
     from worker.broker import LocalKafka
 
-    weather, now = Weather(LocalKafka()), time.monotonic()
+    weather, now = Weather(LocalKafka(), lambda: True), time.monotonic()
     weather.away = [(now - 100, now - 90), (now - 50, now - 45), (now - 1, float("inf"))]
     assert weather.away_between(now - 95, now - 48) == pytest.approx(5 + 2)
     assert weather.away_between(now - 80, now - 60) == 0
