@@ -5,11 +5,15 @@ Commands are loaded when they are called, so that `driftway --help` is instant.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from worker.errors import Failure, UsageFailure
 
@@ -26,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("worker.cli.worker:worker", "The daemon: predict, learn, commit exactly once."),
     "watch": ("worker.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
     "plot": ("worker.cli.plot:plot", "Rolling accuracy as a picture: PNG, SVG or HTML."),
+    "rejected": ("worker.cli.rejected:rejected", "Why events were rejected, with samples; send them again."),
     "audit": ("worker.cli.audit:audit", "Prove exactly once and same bits from the topics alone."),
     "snapshot": ("worker.cli.snapshot:snapshot", "States: list, show, at any offset, to a file and back."),
     "explain": ("worker.cli.explain:explain", "Why this prediction: what each feature added to its score."),
@@ -36,6 +41,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "streams": ("producers.cli.streams:streams", "List and describe the streams."),
 }
 """name -> (module:attribute, one line of help)."""
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C has ended, as shells have it."""
+PREFIX = "DRIFTWAY_"
+OTHER_VARIABLES = ("DRIFTWAY_CONFIG", "DRIFTWAY_BENCH", "DRIFTWAY_FAULT_SEED", "DRIFTWAY_GOLDEN", "DRIFTWAY_DATA")
+"""Variables that are no option's: of this file, and of the tests."""
 
 
 def load(name: str) -> click.Command:
@@ -45,7 +55,50 @@ def load(name: str) -> click.Command:
     for key, option in (pair for one in leaves(command).values() for pair in options_of(one).items()):
         if option.envvar is None:
             option.envvar = f"DRIFTWAY_{key.upper()}"
+    for parameter in (parameter for one in leaves(command).values() for parameter in one.params):
+        names = COMPLETED.get((name, parameter.name or "")) or COMPLETED.get(("", parameter.name or ""))
+        if names is not None:
+            parameter.type = Completed(names)
     return command
+
+
+class Completed(click.types.StringParamType):
+    """Text that a shell completes.
+
+    Parameters
+    ----------
+    names : callable
+        Whole words.
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
+
+
+def learner_names() -> Iterable[str]:
+    """Every learner."""
+    from learners import LEARNERS
+
+    return LEARNERS
+
+
+def stream_names() -> Iterable[str]:
+    """Every generator, and every stream of the catalogue; files are completed by the shell."""
+    from producers.streams import GENERATORS
+    from producers.streams.catalogue import CATALOGUE
+
+    return [*GENERATORS, *CATALOGUE]
+
+
+COMPLETED = {
+    ("", "learner"): learner_names, ("learners", "names"): learner_names, ("evaluate", "streams"): stream_names,
+    ("replay", "stream"): stream_names, ("train", "source"): stream_names, ("streams", "name"): stream_names,
+}  # fmt: skip
+"""Command (empty: any) and parameter -> what a shell completes it with."""
 
 
 def leaves(command: click.Command) -> dict[str, click.Command]:
@@ -70,6 +123,15 @@ class LazyGroup(click.Group):
             return None
         return load(cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from difflib import get_close_matches
+
+        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -77,12 +139,28 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name == "--config":
+                error.message += " It stands before the command: driftway --config FILE COMMAND ..."
+            raise
         except Failure as failure:
-            try:
-                click.echo(f"driftway: {failure}", err=True)
-            except OSError:
-                sys.stderr = None  # type: ignore[assignment] # else Python tries once more at exit, and makes 120 of the code
+            _say(str(failure))
             ctx.exit(failure.exit_code)
+        except KeyboardInterrupt:
+            _say("interrupted")
+            ctx.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            _say(f"cannot write{f' {error.filename}' if error.filename else ''}: {error.strerror}")
+            ctx.exit(1)
+
+
+def _say(sentence: str) -> None:
+    try:
+        click.echo(f"driftway: {sentence}", err=True)
+    except OSError:
+        sys.stderr = None  # type: ignore[assignment] # else Python tries once more at exit, and makes 120 of the code
 
 
 def open_stream(name: str, **options: Any) -> Any:
@@ -130,6 +208,30 @@ def read_config(path: str | None) -> dict[str, Any]:
         filled = {sub: _filled(path, one, {**common, **own, **inner.get(sub, {})}) for sub, one in group.items()}
         defaults[name] = filled.get("", filled)
     return defaults
+
+
+def require_known_variables(environ: Mapping[str, str]) -> None:
+    """Fail on a variable DRIFTWAY_... that no command looks at: what it was meant to say would be left out in silence.
+
+    Raises
+    ------
+    UsageFailure
+        There is one; the sentence has the nearest name.
+    """
+    given = [name for name in environ if name.startswith(PREFIX) and name not in OTHER_VARIABLES]
+    if not given:
+        return
+    from difflib import get_close_matches
+
+    options = (options_of(one).values() for name in COMMANDS for one in leaves(load(name)).values())
+    known = {str(option.envvar) for some in options for option in some}
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in known], n=1)
+            hint = (
+                f"did you mean {PREFIX}{near[0]}?" if near else "variables are DRIFTWAY_ followed by an option's name"
+            )
+            raise UsageFailure(f"environment variable {name} is not known; {hint}")
 
 
 def _parted(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -187,6 +289,7 @@ def main(ctx: click.Context, config: str | None) -> None:
       driftway worker --input EVENTS --group sea --learner dfop:mu=0.001
       driftway evaluate sea --learner dfop --learner arow
     """
+    require_known_variables(os.environ)
     ctx.default_map = read_config(config)
     ctx.obj = ctx.obj or {}
     ctx.obj.setdefault("open_stream", open_stream)

@@ -79,7 +79,12 @@ class Learner:
         self.task = task
         if self.kind not in self.tasks:
             what = f"{n_classes} classes" if self.kind == "multiclass" else self.kind
-            raise ParameterError(f"{self.name} does not learn {what}; it does: {', '.join(self.tasks)}")
+            hint = (
+                f" (ova:{self.name} learns them one against all)"
+                if what != self.kind and "binary" in self.tasks
+                else ""
+            )
+            raise ParameterError(f"{self.name} does not learn {what}; it does: {', '.join(self.tasks)}{hint}")
         self.parameters: Any = type(self).Params.build(parameters)
         self._intercept = bool(getattr(self.parameters, "intercept", False))
         self.width = n_features + self._intercept

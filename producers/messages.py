@@ -23,11 +23,12 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a row becomes a message: `form` json or packed, `named` features, and the `key`'s column."""
+    """How a row becomes a message: `form` json or packed, `named` features, the `key`'s column, classes by `labels`."""
 
     form: str = codec.JSON
     named: bool = False
     key: str | None = None
+    labels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def encoder(stream: Stream, encoding: Encoding) -> Callable[[int, Block], Encode
         if encoding.form == codec.PACKED:
             values = packed.encode_events(block.X, block.y)
         else:
-            values = codec.encode_events(block.X, block.y, first, names)
+            values = codec.encode_events(block.X, block.y, first, names, encoding.labels)
         if at is None:
             return values, None
         return values, [key_text(value) for value in column_of(block, at).tolist()]

@@ -7,6 +7,7 @@ a commit whose outputs were not all delivered does not happen.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -28,14 +29,21 @@ class PlainCheckpoint(Checkpoint):
         As `worker.checkpoint.Checkpoint`.
     consumer : Consumer
         The group member that commits the offsets.
+    callbacks : mapping
+        Properties of the client that are called.
     """
 
     every_report = True  # without a transaction nothing else tells of a record that was refused
 
     def __init__(
-        self, settings: WorkerSettings, partition: int, consumer: Consumer, probe: Probe | None = None
+        self,
+        settings: WorkerSettings,
+        partition: int,
+        consumer: Consumer,
+        probe: Probe | None = None,
+        callbacks: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(settings, partition, {"enable.idempotence": True}, probe)
+        super().__init__(settings, partition, {"enable.idempotence": True, **(callbacks or {})}, probe)
         self._consumer = consumer
         self._place = TopicPartition(settings.input, partition)
 

@@ -36,6 +36,9 @@ OWNED: Mapping[str, str] = {
     "transactional.id": "it is made of group, topic and partition, so that the next owner fences the last",
     "enable.idempotence": "retries must neither repeat nor reorder records",
     "enable.partition.eof": "restore relies on it",
+    "error_cb": "it is a function",
+    "throttle_cb": "it is a function",
+    "stats_cb": "it is a function",
 }
 """Properties that a user may not set -> why."""
 
@@ -157,7 +160,7 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
 
 def quiet(properties: Mapping[str, Any]) -> Properties:
     """`properties` with the client's own stderr chatter off; errors still come back from calls."""
-    return {"log_level": 0, **properties, "error_cb": lambda _error: None}
+    return {"log_level": 0, "error_cb": lambda _error: None, **properties}
 
 
 __all__ = [

@@ -32,6 +32,7 @@ from worker.events import (
     Rejection,
     Schema,
     Target,
+    as_number,
     finite,
 )
 
@@ -223,12 +224,14 @@ def _layout(target: Target, partition: int, learner: str, k: int) -> Layout:
     return Layout(start, middle, fronts, [b","] * (k - 1), backs)
 
 
-def encode_point(point: dict[str, Any], partition: int, offset: int, learner: str, t: int) -> bytes:
+def encode_point(
+    point: dict[str, Any], partition: int, offset: int, learner: str, t: int, whose: dict[str, str]
+) -> bytes:
     """One accuracy point; `offset` and `t` are those of the last row it covers. `drift`: no detector yet."""
     from worker.scanner import NO_TIME
 
     place = {"partition": partition, "offset": offset}
-    rest = {"drift": None, "learner": learner, "t": None if t == NO_TIME else t}
+    rest = {"drift": None, "learner": learner, **whose, "t": None if t == NO_TIME else t}
     return orjson.dumps({**place, **point, **rest})
 
 
@@ -242,7 +245,9 @@ def write_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
 
-def encode_events(X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None) -> list[bytes]:
+def encode_events(
+    X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
+) -> list[bytes]:
     """JSON events of a block of rows.
 
     Parameters
@@ -255,14 +260,20 @@ def encode_events(X: Floats, y: Floats, first_id: int, names: Sequence[str] | No
         `id` of the first row; the others count on.
     names : sequence of str or None
         Write `x` as an object with these feature names.
+    labels : sequence of str or None
+        Write class k as labels[k], a number where that is one: as a worker with these ``--labels`` reads it.
     """
-    labels = [None if math.isnan(v) else int(v) if _short(v) else v for v in y.tolist()]
+    if labels is None:
+        wire: list[Any] = [None if math.isnan(v) else int(v) if _short(v) else v for v in y.tolist()]
+    else:
+        words = [as_number(label) for label in labels]
+        wire = [None if math.isnan(v) else words[int(v)] for v in y.tolist()]
     rows: list[Any] = X.tolist()
     if names is not None:
         rows = [dict(zip(names, row, strict=True)) for row in rows]
     return [
         orjson.dumps({"id": i, "x": row, "y": label})
-        for i, (row, label) in enumerate(zip(rows, labels, strict=True), first_id)
+        for i, (row, label) in enumerate(zip(rows, wire, strict=True), first_id)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The HTTP port: `/metrics` for Prometheus, `/healthz` (alive), `/readyz` (every assigned task is running)."""
+"""The HTTP port: `/metrics` for Prometheus, `/healthz` (the loop turns), `/readyz` (tasks run, the cluster answers)."""
 
 from __future__ import annotations
 
@@ -53,12 +53,15 @@ def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             tasks = list(worker.tasks.values())
             if self.path == "/metrics":
-                worker.telemetry.points(tasks)
+                worker.instruments.look()
                 self._answer(200, generate_latest(worker.telemetry.registry), CONTENT_TYPE_LATEST)
             elif self.path == "/healthz":
-                self._answer(200, b'{"alive":true}', "application/json")
+                pulse = worker.instruments.pulse
+                alive, ages = pulse.alive, {"turn": round(pulse.still, 1), "commit": round(pulse.unsettled, 1)}
+                told = {"alive": alive, "seconds_since": ages}
+                self._answer(200 if alive else 503, json.dumps(told).encode(), "application/json")
             elif self.path == "/readyz":
-                ready, facts = readiness(tasks)
+                ready, facts = readiness(tasks, worker.instruments.pulse.reachable)
                 self._answer(200 if ready else 503, json.dumps(facts).encode(), "application/json")
             else:
                 self._answer(404, b"try /metrics, /healthz or /readyz\n", "text/plain")

@@ -54,9 +54,13 @@ class Target:
     n_classes: int = 2
     labels: tuple[str, ...] = ()
 
+    def expected(self) -> str:
+        """What a label looks like, in words."""
+        return "number" if self.task == REGRESSION else " or ".join(word.decode() for word in self.words()[:-1])
+
     def words(self) -> list[bytes]:
         """JSON text of each class, then of an unknown label."""
-        names: list[Any] = [_as_number(label) for label in self.labels] or list(range(self.n_classes))
+        names: list[Any] = [as_number(label) for label in self.labels] or list(range(self.n_classes))
         return [*(json.dumps(name).encode() for name in names), b"null"]
 
     def index(self, value: Any) -> float:
@@ -73,7 +77,7 @@ class Target:
             return finite(value, "label")
         if not isinstance(value, bool):
             for k, name in enumerate(self.labels or range(self.n_classes)):
-                known = _as_number(name) if isinstance(name, str) else name
+                known = as_number(name) if isinstance(name, str) else name
                 # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
                 if value == known if isinstance(known, str) else _as_float(value) == known:
                     return float(k)
@@ -85,7 +89,7 @@ class Target:
         missing = np.isnan(y)
         if self.task == REGRESSION:
             return y, missing | np.isfinite(y)
-        numbers = [_as_number(label) for label in self.labels] or list(range(self.n_classes))
+        numbers = [as_number(label) for label in self.labels] or list(range(self.n_classes))
         out = np.full(len(y), math.nan)
         for k, number in enumerate(numbers):
             if not isinstance(number, str):
@@ -224,7 +228,7 @@ def finite(value: Any, what: str) -> float:
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
-def _as_number(label: str) -> Any:
+def as_number(label: str) -> Any:
     """The number that a label is, or the label itself (also `nan` and `inf`, which JSON does not have)."""
     if not NUMBER.fullmatch(label) or not math.isfinite(float(label)):
         return label

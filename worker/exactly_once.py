@@ -7,6 +7,7 @@ and into the partition's own log, which is believed (`worker.restore`).
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -30,10 +31,17 @@ UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
 
 
 class TransactionalCheckpoint(Checkpoint):
-    """A partition's transactional producer; parameters as `worker.checkpoint.Checkpoint`."""
+    """A partition's transactional producer; and the client's callbacks; else as `Checkpoint`."""
 
-    def __init__(self, settings: WorkerSettings, partition: int, probe: Probe | None = None) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        partition: int,
+        probe: Probe | None = None,
+        callbacks: Mapping[str, Any] | None = None,
+    ) -> None:
         own = {
+            **(callbacks or {}),
             "transactional.id": settings.transactional_id(partition),
             "transaction.timeout.ms": max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval)),
         }

@@ -25,9 +25,10 @@ from worker.events import REGRESSION, Records, Target
 from worker.history import watermarks
 from worker.intake import records_of
 from worker.packed import decode_predictions, is_packed
-from worker.snapshots.source import Source, told
+from worker.snapshots.source import Source
 from worker.snapshots.travel import Bars, no_bars, require_form, travel
 from worker.topics import partition_counts
+from worker.verdicts import told
 
 CLOCKS_MS = 600_000
 """How far the clocks of producers and workers may be apart before a prediction is looked for in the whole log."""

@@ -17,7 +17,7 @@ from worker.client import base_properties, quiet, without_membership
 from worker.deadline import Deadline
 from worker.position import Position
 from worker.settings import WorkerSettings
-from worker.snapshot import DamagedSnapshot, Outline, Pointer, chunk_key, mark_key, position_key
+from worker.snapshot import CLAIM, DamagedSnapshot, Outline, Pointer, chunk_key, mark_key, position_key
 from worker.verdicts import Unfinished, ask
 
 MOST_CANDIDATES = 16
@@ -193,6 +193,8 @@ def _next(reader: Consumer, where: str, deadline: Deadline) -> Message | None:
     error = message.error()
     if error is None:
         deadline.extend(GETTING_ON_SECONDS)
+        if (message.key() or b"").startswith(CLAIM):  # of somebody who came too late, perhaps between two chunks
+            return _next(reader, where, deadline)
         return message
     if error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
         return None
@@ -212,6 +214,17 @@ def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: 
     KafkaException, Unfinished
         The broker did not take it.
     """
+    append(settings, partition, mark_key(partition), KEPT if began is None else str(began).encode(), deadline)
+
+
+def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, deadline: Deadline) -> None:
+    """Write a record into the snapshot topic, outside any transaction.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not take it.
+    """
     properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
     producer = Producer(quiet({**properties, "enable.idempotence": True}))
     failed: list[KafkaError] = []
@@ -220,14 +233,8 @@ def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: 
         if error is not None:
             failed.append(error)
 
-    producer.produce(
-        settings.topics.snapshots,
-        KEPT if began is None else str(began).encode(),
-        key=mark_key(partition),
-        partition=partition,
-        on_delivery=delivered,
-    )
+    producer.produce(settings.topics.snapshots, value, key=key, partition=partition, on_delivery=delivered)
     if producer.flush(deadline.remaining()) > 0:
-        raise Unfinished("the broker did not take the mark of a new history in time")
+        raise Unfinished(f"the broker did not take a record for {settings.topics.snapshots} in time")
     if failed:
         raise KafkaException(failed[0])

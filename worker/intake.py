@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -101,6 +101,8 @@ class Intake:
         Where errors that pass by themselves are logged.
     assigned, revoked, lost : Callback
         Rebalances. Assigned partitions are paused until `go_on_at`.
+    callbacks : mapping
+        Properties of the client that are called.
 
     Raises
     ------
@@ -109,7 +111,13 @@ class Intake:
     """
 
     def __init__(
-        self, settings: WorkerSettings, journal: Journal, assigned: Callback, revoked: Callback, lost: Callback
+        self,
+        settings: WorkerSettings,
+        journal: Journal,
+        assigned: Callback,
+        revoked: Callback,
+        lost: Callback,
+        callbacks: Mapping[str, Callable[[Any], None]] | None = None,
     ) -> None:
         self.settings = settings
         self.journal = journal
@@ -133,7 +141,8 @@ class Intake:
         self._next: dict[int, int] = {}
         """Partition -> the offset behind its last row."""
         self._assigned, self._revoked, self._lost = assigned, revoked, lost
-        self._membership = Membership(settings, journal, (self._on_assign, self._on_revoke, self._on_lost))
+        listeners = self._on_assign, self._on_revoke, self._on_lost
+        self._membership = Membership(settings, journal, listeners, callbacks or {})
         self.consumer = self._membership.join()
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from worker.client import base_properties, without_membership
 from worker.journal import Journal
 from worker.processes import run_apart
-from worker.settings import WorkerSettings
+from worker.settings import CONSUMER, WorkerSettings
 from worker.stirring import Group, settle
 
 IDLE_SECONDS, BUSY_SECONDS, LONGEST_SECONDS = 3.0, 20.0, 60.0
@@ -34,13 +34,15 @@ class Lookout:
     def __init__(self, settings: WorkerSettings, journal: Journal, busy: Callable[[], bool]) -> None:
         common = without_membership(base_properties(settings.bootstrap, settings.passthrough))
         self._group = Group(settings.input, settings.group, common, journal.form)
+        self._protocol = settings.protocol
         self._busy = busy
         self._ended = threading.Event()
         self._changed_at = time.monotonic()
 
     def begin(self) -> None:
-        """Look from now on."""
-        threading.Thread(target=self._run, name="lookout", daemon=True).start()
+        """Look from now on; in the classic protocol there is nothing to be looked after."""
+        if self._protocol == CONSUMER:
+            threading.Thread(target=self._run, name="lookout", daemon=True).start()
 
     def unsettled(self) -> None:
         """Something has happened to the group, or to its coordinator."""

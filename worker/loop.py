@@ -30,6 +30,7 @@ from worker.errands import GRACE_SECONDS, Errand, end_process
 from worker.errors import Failure
 from worker.events import Records
 from worker.exactly_once import TransactionalCheckpoint
+from worker.instruments import Instruments
 from worker.intake import BATCH_MESSAGES, Intake
 from worker.journal import Journal
 from worker.kernels import prepare
@@ -38,7 +39,7 @@ from worker.memory import Housekeeping
 from worker.rejections import TooManyRejected
 from worker.restores import Restores
 from worker.setbacks import Setbacks
-from worker.settings import CONSUMER, EXACTLY_ONCE, WorkerSettings
+from worker.settings import EXACTLY_ONCE, WorkerSettings
 from worker.startup import check_properties, prepare_topics
 from worker.task import State, Task
 from worker.telemetry import Telemetry
@@ -87,6 +88,7 @@ class Worker:
         self.stopping = False
         self._leaving = False
         self._housekeeping = Housekeeping()
+        self.instruments = Instruments(settings, journal, telemetry, self.tasks)
         self._lookout = Lookout(settings, journal, lambda: bool(self.tasks))
 
     @property
@@ -109,12 +111,12 @@ class Worker:
             With the sentence and exit code for the user.
         """
         check_properties(self.settings)
-        prepare_topics(self.settings, self.journal)
+        self._restores.partitions_at_first = prepare_topics(self.settings, self.journal)
         prepare(self.settings.model, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
-        self._intake = Intake(self.settings, self.journal, self._assigned, self._revoked, self._lost)
-        if self.settings.protocol == CONSUMER:
-            self._lookout.begin()
+        rebalances = self._assigned, self._revoked, self._lost
+        self._intake = Intake(self.settings, self.journal, *rebalances, self.instruments.begin())
+        self._lookout.begin()
         clean = False
         self._housekeeping.begin()
         try:
@@ -130,13 +132,14 @@ class Worker:
 
     def step(self) -> None:
         """One turn of the loop; see the module's docstring."""
+        self.instruments.turned()
         arrived = self.intake.take(self._patience())
         if arrived:
             started = time.monotonic()
             for records in arrived:
                 self._advance(records)
             seconds = time.monotonic() - started
-            self.telemetry.batch_seconds.observe(seconds)
+            self.telemetry.own(self.telemetry.batch_seconds).observe(seconds)
             self.intake.adapt(seconds, sum(map(len, arrived)))
         self._collect_restores()
         self._collect_commits()
@@ -167,7 +170,7 @@ class Worker:
         except (KafkaException, Setback) as error:
             self._settle(task, error)
             return
-        self.telemetry.advanced(task, len(records), outputs, self.intake.passed.pop(records.partition, 0))
+        self.instruments.advanced(task, records, outputs, self.intake.passed.pop(records.partition, 0))
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
         if not was and task.running:
@@ -175,10 +178,9 @@ class Worker:
 
     def _hold_back(self) -> None:
         """Pause partitions whose commit takes so long that too much would have to be learned again."""
-        for partition, task in self.tasks.items():
-            if task.held_rows > MOST_HELD and partition not in self._paused:
-                self._paused.add(partition)
-                self.intake.pause(partition)
+        for partition in [p for p, task in self.tasks.items() if task.held_rows > MOST_HELD and p not in self._paused]:
+            self._paused.add(partition)
+            self.intake.pause(partition)
 
     # 3. Restoring.
 
@@ -205,7 +207,7 @@ class Worker:
             place = {"partition": partition, "position": task.position, "committed": task.committed}
             remembered = {"from": "memory"} if found.model is None else {}
             self.journal.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
-            self.telemetry.restored(task, found)
+            self.telemetry.restored(task, found, errand.seconds)
             self._go_on(task, task.position if found.start is None else found.start)
 
     def _go_on(self, task: Task, offset: int) -> None:
@@ -221,7 +223,7 @@ class Worker:
             task = self.tasks.get(partition)
             if task is not None and task.lives:
                 self.journal.event("rows from elsewhere", partition=partition, asked=asked, came=came)
-                self.telemetry.strays.labels(str(partition)).inc()
+                self.telemetry.at(self.telemetry.strays, partition).inc()
                 self._restore_again(task, Verdict.RETRY, f"offset {came} came where {asked} was asked for")
         for partition in self._setbacks.ready():
             task = self.tasks.get(partition)
@@ -268,7 +270,7 @@ class Worker:
                 self._leave_behind(done.errand)
             if done.error is None:
                 self._setbacks.succeeded(partition)
-                self.telemetry.committed(done.task, done.errand.seconds, self.intake.consumer)
+                self.instruments.committed(done.task, done.errand.seconds)
                 if partition in self._paused:
                     self._paused.remove(partition)
                     self.intake.resume(partition)
@@ -283,7 +285,7 @@ class Worker:
         """Give a task another checkpoint; the old one belongs to the errand whose thread is still in it."""
         task = errand.task
         if self.settings.guarantee != EXACTLY_ONCE and errand.name == "commit":  # in the consumer: there is only one
-            end_process(f"the client did not come back from the commit of {self.settings.input}/{task.partition}")
+            end_process(f"the client did not come back from the commit of {task}")
         errand.leave_behind()
         task.checkpoint = self._make_checkpoint(task.partition)
 
@@ -292,8 +294,6 @@ class Worker:
     def _settle(self, task: Task, error: KafkaException | Setback) -> None:
         """Act on a failed call: stop, or restore."""
         verdict, sentence = self._fail_loudly(task, "commit failed", error)
-        if verdict is Verdict.FENCED:
-            self.journal.event("fenced", partition=task.partition, error=sentence)
         self._restore_again(task, verdict, sentence)
 
     def _fail(self, task: Task, what: str, error: KafkaException | Setback) -> None:
@@ -317,6 +317,7 @@ class Worker:
         self._paused.discard(task.partition)
         for errand in self._commits.forget([task.partition]):
             self._leave_behind(errand)
+        self.telemetry.let_go(task)
         task.reopen()
         self.telemetry.state(task)
         self._setbacks.add(task.partition, verdict, f"{task}: {sentence}")
@@ -327,7 +328,7 @@ class Worker:
         """Partitions are ours: restore them beside the loop. Leaving a group may hand over some for a moment."""
         if self._leaving:
             return
-        self.telemetry.rebalances.inc()
+        self.telemetry.own(self.telemetry.rebalances).inc()
         self._lookout.unsettled()
         self.journal.event("assigned", partitions=partitions)
         for partition in partitions:
@@ -337,8 +338,7 @@ class Worker:
     def _revoked(self, partitions: list[int]) -> None:
         """Partitions are about to move: commit what is open, then let go, all under one deadline."""
         self.journal.event("revoked", partitions=partitions)
-        deadline = self._farewell()
-        self._close_up(partitions, deadline)
+        self._close_up(partitions, self._farewell())
 
     def _close_up(self, partitions: list[int], deadline: Deadline) -> None:
         """Commit what is open of partitions, and let them go."""
@@ -377,8 +377,8 @@ class Worker:
 
     def _make_checkpoint(self, partition: int) -> Checkpoint:
         if self.settings.guarantee == EXACTLY_ONCE:
-            return TransactionalCheckpoint(self.settings, partition, self._probe)
-        return PlainCheckpoint(self.settings, partition, self.intake.consumer, self._probe)
+            return TransactionalCheckpoint(self.settings, partition, self._probe, self.instruments.callbacks)
+        return PlainCheckpoint(self.settings, partition, self.intake.consumer, self._probe, self.instruments.callbacks)
 
     def _finished(self) -> bool:
         """With `stop_at_end`: every assigned partition is running, read to its end and committed."""
@@ -392,6 +392,7 @@ class Worker:
         """Commit what is open (if nothing went wrong), leave the group."""
         if clean:
             self._close_up(list(self.tasks), self._farewell())
+        self.instruments.end()
         self._drop(list(self.tasks), Deadline(0.0))
         self._leaving = True
         self.intake.close()

@@ -8,7 +8,7 @@ broker dies (docs/decisions/0019): it is not taken unless somebody asks for it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException
@@ -25,6 +25,8 @@ CONSUMER_TUNING = {
     "queued.min.messages": 100_000,
     "queued.max.messages.kbytes": 16_384,  # more is only memory that a backlog leaves behind
     "fetch.wait.max.ms": 10,
+    "topic.metadata.refresh.interval.ms": 10_000,  # how late new partitions of the input are noticed
+    "statistics.interval.ms": 10_000,
 }
 
 POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 8_000, 6_000, 45_000
@@ -56,12 +58,18 @@ class Membership:
         Where it is said how.
     listeners : tuple
         For assigned, revoked and lost partitions.
+    callbacks : mapping
+        Properties of the client that are called.
     """
 
     def __init__(
-        self, settings: WorkerSettings, journal: Journal, listeners: tuple[Listener, Listener, Listener]
+        self,
+        settings: WorkerSettings,
+        journal: Journal,
+        listeners: tuple[Listener, Listener, Listener],
+        callbacks: Mapping[str, Callable[[Any], None]],
     ) -> None:
-        self.settings, self.journal, self._listeners = settings, journal, listeners
+        self.settings, self.journal, self._listeners, self._callbacks = settings, journal, listeners, callbacks
         self.incremental = False
         """Whether partitions are handed over one by one instead of all at once."""
         self.poll_interval_seconds = 0.0
@@ -90,7 +98,7 @@ class Membership:
         given = base_properties(settings.bootstrap, settings.passthrough)
         properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
         try:
-            consumer = Consumer(quiet(properties))
+            consumer = Consumer(quiet({**properties, **self._callbacks}))
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
         self.incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))

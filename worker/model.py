@@ -6,6 +6,7 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from learners.prequential import predicted_class
 from learners.reductions.maps import create_mapped
 from learners.spec import Spec
 from worker import packed
-from worker.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions
+from worker.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, write_json
 from worker.errors import Failure
 from worker.events import Batch, Records, Rejection, Schema
 from worker.rejections import Flags, TooManyRejected, Watch
@@ -28,6 +29,9 @@ from worker.settings import ModelSettings
 
 if TYPE_CHECKING:
     from worker.scanner import Integers
+
+DIGEST_BYTES = 6
+"""Of `Model.digests`: enough to tell a group's learners apart."""
 
 
 @dataclass
@@ -89,16 +93,20 @@ class Model:
         What is learned.
     partition : int
         Whose rows these are; part of the output records.
+    group : str
+        Whose learners these are; part of accuracy points.
     """
 
-    def __init__(self, settings: ModelSettings, partition: int) -> None:
+    def __init__(self, settings: ModelSettings, partition: int, group: str = "") -> None:
         self.settings = settings
         self.partition = partition
+        self.group = group
         self.rows = 0
         schema = Schema(settings.n_features) if settings.n_features is not None else None
         self._decoder = Decoder(settings.target, schema, settings.form, self._admit)
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
+        self._digests: list[str] = []
         self._watch = Watch(settings.max_rejected, partition) if settings.max_rejected is not None else None
         self._fit_to_schema()
 
@@ -193,6 +201,18 @@ class Model:
             **({"frozen": True} if settings.frozen else {}),
         }
 
+    def digests(self) -> list[str]:
+        """Short for what `identity` says of each learner: those with the same learn the same from the same rows."""
+        whole = self.identity()
+        shared = ("standardize", "task", "n_classes", "labels", "window")
+        common: dict[str, Any] = {key: whole[key] for key in shared}
+        begun: dict[str, Any] = {key: whole[key] for key in ("warm", "frozen") if key in whole}  # the champion, that is
+        parts = zip(whole["learners"], whole["states"], strict=True)
+        told = [{**common, "learner": name, "state": state} for name, state in parts]
+        if told:
+            told[0] |= begun
+        return [hashlib.blake2b(write_json(one), digest_size=DIGEST_BYTES).hexdigest() for one in told]
+
     def _parts(self) -> list[NDArray[np.uint8]]:
         return [part.state.memory for part in (*self._learners, *self._metrics)]
 
@@ -226,6 +246,7 @@ class Model:
                 learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
             self._learners.append(learner)
             self._metrics.append(metrics)
+        self._digests = self.digests()
 
     @property
     def champion(self) -> Learner:
@@ -258,9 +279,9 @@ class Model:
             self.rows += end - start
             if emit and self.rows % every == 0:
                 offset, t = int(batch.offsets[end - 1]), int(batch.t[end - 1])
-                for name, metrics in zip(self.settings.names, self._metrics, strict=True):
-                    key = f"{name}/{self.partition}".encode()
-                    point = encode_point(metrics.point(), self.partition, offset, name, t)
+                for name, metrics, digest in zip(self.settings.names, self._metrics, self._digests, strict=True):
+                    key, whose = f"{name}/{self.partition}".encode(), {"group": self.group, "model": digest}
+                    point = encode_point(metrics.point(), self.partition, offset, name, t, whose)
                     outputs.points.append((key, point))
             start = end
 

@@ -1,7 +1,8 @@
-"""How many rejections a partition may have before the worker stops: bad input is set aside, but not without end.
+"""What is said of rejections, and how many a partition may have: bad input is set aside, not silently and not for ever.
 
-The rule counts events, not seconds: it trips at the same event however records are cut into batches. What it remembers
-is the last events of a partition, in memory only: a restart, and a partition that moves, begin with an empty memory.
+The rule of --max-rejected counts events, not seconds: it trips at the same event however records are cut into batches.
+What it remembers is the last events of a partition, in memory only: a restart, and a partition that moves, begin with
+an empty memory.
 """
 
 from __future__ import annotations
@@ -24,6 +25,34 @@ WINDOW = 1000
 """Events that a share without a window is of."""
 
 Flags = NDArray[np.bool_]
+
+KINDS = {
+    "null value": "null",
+    "not JSON": "not-json",
+    "not a JSON object": "not-object",
+    "no x": "no-x",
+    "late label": "late-label",
+    "x is neither": "bad-x",
+    "x is empty": "features",
+    "x is a list": "features",
+    "x is an object": "features",
+    "label ": "label",
+    "id is nested": "id",
+    "packed: ": "packed",
+}
+"""How a reason begins -> its kind: a closed list, while reasons name the event's own names and values."""
+BY_END = {"is not a number": "not-a-number", "is not finite": "not-finite"}
+"""How a reason ends -> its kind; looked for first, since it begins with a feature's name."""
+OTHER = "features"
+"""Of reasons that compare the features of an event with those of the first: x has, lacks."""
+
+
+def kind_of(reason: str) -> str:
+    """The kind of a reason, for counting."""
+    for words, kind in BY_END.items():
+        if reason.endswith(words):
+            return kind
+    return next((kind for words, kind in KINDS.items() if reason.startswith(words)), OTHER)
 
 
 class TooManyRejected(Failure):

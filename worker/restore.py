@@ -34,8 +34,8 @@ from worker.mending import HANGING_SECONDS, Hanging, Inspection, Mend
 from worker.model import Model
 from worker.position import Position
 from worker.settings import EARLIEST, WorkerSettings
-from worker.snapshot import PLAIN, Pointer
-from worker.topics import partition_counts
+from worker.snapshot import CLAIMED, PLAIN, Pointer
+from worker.topics import grow_topics, partition_counts
 from worker.verdicts import Missing, Unfinished, ask
 from worker.visibility import first_from, log_ends, stable
 from worker.ways import Restored, Ways
@@ -45,6 +45,8 @@ STALE_SECONDS = 2.0
 MOVED_SECONDS = 10.0
 """How long before somebody must have set the group, or removed its offset: then a policy is asked for."""
 STALE_WAIT_SECONDS = 0.2
+GROWTH_SECONDS = 5.0
+"""For an output that has been grown to be known so."""
 READER_TUNING: Properties = {
     # A fetch at a log's end waits so long, and every question behind it: 14 ms instead of 3 with 10.
     "fetch.wait.max.ms": 1,
@@ -62,6 +64,7 @@ def restore(
     make_model: Callable[[], Model],
     deadline: Deadline,
     remembered: int | None = None,
+    late: bool = False,
 ) -> Restored:
     """Acquire the partition and rebuild its model; blocks, so it runs beside the loop.
 
@@ -75,6 +78,8 @@ def restore(
         For all of it; extended while records come.
     remembered : int or None
         The committed offset of which the task has the state in memory; None: of none.
+    late : bool
+        Whether the input had fewer partitions when the group began: nothing of this one is left out.
 
     Raises
     ------
@@ -87,7 +92,8 @@ def restore(
     with contextlib.closing(open_reader(settings)) as reader, contextlib.closing(open_reader(settings, ANY)) as witness:
         # As in `acquire`: metadata first, or the coordinator is looked for too late.
         ask(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        found = _Rebuilding(settings, partition, checkpoint, (reader, witness), make_model, deadline).run(remembered)
+        begun = replace(settings, start=EARLIEST) if late else settings
+        found = _Rebuilding(begun, partition, checkpoint, (reader, witness), make_model, deadline).run(remembered)
         if found.began is not None:
             _begin_history(settings, partition, reader, found, deadline)
         return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
@@ -112,9 +118,12 @@ def open_reader(settings: WorkerSettings, level: str = COMMITTED) -> Consumer:
 def _begin_history(
     settings: WorkerSettings, partition: int, reader: Consumer, found: Restored, deadline: Deadline
 ) -> None:
-    """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0."""
+    """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0.
+
+    One with a claim in it is as good as empty.
+    """
     low, high = watermarks(reader, settings.topics.snapshots, partition, deadline)
-    if found.began != 0 or low < high:
+    if found.began != 0 or high - low > (partition == CLAIMED):
         mark(settings, partition, None if found.kept else found.began, deadline)
 
 
@@ -139,7 +148,7 @@ class _Rebuilding:
         deadline: Deadline,
     ) -> None:
         self.settings, self.partition = settings, partition
-        self.reader, self._witness = readers
+        self.reader, self._witness = self._readers = readers
         self.make_model, self.deadline = make_model, deadline
         # Only transactions have positions, and can be mended.
         self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
@@ -222,16 +231,26 @@ class _Rebuilding:
 
     def _require_partition(self, topic: str) -> None:
         """See that an output has the partition; a reader that has no metadata would also wait a second for it."""
-        count = min(self._partitions(reader, topic) for reader in (self.reader, self._witness))
+        settings, patience = self.settings, Deadline(GROWTH_SECONDS)
+        count = self._partitions(topic)
+        if 0 < count <= self.partition < (wanted := self._partitions(settings.input)):
+            grow_topics(settings.bootstrap, settings.passthrough, [topic], wanted)
+            while (count := self._partitions(topic)) <= self.partition and not patience.passed:
+                time.sleep(STALE_WAIT_SECONDS)
         if count <= self.partition:
             raise Missing(
                 f"topic {topic} has {count} partitions, and none for partition {self.partition} of "
                 f"{self.settings.input}: give it as many as the input has"
             )
 
-    def _partitions(self, reader: Consumer, topic: str) -> int:
-        found = ask(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
-        return partition_counts(found).get(topic, 0)
+    def _partitions(self, topic: str) -> int:
+        """Of a topic, as both readers know it."""
+
+        def count(reader: Consumer) -> int:
+            found = ask(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
+            return partition_counts(found).get(topic, 0)
+
+        return min(map(count, self._readers))
 
 
 def _first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:

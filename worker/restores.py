@@ -30,6 +30,8 @@ class Restores:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
+        self.partitions_at_first: int | None = None
+        """Of the input when the group began; a partition that came later is read from its beginning."""
         self._underway: dict[int, Errand[Restored]] = {}
         self._waiting: dict[int, tuple[Task, float]] = {}
 
@@ -66,8 +68,9 @@ class Restores:
 
     def _start(self, task: Task, deadline: Deadline) -> Errand[Restored]:
         settings, checkpoint, remembered = self._settings, task.checkpoint, task.remembered
+        late = self.partitions_at_first is not None and task.partition >= self.partitions_at_first
 
         def call() -> Restored:
-            return restore(settings, task.partition, checkpoint, task.new_model, deadline, remembered)
+            return restore(settings, task.partition, checkpoint, task.new_model, deadline, remembered, late)
 
         return Errand(task, "restore", call, deadline)

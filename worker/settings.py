@@ -11,7 +11,7 @@ from worker.errors import UsageFailure
 from worker.events import REGRESSION, Target
 from worker.packed import MOST_SCORES
 from worker.rejections import Limit
-from worker.topics import Topics
+from worker.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
@@ -112,6 +112,13 @@ class ModelSettings:
         return champion if self.warm is None else self.warm.called(champion), *challengers
 
     @property
+    def expected(self) -> str:
+        """What an event looks like that can be used, in words."""
+        if self.form == PACKED:
+            return "packed events: version, bytes per feature, label, features"
+        return f'{{"x": [number, ..] or {{"name": number, ..}}, "y": {self.target.expected()} or null}}'
+
+    @property
     def behind(self) -> str:
         """What identities say of the feature maps after a learner's name: nothing if there are none."""
         return " behind " + ", ".join(spec.text for spec in self.maps) if self.maps else ""
@@ -147,6 +154,8 @@ class WorkerSettings:
         What transactional ids begin with, where a cluster's rules say so.
     passthrough : dict
         Further client properties.
+    outputs : str
+        What the names of output topics begin with; empty: ``INPUT.GROUP``.
     """
 
     bootstrap: str
@@ -161,15 +170,17 @@ class WorkerSettings:
     if_unrestorable: str = REFUSE
     if_offset_lost: str = REFUSE
     stop_at_end: bool = False
-    give_up_after: float = 60.0
+    give_up_after: float = 300.0
     transactional_prefix: str = ""
     passthrough: dict[str, Any] = field(default_factory=dict)
+    outputs: str = ""
 
     def __post_init__(self) -> None:
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
         if not self.give_up_after > 0:
             raise UsageFailure("give-up-after must be > 0")
+        require_prefix(self.outputs, self.input)
         for key, why in DEFEATS.items():
             if key in self.passthrough:
                 raise UsageFailure(f"client property {key} cannot be set for a worker: {why}")
@@ -177,7 +188,7 @@ class WorkerSettings:
     @property
     def topics(self) -> Topics:
         """Names of the topics."""
-        return Topics(self.input, self.group)
+        return Topics(self.input, self.group, self.outputs)
 
     def transactional_id(self, partition: int) -> str:
         """A partition's, the same for whoever owns it next. No input has a slash in its name: no two ids are alike."""

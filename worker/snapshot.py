@@ -23,6 +23,10 @@ FORMAT = 1
 DIGEST_BYTES = 16
 CHUNK_BYTES = 900_000
 """Below the broker's default limit of 1 MiB a record, with room for key and framing."""
+CLAIMED = 0
+"""The partition that has the claims."""
+CLAIM = b"claim "
+"""What keys of claims begin with; no partition is called so."""
 PLAIN = ":plain"
 """Behind a pointer: no position was written with it, since at-least-once has no transaction that would hold both."""
 NOT_UNDERSTOOD = "the snapshot is whole, but this version does not understand its header"
@@ -272,6 +276,11 @@ def chunk_key(partition: int, chunk: int) -> bytes:
 def position_key(partition: int) -> bytes:
     """Key of the record that says up to where the partition is committed; see `worker.history.last_position`."""
     return f"{partition}.position".encode()
+
+
+def claim_key(group: str, input_topic: str) -> bytes:
+    """Key of the record that says whose the outputs are; see `worker.claim`."""
+    return CLAIM + f"{group}/{input_topic}".encode()
 
 
 def mark_key(partition: int) -> bytes:

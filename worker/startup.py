@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from worker.claim import claim
 from worker.client import require_broker
 from worker.errors import UsageFailure
 from worker.exactly_once import TransactionalCheckpoint
 from worker.journal import Journal
 from worker.settings import WorkerSettings
-from worker.topics import create_topics, output_plan, partition_counts
+from worker.topics import create_topics, grow_topics, output_plan, partition_counts
+from worker.verdicts import told
 
 
 def check_properties(settings: WorkerSettings) -> None:
@@ -23,17 +25,31 @@ def check_properties(settings: WorkerSettings) -> None:
     checkpoint.discard()
 
 
-def prepare_topics(settings: WorkerSettings, journal: Journal) -> None:
-    """Require the input; create what is missing of the outputs.
+def prepare_topics(settings: WorkerSettings, journal: Journal) -> int:
+    """Require the input; create what is missing of the outputs, grow what is too small.
+
+    Returns
+    -------
+    int
+        Partitions that the input had when the group began.
 
     Raises
     ------
     Failure
-        There is no broker, or no such input, or a topic cannot be made.
+        There is no broker, or no such input, or a topic cannot be made or grown.
+    UsageFailure
+        The outputs are another group's.
     """
     present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     if settings.input not in present:
         raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
-    plan = output_plan(settings.topics, present[settings.input])
+    wanted = present[settings.input]
+    plan = output_plan(settings.topics, wanted)
+    small = [name for name in plan if present.get(name, wanted) < wanted]
+    if small:
+        grow_topics(settings.bootstrap, settings.passthrough, small, wanted)
+        journal.event("grew topics", topics=small, partitions=wanted)
     for name in create_topics(settings.bootstrap, settings.passthrough, plan):
         journal.event("created topic", topic=name)
+    with told(settings):
+        return claim(settings, wanted)

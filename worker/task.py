@@ -127,6 +127,8 @@ class Task:
         """Whether a commit is on its way; outputs are then held back."""
         self.remembered: int | None = None
         """The committed offset at which the state in memory stands that a failed commit leads back to."""
+        self.snapshot_bytes = 0
+        """Bytes of the snapshot that was part of the last commit; 0: it had none."""
         self._held: list[Outputs] = []
         self._mend: Mend | None = None
 
@@ -135,7 +137,7 @@ class Task:
 
     def new_model(self) -> Model:
         """A model that has learned nothing yet."""
-        return Model(self.settings.model, self.partition)
+        return Model(self.settings.model, self.partition, self.settings.group)
 
     def move(self, state: State) -> None:
         """Change the state.
@@ -241,6 +243,7 @@ class Task:
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         self.remembered = commit.position
+        self.snapshot_bytes = len(commit.due.snapshot or b"")
         if commit.due.snapshot is not None:
             self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
         held = self._stop_holding()

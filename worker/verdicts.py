@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
 from worker.deadline import Deadline
+from worker.errors import Failure, Fenced, Unreachable
+
+if TYPE_CHECKING:
+    from worker.settings import WorkerSettings
 
 Answer = TypeVar("Answer")
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 0.5
@@ -169,3 +174,29 @@ def ask(question: Callable[[], Answer], deadline: Deadline) -> Answer:
                 raise
         time.sleep(min(pause, deadline.remaining()))
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+@contextlib.contextmanager
+def told(settings: WorkerSettings) -> Iterator[None]:
+    """Make a sentence of what the client raises.
+
+    Raises
+    ------
+    Fenced
+        Another owner has taken over.
+    Unreachable
+        The broker does not answer in time.
+    Failure
+        It refuses.
+    """
+    try:
+        yield
+    except KafkaException as error:
+        verdict, sentence = judge(error.args[0]), error.args[0].str()
+        if verdict is Verdict.FENCED:
+            raise Fenced(f"another worker of group {settings.group} has taken over meanwhile: {sentence}") from None
+        if verdict in (Verdict.UNKNOWN, Verdict.RETRY):
+            raise Unreachable(f"the broker at {settings.bootstrap} does not answer: {sentence}") from None
+        raise Failure(f"the broker refused: {sentence}") from None
+    except Unfinished as error:
+        raise Unreachable(str(error)) from None

@@ -68,13 +68,13 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     from producers.streams.truth import WithTruth
 
     _check(given)
-    labels = given["labels"]
+    labels = None if given["labels"] is None else tuple(given["labels"].split(","))
     properties = parse_properties(given["properties"], given["client_properties"])
     opened = open_stream(
         stream,
         seed=given["seed"],
         label=given["label"],
-        labels=None if labels is None else labels.split(","),
+        labels=labels,
         data_dir=given["data_dir"],
         inject=given["inject"],
     )
@@ -82,7 +82,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         opened = WithTruth(opened)
     if given["shuffle"]:
         opened = Shuffled(opened, given["seed"])
-    encoding = Encoding(given["format"], given["named"], given["key"])
+    encoding = Encoding(given["format"], given["named"], given["key"], labels)
     work = Replay(
         opened,
         given["to"],

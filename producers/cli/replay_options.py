@@ -47,7 +47,11 @@ WHICH = (
     ),
     inject_option,
     click.option("--label", default="y", show_default=True, metavar="NAME", help="Label column of a file."),
-    click.option("--labels", metavar="A,B", help="Class names in index order, of a text label column."),
+    click.option(
+        "--labels",
+        metavar="A,B",
+        help="Labels in class order; events carry them, as `driftway worker --labels` reads them.",
+    ),
     click.option("--data-dir", metavar="DIR", help="Folder of files called by bare name.  [$DRIFTWAY_DATA]"),
     click.option(
         "--seed",

@@ -83,6 +83,8 @@ def open_stream(
         if rows is not None:
             given["rows"] = rows
         return _generator(base, seed, given, names)
+    if data_dir is not None and not Path(data_dir).is_dir():
+        raise UsageFailure(f"there is no folder {data_dir}, which --data-dir or DRIFTWAY_DATA names")
     path = find_file(name, data_dir)
     if path is None:
         raise UsageFailure(_unknown(name, data_dir))

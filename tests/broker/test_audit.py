@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from tests.support.audit import tampered
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
+from tests.support.kafka import empty_topic as emptied
 from tests.support.process import Driftway, Finished, driftway
-from tests.support.stage import LEARNER, Stage
+from tests.support.stage import LEARNER, OUTPUTS, Stage
 from worker import codec, packed
 from worker.client import quiet
-from worker.snapshot import Pointer, position_key
+from worker.snapshot import Pointer
 
 pytestmark = pytest.mark.broker
 
@@ -85,8 +87,8 @@ def pointer_of(stage: Stage, partition: int = 0) -> tuple[int, Pointer]:
 
 
 def snapshot_chunks(stage: Stage, partition: int = 0) -> list[Any]:
-    records = read_all(stage.bootstrap, f"{stage.topic}.{stage.group}.snapshots")
-    return [r for r in records if r.partition == partition and r.key != position_key(partition)]
+    records = read_all(stage.bootstrap, f"{stage.prefix}.snapshots")
+    return [r for r in records if r.partition == partition and re.fullmatch(rb"\d+\.\d+", r.key or b"")]
 
 
 def repeat(stage: Stage, name: str, record: Any, value: bytes | None = None) -> None:
@@ -120,25 +122,13 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
     shown = audit(stage, *CHALLENGER)
     assert shown.code == 0
     assert f"{PARTITIONS * ROWS:,} events have exactly one prediction or rejection each" in shown.stdout
-
-
-def tampered(value: bytes) -> bytes:
-    """A prediction of either format with the last bit of its score flipped, and nothing else."""
-    if packed.is_packed(value):
-        at = packed.PREDICTION_HEAD.itemsize
-        return value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]
-    text = re.findall(rb'"score":([^,]+)', value)[0]
-    other = (np.float64(text).view(np.int64) ^ 1).view(np.float64)
-    return value.replace(b'"score":' + text, b'"score":%s' % repr(float(other)).encode())
+    assert "Rejected: " in shown.stdout
 
 
 def rewrite(stage: Stage, name: str, partition: int, place: int) -> None:
     """Make a topic of predictions anew with the same records, but tamper with one of them."""
     records = read_all(stage.bootstrap, name)
-    client = admin(stage.bootstrap)  # a client that is garbage never answers
-    client.delete_topics([name])[name].result(timeout=30)
-    await_until(lambda: name not in client.list_topics(timeout=10).topics, 30, f"{name} gone")
-    create_topic(stage.bootstrap, name, PARTITIONS)
+    emptied(stage.bootstrap, name, PARTITIONS)
     for p in range(PARTITIONS):
         mine = [record for record in records if record.partition == p]
         values = [record.value or b"" for record in mine]
@@ -171,28 +161,27 @@ def test_every_form_holds_and_one_bit_of_a_score_refutes_it(kafka: str, task: st
     for account in proven(stage, *options, learner=learner):
         assert (account["records"], account["predictions"], account["rejections"]) == (600, 599, 1)
         assert (account["points"], account["unchecked"]) == (1, [])
-    rewrite(stage, f"{stage.topic}.predictions", 1, 300)
+    rewrite(stage, f"{stage.prefix}.predictions", 1, 300)
     found = refuted(stage, *options, learner=learner)
-    assert found.startswith("EVENTS.predictions/1@300: the prediction of EVENTS/1@301 differs: expected score"), found
+    assert found.startswith("EVENTS.GROUP.predictions/1@300: the prediction of EVENTS/1@301 differs: expected score"), (
+        found
+    )
 
 
 def test_another_learner_is_refuted_at_the_first_score(kafka: str) -> None:
     stage = finished(kafka, rows=600)
     found = refuted(stage, learner="dfop:mu=0.02")
-    assert found.startswith("EVENTS.GROUP.snapshots/0@0: expected a snapshot of this model, found: ")
-    group, stage.group = stage.group, unique("group")
-    create_topic(kafka, f"{stage.topic}.{stage.group}.snapshots", PARTITIONS)
-    _, pointer = committed_offset(kafka, group, stage.topic)
-    commit_by_hand(stage, 600, pointer)
+    assert found.startswith("EVENTS.GROUP.snapshots/0@1: expected a snapshot of this model, found: ")
+    emptied(kafka, f"{stage.prefix}.snapshots", PARTITIONS)
     assert refuted(stage, learner="dfop:mu=0.02").startswith(
-        "EVENTS.predictions/0@0: the prediction of EVENTS/0@0 differs: expected learner "
+        "EVENTS.GROUP.predictions/0@0: the prediction of EVENTS/0@0 differs: expected learner "
     )
     assert refuted(stage).endswith(", found no complete one there")
 
 
 def test_a_second_prediction_is_named(kafka: str) -> None:
     stage = finished(kafka, rows=600)
-    name = f"{stage.topic}.predictions"
+    name = f"{stage.prefix}.predictions"
     (twice,) = [r for r in read_all(kafka, name) if r.partition == 1 and b'"offset":77,' in (r.value or b"")]
     end = max(r.offset for r in read_all(kafka, name) if r.partition == 1)
     repeat(stage, name, twice)
@@ -200,7 +189,8 @@ def test_a_second_prediction_is_named(kafka: str) -> None:
     place = int(found.split("@")[1].split()[0])
     assert place > end
     assert found == (
-        f"EVENTS.predictions/1@{place} is one prediction of EVENTS/1@77 too many: all up to offset 600 have theirs"
+        f"EVENTS.GROUP.predictions/1@{place} is one prediction of EVENTS/1@77 too many: all up to offset 600 have "
+        "theirs"
     )
 
 
@@ -210,13 +200,14 @@ def test_a_changed_score_is_named(kafka: str) -> None:
     stage.fill(0, 300)
     work(stage)
     stage.fill(300)
-    name = f"{stage.topic}.predictions"
+    name = f"{stage.prefix}.predictions"
     last = max(r for r in read_all(kafka, name) if r.partition == 0)
     value = (last.value or b"").replace(b'"offset":299,', b'"offset":300,')
     repeat(stage, name, last, value)
     work(stage)
     assert refuted(stage).startswith(
-        f"EVENTS.predictions/0@{last.offset + 2}: the prediction of EVENTS/0@300 differs: expected id 300, found 299"
+        f"EVENTS.GROUP.predictions/0@{last.offset + 2}: the prediction of EVENTS/0@300 differs: expected id 300, found "
+        "299"
     )
 
 
@@ -225,7 +216,7 @@ def test_a_changed_rejection_is_named(kafka: str) -> None:
     commit_at, pointer = pointer_of(stage)
     produce(kafka, stage.topic, [b"broken"])
     headers = [("reason", b"other"), ("topic", stage.topic.encode()), ("partition", b"0"), ("offset", b"600")]
-    produce(kafka, f"{stage.topic}.rejected", [b"broken"], headers=[headers])
+    produce(kafka, f"{stage.prefix}.rejected", [b"broken"], headers=[headers])
     commit_by_hand(stage, commit_at + 1, pointer.text())
     found = refuted(stage)
     assert "the rejection of EVENTS/0@600 differs: expected the header ('reason', b'not JSON')" in found
@@ -264,7 +255,8 @@ def test_outputs_beyond_the_committed_offset_are_named(kafka: str) -> None:
     assert (early.state_offset, late.state_offset) == (200, 400)
     commit_by_hand(stage, 399, early.text())
     assert refuted(stage) == (
-        "EVENTS/0@399 has a prediction in EVENTS.predictions/0: expected none, for the group has committed offset 399"
+        "EVENTS/0@399 has a prediction in EVENTS.GROUP.predictions/0: expected none, for the group has committed "
+        "offset 399"
     )
     commit_by_hand(stage, 399, late.text())
     assert refuted(stage) == "EVENTS/0@399 is committed: expected a snapshot up to there, found one at 400"
@@ -275,7 +267,7 @@ def test_outputs_beyond_the_committed_offset_are_named(kafka: str) -> None:
 
 def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
     stage = finished(kafka, rows=600)
-    name = f"{stage.topic}.{stage.group}.snapshots"
+    name = f"{stage.prefix}.snapshots"
     newest = snapshot_chunks(stage)[-1]
     produce(kafka, name, [b"lost"], keys=[b"0.3"])
     account = proven(stage)[0]
@@ -300,7 +292,7 @@ def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
     work(other)
     theirs = snapshot_chunks(other)[-1]
     stage.fill(0, 10)
-    produce(kafka, f"{stage.topic}.{stage.group}.snapshots", [theirs.value], keys=[theirs.key])
+    produce(kafka, f"{stage.prefix}.snapshots", [theirs.value], keys=[theirs.key])
     found = refuted(stage)
     assert ", which stands at EVENTS/0@600: expected " in found
 
@@ -320,7 +312,7 @@ def test_a_group_that_started_late_holds(kafka: str) -> None:
         assert worker.wait() == 0
     accounts = proven(stage, "--start", "latest")
     assert [(account["begin"], account["orphans"]) for account in accounts] == [(300, []), (300, [])]
-    assert refuted(stage).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.predictions/0@0, ")
+    assert refuted(stage).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.GROUP.predictions/0@0, ")
 
 
 def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
@@ -342,7 +334,7 @@ def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
 
 def test_shortened_predictions_are_told(kafka: str) -> None:
     stage = finished(kafka, rows=900)
-    shorten(stage.bootstrap, f"{stage.topic}.predictions", 40)
+    shorten(stage.bootstrap, f"{stage.prefix}.predictions", 40)
     account = proven(stage)[0]
     assert 0 < 900 - account["predictions"] - account["rejections"] <= 40
     assert "predictions before offset" in account["unchecked"][0]
@@ -371,7 +363,7 @@ def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
         worker.await_text("running")
         await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 1000, 30, "1000 rows committed")
         stage.fill(1000)
-        name = f"{stage.topic}.predictions"
+        name = f"{stage.prefix}.predictions"
         await_until(lambda: len(read_all(kafka, name, committed=False)) > 2 * 1000, 30, "more in an open transaction")
         worker.kill()
     assert len(read_all(kafka, name)) < len(read_all(kafka, name, committed=False))
@@ -386,8 +378,9 @@ def test_what_cannot_be_audited_is_said(kafka: str) -> None:
     stage.group = unique("group")
     done = audit(stage)
     assert done.code == 2
-    assert f"there is no topic {topic}.{stage.group}.snapshots: no worker of group {stage.group} has run" in done.stderr
-    create_topic(kafka, f"{topic}.{stage.group}.snapshots", PARTITIONS)
+    assert f"there is no topic {stage.prefix}.predictions: no worker of group {stage.group} has run" in done.stderr
+    for name in (*OUTPUTS, "snapshots"):
+        create_topic(kafka, f"{topic}.{stage.group}.{name}", PARTITIONS)
     done = audit(stage)
     assert done.code == 1
     assert "has committed nothing of" in done.stderr

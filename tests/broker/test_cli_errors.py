@@ -80,8 +80,9 @@ def test_missing_input_topic_names_the_command_that_makes_it(kafka: str, topic: 
 
 def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 2)
-    create_topic(kafka, f"{topic}.predictions", 3)
-    assert sentence(worker(kafka, topic), 2) == f"driftway: topic {topic}.predictions has 3 partitions, not 2"
+    create_topic(kafka, f"{topic}.here.predictions", 3)
+    words = sentence(worker(kafka, topic, "--outputs", f"{topic}.here"), 2)
+    assert words == f"driftway: topic {topic}.here.predictions has 3 partitions, not 2"
 
 
 def test_unreachable_broker_is_noticed_in_time(closed_port: int) -> None:

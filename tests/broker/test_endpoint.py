@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from confluent_kafka import libversion
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.kafka import await_until, create_topic, produce, read_all
@@ -75,7 +76,9 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
     produce(kafka, topic, [*events[2000:], b"?", None], 1)
     with Driftway(*arguments(kafka, topic, group)) as worker:
         port = event(worker, "listening")["port"]
-        assert get(port, "/healthz") == (200, "application/json", '{"alive":true}')
+        status, kind, body = get(port, "/healthz")
+        assert (status, kind, json.loads(body)["alive"]) == (200, "application/json", True)
+        assert json.loads(body)["seconds_since"]["turn"] < 10
 
         def all_done() -> bool:
             value = metrics(port)
@@ -89,22 +92,29 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         value = metrics(port)
         assert [value("predictions_total", partition=p) for p in "01"] == [2000, 1000]
         assert [value("records_total", partition=p) for p in "01"] == [2000, 1002]
-        assert value("rejections_total", partition="1") == 2
+        assert value("rejections_total", partition="1", reason="not-json") == 1
+        assert value("rejections_total", partition="1", reason="null") == 1
+        told = [line for line in log_of(worker) if line["event"] == "rejected"]
+        assert [(line["kind"], line["example"]) for line in told] == [("not-json", "?"), ("null", "null")]
         assert value("rebalances_total") >= 1
         assert value("commit_seconds_count", partition="0") >= 1
-        assert value("snapshot_bytes", partition="0") > 0
+        assert value("state_bytes", partition="0") > 0
+        assert value("snapshot_bytes_total", partition="0") > 0
+        assert value("latency_seconds_count", partition="0") >= 1
+        assert value("build_info", librdkafka=libversion()[0]) == 1
+        assert value("cluster_reachable") == 1
         assert value("batch_seconds_count") >= 1
         for state in ("created", "restoring", "running", "closed"):
             assert value("task_state", partition="0", state=state) == (state == "running")
         assert value("rolling", partition="0", learner="rls", metric="labels") == 2000
         assert 0.8 < value("rolling", partition="1", learner="rls", metric="accuracy") <= 1
-        points = [read_json(record.value or b"") for record in read_all(kafka, f"{topic}.accuracy")]
+        points = [read_json(record.value or b"") for record in read_all(kafka, f"{topic}.{group}.accuracy")]
         last = [p for p in points if (p["partition"], p["learner"]) == (0, "no_change")][-1]
         assert last["labels"] == 2000
         assert value("rolling", partition="0", learner="no_change", metric="accuracy") == last["accuracy"]
         status, _, body = get(port, "/readyz")
         assert (status, json.loads(body)) == (
-            200, {"ready": True, "standby": False, "tasks": {"0": "running", "1": "running"}},
+            200, {"ready": True, "standby": False, "cluster": "answers", "tasks": {"0": "running", "1": "running"}},
         )  # fmt: skip
         assert get(port, "/nothing")[0] == 404
         worker.terminate()
@@ -121,14 +131,16 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
     n, d = 30_000, 60
     create_topic(kafka, topic)
     for name in ("predictions", "accuracy", "rejected"):
-        create_topic(kafka, f"{topic}.{name}")
+        create_topic(kafka, f"{topic}.{group}.{name}")
     events = encode_events(*rows(n, d), 0)
     rare = ("--snapshot-interval", "1000", "--snapshot-rows", "1000000", "-X", "group.instance.id=one")
     produce(kafka, topic, events[:1000])
     with Driftway(*arguments(kafka, topic, group, *rare)) as victim:
-        victim.await_condition(lambda: len(read_all(kafka, f"{topic}.predictions")) == 1000, "first rows predicted")
+        victim.await_condition(
+            lambda: len(read_all(kafka, f"{topic}.{group}.predictions")) == 1000, "first rows predicted"
+        )
         produce(kafka, topic, events[1000:])
-        victim.await_condition(lambda: len(read_all(kafka, f"{topic}.predictions")) == n, "all rows predicted")
+        victim.await_condition(lambda: len(read_all(kafka, f"{topic}.{group}.predictions")) == n, "all rows predicted")
         victim.kill()
     log = read_all(kafka, f"{topic}.{group}.snapshots")
     first = next(record for record in log if record.key == chunk_key(0, 0))
@@ -158,4 +170,4 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         assert value("replayed_total", partition="0") == n - restored["position"]
         heir.terminate()
         assert heir.wait() == 0, heir.story()
-    assert len(read_all(kafka, f"{topic}.predictions")) == n
+    assert len(read_all(kafka, f"{topic}.{group}.predictions")) == n

@@ -74,7 +74,7 @@ def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> 
             assert victim.wait() == -9, victim.story()
     with Driftway(*stage.worker(*options, "--stop-at-end")) as last:
         assert last.wait() == 0, last.story()
-    found = by_place(read_all(kafka, f"{stage.topic}.predictions", committed=False))
+    found = by_place(read_all(kafka, f"{stage.prefix}.predictions", committed=False))
     assert found.keys() == stage.expected.keys()
     assert {place: read_json(values[-1])["score"] for place, values in found.items()} == stage.expected
     assert max(len(values) for values in found.values()) > 1, "the kills came too late to show anything"

@@ -115,7 +115,7 @@ def cut_out(stage: Stage, first: int, last: int) -> Position:
 
 def require_in_order(stage: Stage) -> None:
     """Predictions stand in the order of their events."""
-    places = [placed_score(r.value or b"")[0] for r in read_all(stage.bootstrap, f"{stage.topic}.predictions")]
+    places = [placed_score(r.value or b"")[0] for r in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
     assert places == sorted(places)
 
 
@@ -162,13 +162,13 @@ def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[t
     stage.fill(500, 800)
     for first, last in commits:
         cut_out(stage, first, last)
-    before = len(read_all(kafka, f"{stage.topic}.predictions"))
+    before = len(read_all(kafka, f"{stage.prefix}.predictions"))
     told = learn(stage, 800, 1000)
     assert "writing again what is missing" in told
     assert before == 500
-    found = read_all(kafka, f"{stage.topic}.predictions")
+    found = read_all(kafka, f"{stage.prefix}.predictions")
     assert sorted(placed_score(r.value or b"")[0][1] for r in found) == [o for o in range(1001) if o != 500]
-    assert [r.headers for r in read_all(kafka, f"{stage.topic}.rejected")]
+    assert [r.headers for r in read_all(kafka, f"{stage.prefix}.rejected")]
     require_in_order(stage)
     require_audited(stage)
 
@@ -183,9 +183,9 @@ def test_only_what_is_missing_is_written_again(kafka: str) -> None:
     seen.producer.commit_transaction(SECONDS)
     unseen = Forger(stage)
     unseen.write_outputs(outputs_of(stage, 550, 600))
-    first, last = spans[f"{stage.topic}.predictions"], unseen.flush()[f"{stage.topic}.predictions"]
+    first, last = spans[f"{stage.prefix}.predictions"], unseen.flush()[f"{stage.prefix}.predictions"]
     unseen.abort()
-    outputs = {f"{stage.topic}.predictions": Span(first.first, last.last, 100)}
+    outputs = {f"{stage.prefix}.predictions": Span(first.first, last.last, 100)}
     Forger(stage).commit(Position(600, 500, where(stage)[1], outputs))
     learn(stage, 800, 1000)
     require_same(stage, once=range(1000))
@@ -198,7 +198,7 @@ def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(ka
     cut_out(stage, 500, 600)
     delete_before(stage, stage.topic, 520)
     sentence = refused(stage)
-    assert f"from offset 500 to 600 wrote to {stage.topic}.predictions is not there" in sentence
+    assert f"from offset 500 to 600 wrote to {stage.prefix}.predictions is not there" in sentence
     assert "no snapshot or log reaches back to where it could be computed again" in sentence
     learn(stage, 800, 1000, "--if-unrestorable", "fresh")
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(600, 1000)]
@@ -246,7 +246,10 @@ def test_outputs_that_nobody_decides_about_are_settled_and_written_again(trustin
     """They came after their transaction's end: no marker will ever follow, and readers would wait without end."""
     stage = learned(trusting)
     stage.fill(500, 800)
-    topic, before = f"{stage.topic}.predictions", len(read_all(trusting, f"{stage.topic}.predictions", committed=False))
+    topic, before = (
+        f"{stage.prefix}.predictions",
+        len(read_all(trusting, f"{stage.prefix}.predictions", committed=False)),
+    )
     with Proxy(trusting) as proxy:
         late = Forger(stage, proxy.bootstrap)
         proxy.hold(PRODUCE, about=topic.encode())

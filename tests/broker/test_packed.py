@@ -48,7 +48,7 @@ def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_ha
         auditor.await_all(len(expected))
     auditor.require(expected)
     for partition in range(PARTITIONS):
-        values = [r.value or b"" for r in read_all(kafka, f"{stage.topic}.predictions") if r.partition == partition]
+        values = [r.value or b"" for r in read_all(kafka, f"{stage.prefix}.predictions") if r.partition == partition]
         found = decode_predictions(values)
         n = len(values)
         assert found.offset.tolist() == list(range(n))
@@ -73,7 +73,7 @@ def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: st
             assert (row["partition"], row["rows"], row["lag"]) == (0, first + 500, 0)
         auditor.await_all(2000)
     auditor.require(stage.expected)
-    begun = [(record.value or b"")[:1] for record in read_all(kafka, f"{stage.topic}.predictions")]
+    begun = [(record.value or b"")[:1] for record in read_all(kafka, f"{stage.prefix}.predictions")]
     assert begun == [*[b"{"] * 500, *[b"\x01"] * 500] * 2
 
 
@@ -83,7 +83,7 @@ def test_labels_travel_as_class_indices(kafka: str) -> None:
     produce(kafka, stage.topic, [json.dumps({"id": f"n{i}", "x": [i], "y": label, "t": 7 + i}).encode()
                                  for i, label in enumerate(labels)])  # fmt: skip
     work(stage, "--labels", "DOWN,UP", "--output-format", "packed")
-    found = decode_predictions([record.value or b"" for record in read_all(kafka, f"{stage.topic}.predictions")])
+    found = decode_predictions([record.value or b"" for record in read_all(kafka, f"{stage.prefix}.predictions")])
     assert np.array_equal(found.y, [1.0, 0.0, np.nan, 1.0], equal_nan=True)
     assert found.ids == [b'"n%d"' % i for i in range(4)]
     assert found.t.tolist() == [7, 8, 9, 10]
@@ -91,10 +91,10 @@ def test_labels_travel_as_class_indices(kafka: str) -> None:
 
 def test_what_is_no_prediction_gets_one_sentence_from_watch(kafka: str) -> None:
     stage = Stage(kafka, partitions=1, rows=0)
-    produce(kafka, f"{stage.topic}.predictions", [b"\x09" + bytes(60)])
+    produce(kafka, f"{stage.prefix}.predictions", [b"\x09" + bytes(60)])
     done = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once", "--json")
     assert done.code == 1
     assert done.stderr == (
-        f"driftway: cannot read the prediction in {stage.topic}.predictions/0 at 0: record 0 is no packed prediction "
+        f"driftway: cannot read the prediction in {stage.prefix}.predictions/0 at 0: record 0 is no packed prediction "
         "of version 1: it begins with byte 9\n"
     )

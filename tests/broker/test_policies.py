@@ -52,7 +52,7 @@ def delete_before(stage: Stage, topic: str, offset: int) -> None:
 def predicted(stage: Stage) -> dict[tuple[int, int], list[float]]:
     """(partition, offset) -> every score that a read_committed reader finds, in the order of writing."""
     found: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for record in read_all(stage.bootstrap, f"{stage.topic}.predictions"):
+    for record in read_all(stage.bootstrap, f"{stage.prefix}.predictions"):
         place, score = placed_score(record.value or b"")
         found[place].append(score)
     return found

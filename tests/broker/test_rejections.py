@@ -95,10 +95,10 @@ def stage(kafka: str, topic: str, mixed: list[Mixed]) -> Scores:
     return {(p, mixed[p].good[row]): score for (p, row), score in bare.items()}
 
 
-def require(kafka: str, topic: str, mixed: list[Mixed], expected: Scores) -> None:
+def require(kafka: str, topic: str, group: str, mixed: list[Mixed], expected: Scores) -> None:
     """Every bad record is set aside as it was, with its reason; every good one has its offline score."""
     stamps = {record[:2]: record for record in read_all(kafka, topic)}
-    rejected = read_all(kafka, f"{topic}.rejected")
+    rejected = read_all(kafka, f"{topic}.{group}.rejected")
     assert [record.partition for record in rejected] == [p for p, share in enumerate(mixed) for _ in share.bad]
     wanted = [(p, offset, *bad) for p, share in enumerate(mixed) for offset, bad in share.bad.items()]
     for record, (partition, offset, value, reason) in zip(rejected, wanted, strict=True):
@@ -110,7 +110,7 @@ def require(kafka: str, topic: str, mixed: list[Mixed], expected: Scores) -> Non
         assert record.value == value
         assert record.key == mixed[partition].keys[offset] == stamps[partition, offset].key
     found: Scores = {}
-    for record in read_all(kafka, f"{topic}.predictions"):
+    for record in read_all(kafka, f"{topic}.{group}.predictions"):
         prediction = read_json(record.value or b"")
         place = prediction["partition"], prediction["offset"]
         assert place not in found
@@ -137,7 +137,7 @@ def test_a_thousand_malformed_records_are_set_aside_and_change_no_score(kafka: s
         "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--stop-at-end"
     )
     assert done.code == 0, done.stderr
-    require(kafka, topic, mixed, expected)
+    require(kafka, topic, group, mixed, expected)
 
 
 def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> None:
@@ -150,7 +150,7 @@ def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> Non
         "--format", "packed",
     )  # fmt: skip
     assert done.code == 0, done.stderr
-    require(kafka, topic, mixed, expected)
+    require(kafka, topic, group, mixed, expected)
 
 
 def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, topic: str, group: str) -> None:
@@ -161,10 +161,10 @@ def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, top
     produce(kafka, topic, values)
     done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
     assert done.code == 0, done.stderr
-    (record,) = read_all(kafka, f"{topic}.rejected")
+    (record,) = read_all(kafka, f"{topic}.{group}.rejected")
     assert record.value == values[1]
     assert dict(record.headers)["reason"] == b"x lacks a, b and has unknown " + b"n" * 40 + b"..."
-    offsets = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.predictions")]
+    offsets = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.{group}.predictions")]
     assert offsets == [0, 2]
 
 
@@ -174,7 +174,7 @@ def test_a_topic_of_nothing_but_bad_records_is_read_to_its_end(kafka: str, topic
     for _ in range(2):  # the second worker restores a state that has no schema yet
         done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
         assert done.code == 0, done.stderr
-        assert len(read_all(kafka, f"{topic}.rejected")) == 150
+        assert len(read_all(kafka, f"{topic}.{group}.rejected")) == 150
 
 
 def set_topic(bootstrap: str, topic: str, name: str, value: str) -> None:
@@ -191,10 +191,10 @@ def good_events(n: int = 3000, seed: int = 3) -> list[bytes | None]:
     return list(encode_events(X, (X[:, 0] > 0).astype(float), 0))
 
 
-def accounted(kafka: str, topic: str) -> list[int]:
+def accounted(kafka: str, topic: str, group: str) -> list[int]:
     """Input offsets of partition 0 that have a prediction or a rejection, sorted."""
-    told = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.predictions")]
-    aside = [int(dict(record.headers)["offset"] or b"") for record in read_all(kafka, f"{topic}.rejected")]
+    told = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.{group}.predictions")]
+    aside = [int(dict(record.headers)["offset"] or b"") for record in read_all(kafka, f"{topic}.{group}.rejected")]
     return sorted(told + aside)
 
 
@@ -218,11 +218,11 @@ def test_too_many_rejections_stop_the_worker_with_everything_committed(kafka: st
     committed, pointer = committed_offset(kafka, group, topic)
     assert committed > 2201
     assert pointer
-    assert accounted(kafka, topic) == list(range(committed))
+    assert accounted(kafka, topic, group) == list(range(committed))
     produce(kafka, topic, good_events(500))
     done = driftway(*arguments[:-2])  # it goes on where it stopped
     assert done.code == 0, done.stderr
-    assert accounted(kafka, topic) == list(range(3500))
+    assert accounted(kafka, topic, group) == list(range(3500))
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
@@ -230,7 +230,7 @@ def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
     kafka: str, topic: str, group: str, guarantee: str
 ) -> None:
     create_topic(kafka, topic, 1)
-    create_topic(kafka, f"{topic}.rejected", 1, max_message_bytes="20000")
+    create_topic(kafka, f"{topic}.{group}.rejected", 1, max_message_bytes="20000")
     values = good_events()
     values[1500] = b"?" * 50_000
     arguments = (
@@ -243,13 +243,13 @@ def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
         done = driftway(*arguments)
         assert done.code == 1, done.stderr
         assert "Traceback" not in done.stderr
-        assert f"{topic}.rejected" in done.stderr.splitlines()[-1]
+        assert f"{topic}.{group}.rejected" in done.stderr.splitlines()[-1]
         assert committed_offset(kafka, group, topic)[0] <= 1500
-        assert read_all(kafka, f"{topic}.rejected") == []
-    set_topic(kafka, f"{topic}.rejected", "max.message.bytes", "100000")
+        assert read_all(kafka, f"{topic}.{group}.rejected") == []
+    set_topic(kafka, f"{topic}.{group}.rejected", "max.message.bytes", "100000")
     done = driftway(*arguments)
     assert done.code == 0, done.stderr
-    found = accounted(kafka, topic)
+    found = accounted(kafka, topic, group)
     assert sorted(set(found)) == list(range(3000))
     assert guarantee == AT_LEAST_ONCE or len(found) == 3000
 
@@ -265,9 +265,9 @@ def test_a_rejected_topic_that_has_gone_stops_the_worker(kafka: str, topic: str,
     ) as worker:  # fmt: skip
         worker.await_condition(lambda: committed_offset(kafka, group, topic)[0] == 1000, "1000 rows committed")
         client = admin(kafka)
-        client.delete_topics([f"{topic}.rejected"])[f"{topic}.rejected"].result(timeout=20)
+        client.delete_topics([f"{topic}.{group}.rejected"])[f"{topic}.{group}.rejected"].result(timeout=20)
         produce(kafka, topic, [values[0], b"?", values[1]])
         assert worker.wait(100) == 1, worker.story()
         assert "Traceback" not in worker.stderr
-        assert f"{topic}.rejected" in worker.stderr.splitlines()[-1]
+        assert f"{topic}.{group}.rejected" in worker.stderr.splitlines()[-1]
     assert committed_offset(kafka, group, topic)[0] <= 1001

@@ -17,20 +17,21 @@ from tests.support.process import ROOT, Driftway, Finished, driftway
 from tests.support.secure import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
 from worker.codec import encode_events
 from worker.errors import Failure
+from worker.snapshot import CLAIM
 
 LEARNER = "dfop:mu=0.01"
 PASSWORD = "correct-horse-battery-7"
 ROWS = 1500
-OUTPUTS = ("predictions", "accuracy", "rejected")
+OUTPUTS = ("predictions", "accuracy", "rejected", "snapshots")
 
 NEEDED: tuple[Grant, ...] = (
     ("TOPIC", "INPUT", "READ"),
-    ("TOPIC", "INPUT.predictions", "READ"),
-    ("TOPIC", "INPUT.predictions", "WRITE"),
-    ("TOPIC", "INPUT.accuracy", "READ"),
-    ("TOPIC", "INPUT.accuracy", "WRITE"),
-    ("TOPIC", "INPUT.rejected", "READ"),
-    ("TOPIC", "INPUT.rejected", "WRITE"),
+    ("TOPIC", "INPUT.GROUP.predictions", "READ"),
+    ("TOPIC", "INPUT.GROUP.predictions", "WRITE"),
+    ("TOPIC", "INPUT.GROUP.accuracy", "READ"),
+    ("TOPIC", "INPUT.GROUP.accuracy", "WRITE"),
+    ("TOPIC", "INPUT.GROUP.rejected", "READ"),
+    ("TOPIC", "INPUT.GROUP.rejected", "WRITE"),
     ("TOPIC", "INPUT.GROUP.snapshots", "READ"),
     ("TOPIC", "INPUT.GROUP.snapshots", "WRITE"),
     ("GROUP", "GROUP", "READ"),
@@ -56,8 +57,8 @@ class Site:
         X = rng.normal(size=(ROWS, 4))
         y = (X[:, 0] + rng.normal(0, 0.3, ROWS) > 0).astype(float)
         create_topic(broker.plain, self.topic)
-        for name in (*OUTPUTS, f"{self.group}.snapshots"):
-            create_topic(broker.plain, f"{self.topic}.{name}")
+        for name in OUTPUTS:
+            create_topic(broker.plain, f"{self.topic}.{self.group}.{name}")
         self.values: list[bytes | None] = [*encode_events(X, y, 0), b"not an event"]
         produce(broker.plain, self.topic, self.values)
         self.expected: Scores = expected_scores(LEARNER, {0: (X, y)})
@@ -77,16 +78,21 @@ class Site:
 
     def require_all(self) -> None:
         """Every prediction is right and the rejection is there."""
-        found = dict(placed_score(r.value or b"") for r in read_all(self.broker.plain, f"{self.topic}.predictions"))
+        found = dict(
+            placed_score(r.value or b"") for r in read_all(self.broker.plain, f"{self.topic}.{self.group}.predictions")
+        )
         assert found.keys() == self.expected.keys()
         assert all(bits(found[place]) == bits(score) for place, score in self.expected.items())
-        assert [r.value for r in read_all(self.broker.plain, f"{self.topic}.rejected")] == [b"not an event"]
+        assert [r.value for r in read_all(self.broker.plain, f"{self.topic}.{self.group}.rejected")] == [
+            b"not an event"
+        ]
         assert committed_offset(self.broker.plain, self.group, self.topic)[0] == len(self.values)
 
     def require_nothing(self) -> None:
-        """No reader sees anything, no offset is committed."""
-        for name in (*OUTPUTS, f"{self.group}.snapshots"):
-            assert read_all(self.broker.plain, f"{self.topic}.{name}") == []
+        """No reader sees anything but whose the outputs are, no offset is committed."""
+        for name in OUTPUTS:
+            found = read_all(self.broker.plain, f"{self.topic}.{self.group}.{name}")
+            assert [record for record in found if not (record.key or b"").startswith(CLAIM)] == []
         assert committed_offset(self.broker.plain, self.group, self.topic)[0] < 0
 
 
@@ -154,9 +160,9 @@ def test_one_missing_acl_stops_the_worker_before_anything_is_written(
     site.require_nothing()
 
 
-@pytest.mark.parametrize("name", slow_but(["rejected"], [*OUTPUTS, "GROUP.snapshots"]))
+@pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))
 def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str, name: str) -> None:
-    place = f"INPUT.{name}"
+    place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
     site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
     words = sentence(site.worker(), 1)
@@ -165,11 +171,11 @@ def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str,
     site.require_nothing()
 
 
-@pytest.mark.parametrize("name", slow_but(["rejected"], [*OUTPUTS, "GROUP.snapshots"]))
+@pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))
 def test_without_transactions_no_offset_passes_an_output_that_was_refused(
     guarded: Secured, user: str, name: str
 ) -> None:
-    place = f"INPUT.{name}"
+    place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
     site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
     words = sentence(site.worker("--guarantee", "at-least-once"), 1)

@@ -33,7 +33,7 @@ LONG = ("--window", "16000000")
 
 
 def snapshots(stage: Stage) -> str:
-    return f"{stage.topic}.{stage.group}.snapshots"
+    return f"{stage.prefix}.snapshots"
 
 
 def staged(kafka: str, *more: str) -> Stage:

@@ -48,6 +48,11 @@ class Scene:
     group: str
     values: dict[int, list[bytes]]
 
+    @property
+    def prefix(self) -> str:
+        """What the names of the group's outputs begin with."""
+        return f"{self.topic}.{self.group}"
+
     def source(self, partition: int = 0, group: str | None = None, form: str = "json") -> Source:
         (found,) = ask(settings_for(self.bootstrap, self.topic, group or self.group, {}, form), partition)
         return found
@@ -97,10 +102,10 @@ def same(found: Saved, expected: Saved) -> bool:
     return parts and (found.rows, found.schema) == (expected.rows, expected.schema)
 
 
-def emitted(bootstrap: str, topic: str) -> dict[tuple[int, int], bytes]:
+def emitted(bootstrap: str, prefix: str) -> dict[tuple[int, int], bytes]:
     """(partition, offset) -> the bits of the score that the predictions topic has, once."""
     found: dict[tuple[int, int], bytes] = {}
-    for record in read_all(bootstrap, f"{topic}.predictions"):
+    for record in read_all(bootstrap, f"{prefix}.predictions"):
         place, score = placed_score(record.value or b"")
         assert place not in found
         found[place] = bits(score)
@@ -134,7 +139,7 @@ def test_list_names_the_snapshots_and_the_committed_one(scene: Scene) -> None:
 
 
 def test_explain_takes_the_emitted_score_apart(scene: Scene) -> None:
-    scores = emitted(scene.bootstrap, scene.topic)
+    scores = emitted(scene.bootstrap, scene.prefix)
     for offset in (2, 58, 333, FIRST + 1, 999):
         told = json.loads(scene.call("explain", "--partition", "0", "--offset", str(offset), "--json").stdout)
         assert told["emitted"]["verdict"] == "same"
@@ -186,9 +191,9 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
         assert f"group {moved.group} has 1 member: stop its workers before the import" in refused
         worker.terminate()
         assert worker.wait() == 0, worker.story()
-    found = emitted(moved.bootstrap, moved.topic)
+    found = emitted(moved.bootstrap, moved.prefix)
     assert {offset + 600 for _, offset in found} == set(range(at, ROWS)) - {733}
-    original = emitted(scene.bootstrap, scene.topic)
+    original = emitted(scene.bootstrap, scene.prefix)
     assert all(scores == original[1, offset + 600] for (_, offset), scores in found.items())
     assert same(travel(moved.source(), None).model.save(), scene.offline(ROWS, 1))
     assert same(travel(moved.source(), 200).model.save(), scene.offline(800, 1))
@@ -226,6 +231,7 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
     path, group = str(tmp_path / "0.driftway"), unique("group")
     assert scene.call("snapshot", "export", "--partition", "0", "--out", path).exit_code == 0
     settings = scene.source().settings
+    create_topic(scene.bootstrap, f"{scene.topic}.{group}.predictions", 2)
     zombie = TransactionalCheckpoint(replace(settings, group=group), 0)
     zombie.acquire(Deadline(30))
     zombie.produce(Outputs(5, predictions=[b"of a dead worker"], keys=[None]))

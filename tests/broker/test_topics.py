@@ -17,8 +17,8 @@ def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group:
     assert topics("create", kafka, topic, "--group", group)[0] == 0
     present = partition_counts(admin(kafka).list_topics(timeout=10))
     own = {name: count for name, count in present.items() if name.startswith(topic)}
-    outputs = ("predictions", "accuracy", "rejected", f"{group}.snapshots")
-    assert own == {topic: 3, **{f"{topic}.{name}": 3 for name in outputs}}
+    outputs = ("predictions", "accuracy", "rejected", "snapshots")
+    assert own == {topic: 3, **{f"{topic}.{group}.{name}": 3 for name in outputs}}
     assert topics("check", kafka, topic, "--group", group) == (
         0,
         f"5 topics of {topic} are as they should be\n",
@@ -34,7 +34,7 @@ def test_check_names_what_is_missing_or_differs(kafka: str, topic: str, group: s
     code, said = topics("check", kafka, topic, "--group", group)
     assert code == 1
     assert f"{topic} has 2 partitions, not 3" in said
-    assert f"{topic}.predictions is missing" in said
+    assert f"{topic}.{group}.predictions is missing" in said
     assert f"{topic}.{group}.snapshots has cleanup.policy delete, not compact" in said
 
 

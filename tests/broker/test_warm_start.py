@@ -38,9 +38,9 @@ def often(*more: object) -> list[str]:
     return ["--commit-interval", "0.05", "--snapshot-rows", "1000", *seen, *map(str, more)]
 
 
-def emitted(kafka: str, topic: str) -> tuple[Scores, set[str]]:
+def emitted(kafka: str, prefix: str) -> tuple[Scores, set[str]]:
     """The scores by place, each once, and what their learners are called."""
-    records = read_all(kafka, f"{topic}.predictions")
+    records = read_all(kafka, f"{prefix}.predictions")
     found = dict(placed_score(record.value or b"") for record in records)
     assert len(found) == len(records), "some offset is predicted twice"
     return found, {read_json(record.value or b"")["learner"] for record in records}
@@ -51,9 +51,9 @@ def different(got: Scores, wanted: Scores) -> list[tuple[int, int]]:
     return sorted(place for place, score in wanted.items() if bits(score) != bits(got[place]))
 
 
-def tamper(kafka: str, topic: str, place: int) -> int:
+def tamper(kafka: str, prefix: str, place: int) -> int:
     """Make the predictions topic anew, with one score in its last bit another; return that row's input offset."""
-    name = f"{topic}.predictions"
+    name = f"{prefix}.predictions"
     records = read_all(kafka, name)
     client = admin(kafka)  # a client that is garbage never answers
     client.delete_topics([name])[name].result(timeout=30)
@@ -101,7 +101,7 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, data_d
         assert victim.wait() == -9, victim.story()
     assert fed < ROWS, "killed in the middle"
     produce(kafka, topic, events[fed:])
-    survivors = len(read_all(kafka, f"{topic}.predictions"))
+    survivors = len(read_all(kafka, f"{topic}.{group}.predictions"))
     assert 0 < survivors < fed - TRAINED, "what was not committed is predicted again"
     done = driftway(*work, "--stop-at-end")
     assert done.code == 0, done
@@ -111,7 +111,7 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, data_d
     words = "electricity", "--warm-start", str(path), "--skip", str(TRAINED), "--scores", str(out)
     assert here("evaluate", *words, "--data-dir", data_dir).code == 0
     lines = [read_json(line) for line in out.read_bytes().splitlines()]
-    got, names = emitted(kafka, topic)
+    got, names = emitted(kafka, f"{topic}.{group}")
     assert names == {f"warm:{CHAMPION}"}
     assert not different(got, {(0, line["row"]): line["score"] for line in lines})
     assert len(got) == ROWS - TRAINED
@@ -123,15 +123,15 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, data_d
     early = here("audit", *group_options(topic, group, kafka, "--warm-start", path, "--learner", "arow",
                                              "--start", TRAINED + 5))  # fmt: skip
     assert sentence(early, 1) == (
-        f"{topic}/0@{TRAINED} has a prediction in {topic}.predictions/0: expected none before offset {TRAINED + 5}, "
-        "where the group is said to have started"
+        f"{topic}/0@{TRAINED} has a prediction in {topic}.{group}.predictions/0: expected none before offset "
+        f"{TRAINED + 5}, where the group is said to have started"
     )
     written(tmp_path / "other.driftway", perceptron(X[:1000], y[:1000]))
     other = model_file.load(tmp_path / "other.driftway").digest
     refuted = here("audit", *group_options(topic, group, kafka, "--warm-start", tmp_path / "other.driftway",
                                                "--start", TRAINED, "--learner", "arow"))  # fmt: skip
     assert f"this worker starts with --warm-start of model file {other}" in sentence(refuted, 1)
-    offset = tamper(kafka, topic, 17_000)
+    offset = tamper(kafka, f"{topic}.{group}", 17_000)
     said = sentence(here(*audit), 1)
     assert f"the prediction of {topic}/0@{offset} differs: expected score" in said
 
@@ -160,7 +160,7 @@ def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path:
     assert work(*frozen).code == 0
     wanted = np.empty((1500, 1))
     learner.predict(X[500:], wanted)
-    got, names = emitted(kafka, stage.topic)
+    got, names = emitted(kafka, stage.prefix)
     assert names == {f"frozen:{CHAMPION}"}
     assert not different(got, {(0, 500 + i): score for i, score in enumerate(wanted[:, 0].tolist())})
     assert here("audit", *options).code == 0
@@ -173,7 +173,7 @@ def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path:
     )
     produce(kafka, stage.topic, stage.events[0][:10])
     assert work(*frozen).code == 0, "with its own file it goes on"
-    assert len(emitted(kafka, stage.topic)[0]) == 1510
+    assert len(emitted(kafka, stage.prefix)[0]) == 1510
 
 
 def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str, tmp_path: Path) -> None:
@@ -204,13 +204,13 @@ def test_an_exported_snapshot_goes_on_on_another_topic(kafka: str, tmp_path: Pat
     assert exported.code == 0, exported
     stage.fill(1000)
     assert driftway("worker", *options, *often("--stop-at-end")).code == 0
-    wanted, _ = emitted(kafka, stage.topic)
+    wanted, _ = emitted(kafka, stage.prefix)
 
     topic, group = create_topic(kafka, unique("events")), unique("group")
     produce(kafka, topic, stage.events[0])
     begin = group_options(topic, group, kafka, "--warm-start", path, "--start", 1000)
     assert driftway("worker", *begin, *often("--stop-at-end")).code == 0
-    got, names = emitted(kafka, topic)
+    got, names = emitted(kafka, f"{topic}.{group}")
     assert names == {"warm:arow"}
     assert not different(got, {place: score for place, score in wanted.items() if place[1] >= 1000})
     assert here("audit", *begin).code == 0

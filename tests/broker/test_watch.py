@@ -76,7 +76,7 @@ def test_what_is_missing_gets_one_sentence(kafka: str, topic: str) -> None:
     create_topic(kafka, topic)
     done = driftway("watch", "--input", topic, "--bootstrap", kafka)
     assert done.code == 2
-    assert done.stderr == f"driftway: there is no topic {topic}.accuracy: no worker has run on {topic} yet\n"
+    assert done.stderr == f"driftway: there is no topic {topic}.GROUP.accuracy: no worker has run on {topic} yet\n"
 
 
 def test_unreachable_broker_is_exit_code_5() -> None:

@@ -70,7 +70,7 @@ def require_whole(auditor: Auditor, stage: Stage, rows: int) -> None:
 
 def positions(stage: Stage) -> list[bytes]:
     """The values of all position records that a read_committed reader sees."""
-    topic = f"{stage.topic}.{stage.group}.snapshots"
+    topic = f"{stage.prefix}.snapshots"
     return [record.value or b"" for record in read_all(stage.bootstrap, topic) if record.key == b"0.position"]
 
 
@@ -119,7 +119,7 @@ def test_position_whose_reply_was_lost_takes_nobodys_place(
         assert str(offset).encode() in positions(stage)[-1]
         pointer = Pointer.parse(metadata)
         assert pointer is not None
-        visible = {r.offset: r.key for r in read_all(stage.bootstrap, f"{stage.topic}.{stage.group}.snapshots")}
+        visible = {r.offset: r.key for r in read_all(stage.bootstrap, f"{stage.prefix}.snapshots")}
         assert visible.get(pointer.first) == b"0.0"
         with Driftway(*stage.worker(*snapshots)) as heir:
             stage.fill(BEFORE + BATCH)

@@ -103,7 +103,7 @@ def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> No
         done = driftway(*stage.worker("--stop-at-end"))
         assert done.code == 0, done.stderr
         require_whole(auditor, stage, rows)
-    told = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{stage.topic}.rejected")}
+    told = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{stage.prefix}.rejected")}
     assert told == {partition: b"%d" % times[partition][rows] for partition in times}
     options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER)
     done = driftway("audit", *options)

@@ -80,7 +80,11 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
     """A group that rebalances may assign in the very moment in which it is left: inside the consumer's close."""
     stage = Stage(kafka, partitions=1, rows=10)
     model = ModelSettings((Spec.parse(LEARNER),), n_features=4)
-    worker = Worker(WorkerSettings(kafka, stage.topic, stage.group, model, stop_at_end=True), Journal(), Telemetry())
+    worker = Worker(
+        WorkerSettings(kafka, stage.topic, stage.group, model, stop_at_end=True),
+        Journal(),
+        Telemetry(stage.group, stage.topic),
+    )
     close = Intake.close
 
     def assign_and_close(intake: Intake) -> None:

@@ -138,7 +138,7 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str) ->
             members.pop()
         else:
             zombie.await_condition(
-                lambda: any(word in zombie.stderr for word in ("lost partitions", "fenced partition")), "it is told"
+                lambda: any(word in zombie.stderr for word in ("lost partitions", "verdict=fenced")), "it is told"
             )
         stage.fill(BEFORE)
         await_rows(stage, auditor, ROWS)

@@ -29,7 +29,7 @@ def test_electricity_with_random_kills_has_the_scores_of_evaluate(kafka: str, da
     topic, group, file = unique("events"), unique("group"), str(data_dir / "electricity.csv.gz")
     create_topic(kafka, topic, partitions)
     for name in ("predictions", "accuracy", "rejected"):
-        create_topic(kafka, f"{topic}.{name}", partitions)
+        create_topic(kafka, f"{topic}.{group}.{name}", partitions)
     ((X, y),) = open_stream(file).blocks(1 << 20)
     assert len(X) == 45_312
     expected = expected_scores(LEARNER, dealt(X, y, partitions))
@@ -39,7 +39,7 @@ def test_electricity_with_random_kills_has_the_scores_of_evaluate(kafka: str, da
     )  # fmt: skip
     pace = ("--rate", str(RATE * (1 if partitions == 1 else 4)))
     with (
-        Auditor(kafka, topic) as auditor,
+        Auditor(kafka, f"{topic}.{group}") as auditor,
         Driftway("replay", file, "--to", topic, "--bootstrap", kafka, *pace) as replay,
     ):
         for _ in range(kills):

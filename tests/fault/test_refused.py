@@ -48,6 +48,6 @@ def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kaf
         await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 600, 60, "all rows are committed")
         worker.terminate()
         assert worker.wait() == 0, worker.story()
-    found = [placed_score(record.value or b"") for record in read_all(kafka, f"{stage.topic}.predictions")]
+    found = [placed_score(record.value or b"") for record in read_all(kafka, f"{stage.prefix}.predictions")]
     assert {place for place, _ in found} == stage.expected.keys(), "none is missing; some may stand there twice"
     assert all(bits(score) == bits(stage.expected[place]) for place, score in found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 
 import pytest
@@ -11,10 +10,10 @@ import pytest
 from tests.support.brokers import own_broker
 from tests.support.crash import FaultyDriftway
 from tests.support.groups import member
-from tests.support.kafka import await_until, read_all
+from tests.support.kafka import await_until
 from tests.support.process import Driftway, driftway
 from tests.support.slow import SlowlyRestoring
-from tests.support.stage import OUTPUTS, Stage
+from tests.support.stage import Stage
 from worker.checkpoint import Step
 
 EVERY_SECONDS = 2.0
@@ -202,44 +201,4 @@ def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: st
             stage.fill(1000)
             await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
             leave(stuck, heir)
-    auditor.require(stage.expected)
-
-
-@pytest.mark.parametrize(
-    "behind",
-    [pytest.param((*OUTPUTS, "snapshots"), id="all"), pytest.param(OUTPUTS, id="all_but_snapshots")],
-)
-def test_partitions_added_to_the_input_lose_no_event(kafka: str, behind: tuple[str, ...]) -> None:
-    """Either the outputs grow too, or one sentence says that they must, and then everything is there."""
-    stage = Stage(kafka, partitions=4, rows=500, at_first=2)
-    snapshots = f"{stage.topic}.{stage.group}.snapshots"
-    outputs = [f"{stage.topic}.{name}" for name in OUTPUTS]
-
-    def seen() -> int:
-        return len({(record.partition, record.offset) for record in read_all(kafka, outputs[0])})
-
-    # The restores wait, so that every client has heard of the new partitions by then.
-    hurried = stage.worker("-X", "topic.metadata.refresh.interval.ms=500", "--give-up-after", "5")
-    with SlowlyRestoring(1.0, *hurried) as worker:
-        worker.await_text("running")
-        stage.fill(0, 250, among=(0, 1))
-        await_until(lambda: seen() == 500, 60, "rows of the old partitions predicted")
-        if "snapshots" not in behind:
-            stage.grow(snapshots)
-        stage.grow()
-        stage.fill(0, 250, among=(2, 3))
-        worker.await_text("assigned partitions=[0, 1, 2, 3]")
-        await_until(lambda: worker.process.poll() is not None or seen() == 1000, 60, "an end, or all rows")
-        if worker.process.poll() is None:
-            worker.terminate()
-            assert worker.wait() == 0, worker.story()
-        else:
-            assert worker.wait() in (1, 2), worker.story()
-            assert "Traceback" not in worker.stderr, worker.story()
-            assert re.search(rf"driftway: .*{stage.topic}.*\n$", worker.stderr), worker.story()
-            stage.grow(*outputs, *([snapshots] if "snapshots" in behind else []))
-    stage.fill(250)
-    with stage.auditor() as auditor, Driftway(*stage.worker("--stop-at-end")) as again:
-        assert again.wait() == 0, again.story()
-        await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
     auditor.require(stage.expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from typing import Any
@@ -13,7 +14,7 @@ import learners
 from tests.support.kafka import await_until
 from worker.client import quiet
 from worker.codec import read_json
-from worker.packed import decode_predictions, is_packed
+from worker.packed import PREDICTION_HEAD, decode_predictions, is_packed
 
 Array = NDArray[np.float64]
 Scores = dict[tuple[int, int], Any]
@@ -63,13 +64,13 @@ class Auditor(threading.Thread):
     ----------
     bootstrap : str
         The broker.
-    topic : str
-        The input; its output topics must exist.
+    prefix : str
+        What the names of the group's outputs begin with; they must exist.
     """
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, prefix: str) -> None:
         super().__init__(name="auditor", daemon=True)
-        self.bootstrap, self.topic = bootstrap, topic
+        self.bootstrap, self.prefix = bootstrap, prefix
         self.scores: Scores = {}
         self.rejected: dict[tuple[int, int], str] = {}
         self.points: list[dict[str, Any]] = []
@@ -95,7 +96,7 @@ class Auditor(threading.Thread):
         """Read until the end of the `with` block."""
         from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-        names = [f"{self.topic}.predictions", f"{self.topic}.rejected"]
+        names = [f"{self.prefix}.predictions", f"{self.prefix}.rejected"]
         reader = Consumer(
             quiet(
                 {
@@ -152,3 +153,13 @@ class Auditor(threading.Thread):
             f"{len(different)} scores differ, first at {different[0]}: "
             f"{self.scores[different[0]]} instead of {expected[different[0]]}"
         )
+
+
+def tampered(value: bytes) -> bytes:
+    """A prediction of either format with the last bit of its score flipped, and nothing else."""
+    if is_packed(value):
+        at = PREDICTION_HEAD.itemsize
+        return value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]
+    text = re.findall(rb'"score":([^,]+)', value)[0]
+    other = (np.float64(text).view(np.int64) ^ 1).view(np.float64)
+    return value.replace(b'"score":' + text, b'"score":%s' % repr(float(other)).encode())

@@ -67,6 +67,14 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str)
     return topic
 
 
+def empty_topic(bootstrap: str, topic: str, partitions: int) -> None:
+    """Delete a topic, and create it again."""
+    client = admin(bootstrap)  # a client that is garbage never answers
+    client.delete_topics([topic])[topic].result(timeout=END_SECONDS)
+    await_until(lambda: topic not in client.list_topics(timeout=10).topics, END_SECONDS, f"{topic} gone")
+    create_topic(bootstrap, topic, partitions)
+
+
 def produce(
     bootstrap: str,
     topic: str,

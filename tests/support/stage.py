@@ -13,6 +13,7 @@ from tests.support.kafka import admin, await_until, create_topic, unique
 from tests.support.process import Driftway
 from worker.client import quiet
 from worker.codec import encode_events
+from worker.topics import Topics
 
 LEARNER = "dfop:mu=0.01"
 OUTPUTS = ("predictions", "accuracy", "rejected")
@@ -48,13 +49,18 @@ class Stage:
     group: str = field(default_factory=lambda: unique("group"))
     expected: Scores = field(init=False)
 
+    @property
+    def prefix(self) -> str:
+        """What the names of the group's outputs begin with."""
+        return Topics(self.topic, self.group).prefix
+
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
         parts = {}
         create_topic(self.bootstrap, self.topic, self.at_first or self.partitions)
         for name in OUTPUTS:
             count, config = self.at_first or self.partitions, self.configs.get(name, {})
-            create_topic(self.bootstrap, f"{self.topic}.{name}", count, **config)
+            create_topic(self.bootstrap, f"{self.prefix}.{name}", count, **config)
         self.events: dict[int, list[bytes]] = {}
         for partition in range(self.partitions):
             X = rng.normal(size=(self.rows, 4))
@@ -129,4 +135,4 @@ class Stage:
 
     def auditor(self) -> Auditor:
         """A concurrent read_committed reader of the outputs."""
-        return Auditor(self.bootstrap, self.topic)
+        return Auditor(self.bootstrap, self.prefix)

@@ -11,6 +11,7 @@ Where the recomputation begins, with a fresh model or a snapshot:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from worker.events import Records
 from worker.intake import records_of
 from worker.model import Model, Outputs
 from worker.packed import is_packed
+from worker.rejections import kind_of
 from worker.restore import ANY, committed_offset, open_reader
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from worker.snapshot import Pointer
@@ -57,6 +59,8 @@ class Account:
     snapshots: int = 0
     orphans: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
+    rejected: dict[str, int] = field(default_factory=dict)
+    """Kind of reason -> rejections."""
 
     @property
     def empty(self) -> bool:
@@ -109,7 +113,7 @@ class Partition:
         self.account = Account(standing.partition, end=self.committed)
         self._input, self._predicted, self._accuracy, self._rejected, chunks = streams
         self._snapshots = Snapshots(chunks, settings.model)
-        self._model = Model(settings.model, standing.partition)
+        self._model = Model(settings.model, standing.partition, settings.group)
         self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
         self._position = 0
         self._ahead: Written | None = None
@@ -216,6 +220,7 @@ class Partition:
     def _make_ledgers(self) -> None:
         span = self._position, self.committed
         self.predictions, self.rejections = self._pair(span)
+        self._kinds: Counter[str] = Counter()
         keys = [f"{name}/{self.standing.partition}".encode() for name in self.settings.model.names]
         self.points = Points(self._accuracy, str(self._input), span, keys)
         self._ledgers: tuple[Ledger, ...] = self.predictions, self.rejections, self.points
@@ -258,6 +263,7 @@ class Partition:
     def _require(self, outputs: Outputs) -> None:
         self.predictions.require(list(zip(outputs.keys, outputs.predictions, strict=True)))
         self.rejections.require(self.rejections.faces(outputs.rejected))
+        self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
         self.points.require(outputs.points)
         self._position = outputs.next_offset
 
@@ -304,6 +310,7 @@ class Partition:
             self._ahead = self._next_snapshot()
         account = self.account
         account.predictions, account.rejections = self.predictions.matched, self.rejections.matched
+        account.rejected = dict(self._kinds.most_common())
         account.points, account.orphans = self.points.matched, self._snapshots.orphans
         reader = reader_of(self.settings)
         try:

@@ -10,7 +10,7 @@ from worker.audit.stream import Difference, Stream
 from worker.history import read_mark
 from worker.model import Model, Saved
 from worker.settings import ModelSettings
-from worker.snapshot import BadSnapshot, chunk_key, mark_key, position_key
+from worker.snapshot import CLAIM, BadSnapshot, chunk_key, mark_key, position_key
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Snapshots:
         while messages := self.stream.peek(1):
             self.stream.drop(1)
             message = messages[0]
-            if message.key() == position_key(self.stream.partition):
+            if message.key() == position_key(self.stream.partition) or (message.key() or b"").startswith(CLAIM):
                 continue
             if message.key() == mark_key(self.stream.partition):
                 self._give_up()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from worker.cli.learning import event_options, given_model, target_options
-from worker.cli.options import client_options
+from worker.cli.options import client_options, outputs_option
+from worker.cli.output import whole_console
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
 from worker.client import parse_properties
@@ -28,6 +30,7 @@ ORPHANS_SHOWN = 5
 @target_options
 @event_options
 @warm_options
+@outputs_option
 @client_options
 @click.option(
     "--start",
@@ -44,9 +47,8 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     Per partition, the input is read up to the offset that the group has committed when this begins, and learned
     from as a worker would. Then every event has exactly one prediction (of either format, whatever
     --output-format says) or one rejection, no other is visible, accuracy points of all learners are the same, and
-    every complete snapshot holds the state of its offset. Give the options that the workers were given, and one
-    group per input: outputs of two groups share their topics. Workers may go on meanwhile; nothing is written, no
-    group joined, and memory stays bounded.
+    every complete snapshot holds the state of its offset. Give the options that the workers were given. Workers may go
+    on meanwhile; nothing is written, no group joined, and memory stays bounded.
 
     Where retention has taken the input's beginning, the earliest snapshot whose offset is still there is believed
     and what follows is checked; the last lines say what was not. Exit code 1 names the first difference.
@@ -63,7 +65,15 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
 
     model = given_model(given)
     passthrough = parse_properties(given["properties"], given["client_properties"])
-    settings = WorkerSettings(given["bootstrap"], input_, group, model, start=given["start"], passthrough=passthrough)
+    settings = WorkerSettings(
+        given["bootstrap"],
+        input_,
+        group,
+        model,
+        start=given["start"],
+        passthrough=passthrough,
+        outputs=given["outputs"],
+    )
     deployment = Deployment(settings)
     try:
         with _bar(input_, deployment.total) as progress:
@@ -109,7 +119,6 @@ def _print_object(name: str, group: str, accounts: list[Account], difference: st
 
 def _show(name: str, accounts: list[Account]) -> None:
     """Table, what was not checked, orphans, and the sentence."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, header_style="bold")
@@ -120,9 +129,7 @@ def _show(name: str, accounts: list[Account]) -> None:
         row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.points,
                one.snapshots, len(one.orphans))  # fmt: skip
         table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(width=130, highlight=False)
+    console = whole_console()
     console.print(table)
     for one in accounts:
         for place in one.orphans[:ORPHANS_SHOWN]:
@@ -131,6 +138,12 @@ def _show(name: str, accounts: list[Account]) -> None:
             console.print(f"... and {len(one.orphans) - ORPHANS_SHOWN} more of partition {one.partition}")
     for sentence in (sentence for one in accounts for sentence in one.unchecked):
         console.print(f"Not checked: {sentence}", soft_wrap=True, markup=False)
+    kinds = sum((Counter(one.rejected) for one in accounts), Counter[str]())
+    if kinds:
+        told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
+        console.print(f"Rejected: {told}; driftway rejected shows them.", soft_wrap=True, markup=False)
+    if kinds and not any(one.predictions for one in accounts):
+        console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
     events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)
     console.print(
         f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, and "

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from worker.cli.learning import make_model_settings, make_target
+from worker.cli.output import whole_console
 from worker.client import parse_properties
 from worker.codec import FORMATS
 from worker.errors import UsageFailure
@@ -18,7 +19,6 @@ from worker.settings import GUARANTEES
 
 REBALANCE_DELAY = {"group.initial.rebalance.delay.ms": "3000"}
 """As a production broker has it: with several processes, all must be there before partitions are handed out."""
-TABLE_WIDTH = 130
 
 
 def _several(kind: click.ParamType[Any]) -> Callable[[click.Context, click.Parameter, str], tuple[Any, ...]]:
@@ -151,15 +151,11 @@ def _kafka(given: dict[str, Any], provide: Any, several: bool) -> Any:
 
 def _conclude(results: list[Any], as_json: bool, out: str | None) -> None:
     """Print table and object, draw the picture."""
-    from rich.console import Console
-
     from worker.bench.picture import draw_bench
     from worker.bench.report import closing, summary, table
     from worker.codec import write_json
 
-    console = Console(stderr=as_json, highlight=False)
-    if not console.is_terminal:
-        console = Console(stderr=as_json, width=TABLE_WIDTH, highlight=False)
+    console = whole_console(stderr=as_json)
     for result in results:
         console.print(table(result))
         console.print(closing(result), soft_wrap=True)

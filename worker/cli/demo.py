@@ -12,6 +12,7 @@ import click
 
 from worker.cli.learning import make_model_settings, make_target
 from worker.cli.options import was_given
+from worker.cli.output import whole_console
 from worker.errors import Failure, UsageFailure
 from worker.events import CLASSIFICATION, REGRESSION
 
@@ -182,14 +183,10 @@ def _run(plan: Plan, broker: Any) -> Result:
 
 def _conclude(plan: Plan, result: Result, out: str | None) -> None:
     """Print the summary, draw the picture."""
-    from rich.console import Console
-
-    from worker.demo.view import SUMMARY_WIDTH, summary
+    from worker.demo.view import summary
     from worker.watch.plotting import Picture, draw
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(width=SUMMARY_WIDTH, highlight=False)  # nothing is cut when a file or a pipe reads it
+    console = whole_console()
     for part in summary(plan, result):
         console.print(part, soft_wrap=isinstance(part, str))
     if out is not None and result.curves.learners:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from worker.cli.output import whole_console
+
 COLUMNS = {
     "accuracy": "accuracy",
     "window_accuracy": "window",
@@ -44,7 +46,6 @@ PARTS = {"segments": "segments", "holdout": "tests"}
 
 def show(results: list[dict[str, Any]]) -> None:
     """Print a table of one row per stream and learner (and partition)."""
-    from rich.console import Console
     from rich.table import Table
 
     protocol = results[0].get("protocol", "prequential")
@@ -55,23 +56,47 @@ def show(results: list[dict[str, Any]]) -> None:
     for heading in ("stream", "learner", *(["partition"] * partitioned)):
         table.add_column(heading)
     counts = ["rows", *([PARTS[protocol]] if protocol in PARTS else [])]
-    for heading in (*counts, *(columns[metric] for metric in shown), "seconds"):
+    for heading in (*counts, *(columns[metric] for metric in shown), "rows/s"):
         table.add_column(heading, justify="right")
     for result in results:
         place = [str(result["partition"])] if partitioned else []
         numbers = [f"{result['rows']:,}", *([str(result["parts"])] if protocol in PARTS else [])]
         values = [cell(metric, result.get(metric), result.get(f"{metric}_sd")) for metric in shown]
-        table.add_row(result["stream"], result["learner"], *place, *numbers, *values, f"{result['seconds']:.2f}")
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)  # nothing is cut when a file or a pipe reads it
+        table.add_row(result["stream"], result["learner"], *place, *numbers, *values, rate(result, results))
+    console = whole_console()
     console.print(table)
+    for sentence in left_out(results):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     if protocol in PARTS:
         show_robustness(results, console)
     from worker.comparison import comparison
 
     for sentence in comparison(results):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def rate(result: dict[str, Any], results: list[dict[str, Any]]) -> str:
+    """Rows a second that the learner alone took, over all partitions together: their seconds are one figure."""
+    same = [r for r in results if (r["stream"], r["learner"]) == (result["stream"], result["learner"])]
+    seconds = result["seconds"]
+    return f"{sum(r['rows'] for r in same) / seconds:,.0f}" if seconds > 0 else "-"
+
+
+def left_out(results: list[dict[str, Any]]) -> list[str]:
+    """How many rows of each stream were not evaluated, if any."""
+    first: dict[str, str] = {}
+    for result in results:
+        first.setdefault(result["stream"], result["learner"])
+    counts = {
+        stream: sum(r.get("rejected", 0) for r in results if (r["stream"], r["learner"]) == (stream, learner))
+        for stream, learner in first.items()
+    }
+    return [
+        f"{count:,} rows of {stream} were left out: a worker would reject them (a value that is no finite number, or a "
+        "label out of range)"
+        for stream, count in counts.items()
+        if count
+    ]
 
 
 def show_robustness(results: list[dict[str, Any]], console: Any) -> None:

@@ -23,6 +23,33 @@ def was_typed(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
+def group_of_outputs(command: Command) -> Command:
+    """Add ``--group`` and ``--outputs`` to a command that only reads outputs."""
+    group = click.option("--group", help="The workers' consumer group; needed where several work on the input.")
+    return group(outputs_option(command))
+
+
+def outputs_option(command: Command) -> Command:
+    """Add ``--outputs``; the command gets `outputs`, empty by default."""
+    return click.option(
+        "--outputs",
+        default="",
+        metavar="PREFIX",
+        help="What the names of the output topics begin with.  [default: INPUT.GROUP]",
+    )(command)
+
+
+def _address(context: click.Context, option: click.Parameter, value: str) -> str:
+    """A bootstrap address, which is no web address."""
+    if value.lower().startswith(("http://", "https://")):
+        raise click.BadParameter(
+            f"{value!r} is a web address; say HOST:PORT, as in {value.partition('//')[2].rstrip('/')!r}.",
+            context,
+            option,
+        )
+    return value
+
+
 def client_options(command: Command) -> Command:
     """Add ``--bootstrap``, ``-X`` and ``--client-properties``.
 
@@ -35,6 +62,7 @@ def client_options(command: Command) -> Command:
             default=DEFAULT_BOOTSTRAP,
             show_default=True,
             metavar="HOST:PORT[,..]",
+            callback=_address,
             help="Kafka's bootstrap address.",
         ),
         click.option(

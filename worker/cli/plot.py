@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.options import client_options
+from worker.cli.options import client_options, group_of_outputs
 from worker.client import parse_properties
 from worker.errors import Failure
 
@@ -20,6 +20,7 @@ READ_SECONDS = 120.0
 @click.command()
 @click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
 @click.option("--out", required=True, metavar="FILE", help="Picture to write: .png, .svg or .html.")
+@group_of_outputs
 @client_options
 @click.option(
     "--metric", metavar="NAME", help="Field of the accuracy points.  [default: window_accuracy or window_mse]"
@@ -49,7 +50,7 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
     if given["stream"]:
         stream = obj["open_stream"](given["stream"], rows=given["rows"], label=given["label"])
         name, drifts = os.path.basename(stream.name), stream.drift_points
-    curves, partitions = _read(given["bootstrap"], passthrough, given["input"])
+    curves, partitions = _read(passthrough, given)
     rows = float(partitions) if given["stream"] else 0.0  # replay deals row i to partition i mod N
     picture = Picture(name, given["metric"], drifts, rows)
     if given["out"].lower().endswith(HTML):
@@ -59,19 +60,18 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
     click.echo(f"wrote {given['out']}", err=True)
 
 
-def _read(bootstrap: str, passthrough: dict[str, Any], input_topic: str) -> tuple[Curves, int]:
+def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, int]:
     """All accuracy points up to the present end, and the input's number of partitions."""
     import time
 
-    from worker.topics import Topics
     from worker.watch.curves import Curves
-    from worker.watch.observation import require_topics
+    from worker.watch.observation import chosen
     from worker.watch.tail import Tail, points
 
-    counts = require_topics(bootstrap, passthrough, input_topic)
-    accuracy = Topics(input_topic, "").accuracy
+    topics, counts = chosen(given["bootstrap"], passthrough, given)
+    accuracy = topics.accuracy
     curves = Curves()
-    tail = Tail(bootstrap, passthrough, {accuracy: counts[accuracy]})
+    tail = Tail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})
     deadline = time.monotonic() + READ_SECONDS
     try:
         while not tail.at_end:
@@ -81,4 +81,4 @@ def _read(bootstrap: str, passthrough: dict[str, Any], input_topic: str) -> tupl
                 raise Failure(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s")
     finally:
         tail.close()
-    return curves, counts[input_topic]
+    return curves, counts[topics.input]

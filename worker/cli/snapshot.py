@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from worker.cli.options import client_options, was_typed
+from worker.cli.options import client_options, outputs_option, was_typed
 from worker.client import parse_properties
 from worker.codec import FORMATS, JSON
 from worker.errors import UsageFailure
@@ -19,10 +19,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def group_options(required: bool = True) -> Callable[[F], F]:
-    """--input and --group, beside --bootstrap, -X and --client-properties."""
+    """--input, --group and --outputs, beside --bootstrap, -X and --client-properties."""
 
     def add(command: F) -> F:
-        command = client_options(command)
+        command = outputs_option(client_options(command))
         command = click.option("--group", required=required, help="The workers' consumer group.")(command)
         return click.option(
             "--input", "input_", required=required, metavar="EVENTS", help="Topic of events that the workers read."
@@ -65,7 +65,7 @@ def asked(given: dict[str, Any], partition: int | None = None, new: bool = False
     passthrough = parse_properties(given["properties"], given["client_properties"])
     warm = None if given.get("warm_start") is None else load(given["warm_start"]).warm_start()
     place = given["bootstrap"], given["input_"], given["group"], passthrough
-    return ask(settings_for(*place, given.get("form", JSON), warm), partition, new)
+    return ask(settings_for(*place, given.get("form", JSON), warm, given["outputs"]), partition, new)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from worker.cli.output import whole_console
 from worker.rejections import shown
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ MOST_FEATURES = 40
 """Rows of a table by feature; --json has them all."""
 MOST_COLUMNS = 6
 """Arrays side by side in one table."""
-WIDTH = 200
-"""Where no terminal is: nothing is cut when a file or a pipe reads it."""
 
 
 @contextlib.contextmanager
@@ -94,7 +93,7 @@ def print_list(source: Source, past: Past) -> None:
         table.add_row(
             str(one["offset"]), rows, f"{one['bytes']:,}", written, learners, "<- committed" if one["committed"] else ""
         )
-    console = _console()
+    console = whole_console()
     where = "nothing committed" if source.committed is None else f"committed up to offset {source.committed}"
     console.print(f"{source}: {where}, the log holds {source.low} to {source.high}", markup=False, soft_wrap=True)
     if past.found:
@@ -107,7 +106,7 @@ def print_list(source: Source, past: Past) -> None:
 
 def print_state(told: dict[str, Any]) -> None:
     """What `worker.snapshots.description.describe` says, and before it where the state comes from."""
-    console = _console()
+    console = whole_console()
     for key in ("file", "digest", "bytes", "input", "group", "rebuilt_from"):
         if told.get(key) is not None:
             console.print(f"{key.replace('_', ' ')}: {told[key]}", markup=False, soft_wrap=True)
@@ -163,7 +162,7 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
 
 def print_why(why: Why) -> None:
     """A prediction taken apart, the largest contribution first."""
-    console, e = _console(), why.explanation
+    console, e = whole_console(), why.explanation
     console.print(
         f"{why.learner} predicted {why.prediction}; label {'not known' if why.y is None else why.y}", markup=False
     )
@@ -203,13 +202,6 @@ def _table(right: tuple[str, ...], left: tuple[str, ...], first: str | None = No
     for heading in left:
         table.add_column(heading)
     return table
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(width=WIDTH, highlight=False)
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from worker.cli.options import was_typed
+from worker.cli.output import whole_console
 from worker.cli.planning import bar, plan
 from worker.errors import UsageFailure
 from worker.tables import TABLES
@@ -121,14 +122,11 @@ def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], giv
 
 
 def _show(results: list[GridResult]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from worker.tables.grid_page import shown
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)  # nothing is cut when a file or a pipe reads it
+    console = whole_console()
     for result in results:
         table = Table(
             box=None, header_style="bold", title=f"{result.grid.name} on {result.stream}", title_justify="left"

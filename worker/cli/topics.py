@@ -23,7 +23,10 @@ def _topic_options(command: Command) -> Command:
         click.option(
             "--partitions", type=click.IntRange(1), required=True, metavar="N", help="Partitions of each topic."
         ),
-        click.option("--group", metavar="GROUP", help="Also the snapshot topic of this consumer group."),
+        click.option("--group", metavar="GROUP", help="Also the outputs of this consumer group."),
+        click.option(
+            "--outputs", default="", metavar="PREFIX", help="What their names begin with.  [default: EVENTS.GROUP]"
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -34,8 +37,8 @@ def _topic_options(command: Command) -> Command:
 def topics() -> None:
     """Create or check the topics of an input.
 
-    These are the input itself, EVENTS.predictions, EVENTS.accuracy and EVENTS.rejected, all with as many
-    partitions as the input, and with --group also the compacted EVENTS.GROUP.snapshots.
+    These are the input itself and, with --group, what its workers write: EVENTS.GROUP.predictions, .accuracy, .rejected
+    and the compacted .snapshots, all with as many partitions as the input.
 
     \b
     Examples:
@@ -56,6 +59,7 @@ def create(
     input_topic: str,
     partitions: int,
     group: str | None,
+    outputs: str,
     replication: int | None,
     bootstrap: str,
     properties: tuple[str, ...],
@@ -65,7 +69,7 @@ def create(
     from worker.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
-    plan = _plan(input_topic, partitions, group)
+    plan = _plan(input_topic, partitions, group, outputs)
     created = create_topics(bootstrap, passthrough, plan, -1 if replication is None else replication)
     for name in plan:
         click.echo(f"{'created' if name in created else 'exists '} {name} ({partitions} partitions)", err=True)
@@ -77,6 +81,7 @@ def check(
     input_topic: str,
     partitions: int,
     group: str | None,
+    outputs: str,
     bootstrap: str,
     properties: tuple[str, ...],
     client_properties: str | None,
@@ -87,7 +92,7 @@ def check(
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))
-    plan = _plan(input_topic, partitions, group)
+    plan = _plan(input_topic, partitions, group, outputs)
     wrong = [f"{name} is missing" for name in plan if name not in present]
     wrong += [
         f"{name} has {present[name]} partitions, not {wanted}"
@@ -100,13 +105,13 @@ def check(
     click.echo(f"{len(plan)} topics of {input_topic} are as they should be", err=True)
 
 
-def _plan(input_topic: str, partitions: int, group: str | None) -> Plan:
-    from worker.topics import Topics, output_plan
+def _plan(input_topic: str, partitions: int, group: str | None, outputs: str) -> Plan:
+    from worker.topics import Topics, output_plan, require_prefix
 
-    named = Topics(input_topic, group or "")
-    plan: Plan = {input_topic: (partitions, {}), **output_plan(named, partitions)}
-    if group is None:
-        del plan[named.snapshots]
+    require_prefix(outputs, input_topic)
+    plan: Plan = {input_topic: (partitions, {})}
+    if group is not None or outputs:
+        plan |= output_plan(Topics(input_topic, group or "", outputs), partitions)
     return plan
 
 

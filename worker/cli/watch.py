@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.options import client_options
+from worker.cli.options import client_options, group_of_outputs
 from worker.client import parse_properties
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
 
 @click.command()
 @click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
+@group_of_outputs
 @client_options
 @click.option(
     "--from",
@@ -39,7 +40,8 @@ def watch(**given: Any) -> None:
     Rows counts input offsets up to the newest prediction or rejection, lag what waits behind it. The window
     is the worker's (--window); no-change always answers the last label, majority the most frequent one, both
     over all rows so far. On a terminal a table refreshed four times a second, elsewhere plain lines every
-    two seconds. Nothing is committed and no group joined.
+    two seconds. Sparklines share one scale, which stands above them. Rejections are counted by kind, from the last
+    10,000 of each partition on. A broker that is away is waited for. Nothing is committed and no group joined.
 
     \b
     Examples:
@@ -48,51 +50,53 @@ def watch(**given: Any) -> None:
       driftway watch --input EVENTS --from start
     """
     from worker.watch.board import Board
-    from worker.watch.observation import Observation
+    from worker.watch.observation import Observation, chosen
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
     with _until_stopped():
-        observation = Observation(given["bootstrap"], passthrough, given["input"], given["from"] == START, Board())
+        topics, counts = chosen(given["bootstrap"], passthrough, given)
+        observation = Observation(given["bootstrap"], passthrough, topics, counts, given["from"] == START, Board())
         try:
-            _show(observation, given)
+            _show(observation, given, topics.prefix)
         finally:
             observation.close()
 
 
-def _show(observation: Observation, given: dict[str, Any]) -> None:
+def _show(observation: Observation, given: dict[str, Any], name: str) -> None:
     from worker.codec import write_json
 
     rows = observation.catch_up()
     live = sys.stdout.isatty() and not given["json"]
     seconds = given["interval"] or (TERMINAL_SECONDS if live else PLAIN_SECONDS)
     if live:
-        _show_table(observation, given, seconds)
+        _show_table(observation, given, seconds, name)
         return
-    from worker.watch.view import lines
+    from worker.watch.view import lines, silence
 
     while True:
         if given["json"]:
             click.echo(write_json([row.as_object() for row in rows]))
         else:
-            click.echo("\n".join(lines(rows)))
+            click.echo("\n".join(lines(rows, silence(observation.board.silent_seconds))))
         if given["once"]:
             return
         rows = observation.refresh(seconds)
 
 
-def _show_table(observation: Observation, given: dict[str, Any], seconds: float) -> None:
+def _show_table(observation: Observation, given: dict[str, Any], seconds: float, name: str) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    from worker.watch.view import table
+    from worker.watch.view import silence, table
 
     console = Console()
     if given["once"]:
-        console.print(table(observation.board.rows(), console.width, given["input"]))
+        console.print(table(observation.board.rows(), console.width, name))
         return
     with Live(console=console, auto_refresh=False) as screen:
         while True:
-            screen.update(table(observation.board.rows(), console.width, given["input"]), refresh=True)
+            note = silence(observation.board.silent_seconds)
+            screen.update(table(observation.board.rows(), console.width, name, note), refresh=True)
             observation.refresh(seconds)
 
 

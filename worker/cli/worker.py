@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from worker.cli.learning import event_options, given_model, target_options
-from worker.cli.options import client_options
+from worker.cli.options import client_options, outputs_option
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
 from worker.client import parse_properties
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @target_options
 @event_options
 @warm_options
+@outputs_option
 @client_options
 @click.option(
     "--commit-interval",
@@ -100,11 +102,11 @@ if TYPE_CHECKING:
 @click.option(
     "--give-up-after",
     type=click.FloatRange(0, min_open=True),
-    default=60.0,
+    default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long nothing of a partition may succeed (its commits, its restores, an unreachable broker) before the "
-    "worker ends: exit 5 if the broker does not answer, 1 if it refuses.",
+    help="How long Kafka may be silent, or nothing of a partition succeed (its commits, its restores), before the "
+    "worker ends: exit 5 if the broker does not answer, 1 if it refuses. At its start it waits 8 s.",
 )
 @click.option(
     "--transactional-prefix",
@@ -122,11 +124,11 @@ if TYPE_CHECKING:
 def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> None:
     """Predict every event of a topic before its label is used, learn from it, commit exactly once.
 
-    Each partition has its own learner. Predictions go to TOPIC.predictions, rolling accuracy to
-    TOPIC.accuracy, unusable events with their reason to TOPIC.rejected, state to TOPIC.GROUP.snapshots;
-    output topics are made if they are missing. With --warm-start the champion begins in a trained
-    model's state; name the file at every start of the group. SIGTERM: finish, commit, leave, exit 0; a second one
-    leaves at once.
+    Each partition has its own learner. Predictions go to TOPIC.GROUP.predictions, rolling accuracy to
+    TOPIC.GROUP.accuracy, unusable events with their reason to TOPIC.GROUP.rejected, state to TOPIC.GROUP.snapshots;
+    these topics are made if they are missing, and belong to the group. With --warm-start the champion begins in a
+    trained model's state; name the file at every start of the group. SIGTERM: finish, commit, leave, exit 0; a second
+    one leaves at once.
 
     \b
     Examples:
@@ -138,8 +140,12 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --start 20000
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --frozen --learner dfop
     """
+    import faulthandler
+
     from worker.journal import Echo, Journal
 
+    with contextlib.suppress(ValueError, OSError, AttributeError):  # standard error may be closed, or no file
+        faulthandler.enable()  # the stacks of all threads at SIGABRT, as a stuck service is ended
     journal = Journal(given["log_format"])
     logging.getLogger("driftway").addHandler(Echo(journal))  # before kernels are loaded: they may have something to say
 
@@ -153,7 +159,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         model = given_model(given, max_rejected=None if limit is None else Limit.parse(limit))
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
-        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix",
+        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs",
     )  # fmt: skip
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(
@@ -161,7 +167,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     )
     if model.warm is not None:
         journal.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
-    running = Loop(settings, journal, Telemetry(), obj.get("probe"))
+    running = Loop(settings, journal, Telemetry(group, input_), obj.get("probe"))
     endpoint = None
     if given["http_port"] is not None:
         endpoint = Endpoint(running, given["http_host"], given["http_port"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from worker.topics import Topics, create_topics, output_plan
 from worker.watch.board import Board, Row
 from worker.watch.curves import Curves, Dip, dips, scaled
 from worker.watch.ledger import Account, Ledger
-from worker.watch.tail import Ends, Tail, outcome_place, points
+from worker.watch.tail import Ends, Place, Tail, outcome_place, points, reason_kind
 
 WINDOW = 500
 ACCURACY_EVERY = 100
@@ -55,13 +56,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a demonstration stands: rows sent, outcomes read, rows in all (None: not known), the board."""
+    """Where a demonstration stands: rows sent, outcomes read, rows in all (None: not known), the board, an outage."""
 
     sent: int
     done: int
     total: int | None
     seconds: float
     rows: list[Row]
+    silent_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Result:
     seconds: float
     sent_per_second: float
     sent: int
+    rejected: dict[str, int]
+    """Kind of reason -> rejections."""
 
     @property
     def exact(self) -> bool:
@@ -106,7 +110,7 @@ class Demonstration:
     def __post_init__(self) -> None:
         self.board, self.curves, self.ledger = Board(), Curves(), Ledger()
         # A group of its own: members of an earlier demo that was killed would keep it waiting.
-        self._topics = Topics(self.input, self.input)
+        self._topics = Topics(self.input, self.input, self.input)
         self._children: list[Command] = []
         self._tails: list[Tail] = []
         self._started = 0.0
@@ -162,7 +166,7 @@ class Demonstration:
     def _start_workers(self) -> list[Command]:
         count = self.plan.workers
         self.say(f"starting {'the worker' if count == 1 else f'{count} workers'} (a first start compiles the kernels)")
-        common = ("--input", self.input, "--group", self._topics.group, "--start", "earliest")
+        common = ("--input", self.input, "--group", self._topics.group, "--outputs", self.input, "--start", "earliest")
         shape = ("--window", str(WINDOW), "--accuracy-every", str(ACCURACY_EVERY))
         workers = [
             self._start("worker" if count == 1 else f"worker {i + 1}", "worker", *common, *shape, *self.plan.worker)
@@ -197,15 +201,16 @@ class Demonstration:
                     raise Failure(f"the replay ended with exit code {code}{replay.told()}")
                 report = replay.report()
             self._read(0.2)
-            ends = self._input_ends()
+            ends = self._input_ends(self._ends.lately)
             sent = sum(ends.values())
             if not sent:
                 self._started = time.monotonic()  # the replay's own start is not part of the throughput
             total = self.plan.total if report is None else sent
-            self.show(Progress(sent, self.ledger.total, total, time.monotonic() - self._started, self.board.rows()))
+            seconds, silent = time.monotonic() - self._started, self.board.silent_seconds
+            self.show(Progress(sent, self.ledger.total, total, seconds, self.board.rows(), silent))
             if report is not None and self.ledger.complete(ends):
                 return report
-            if sent + self.ledger.total > moved:
+            if sent + self.ledger.total > moved or self.board.silent_seconds is not None:
                 moved, moved_at = sent + self.ledger.total, time.monotonic()
             elif time.monotonic() - moved_at > STALL_SECONDS:
                 raise Failure(
@@ -222,21 +227,26 @@ class Demonstration:
             self.board.fold(point, written_at)
             self.curves.add(point)
 
-    def _input_ends(self) -> dict[int, int]:
-        ends = {p: end for (_, p), end in self._ends.of({self.input: self.plan.partitions}).items()}
+    def _input_ends(self, asked: Callable[[dict[str, int]], dict[Place, int]]) -> dict[int, int]:
+        ends = {p: end for (_, p), end in asked({self.input: self.plan.partitions}).items()}
+        self.board.silent_seconds = self._ends.silent_seconds
         self.board.ends(ends)
         return ends
 
     def _judge(self, report: dict[str, Any], seconds: float) -> Result:
         """Count anew, as a reader sees it that comes when everything has ended; last commits included."""
-        ledger, tail = Ledger(), self._tail(self._topics.predictions, self._topics.rejected, self._topics.accuracy)
+        ledger, kinds = Ledger(), Counter[str]()
+        tail = self._tail(self._topics.predictions, self._topics.rejected, self._topics.accuracy)
         deadline = time.monotonic() + LAST_READ_SECONDS
         while not tail.at_end:
             messages = tail.take(0.2)
             for point, _ in points([m for m in messages if m.topic() == self._topics.accuracy]):
                 self.curves.add(point)
             for message in (m for m in messages if m.topic() != self._topics.accuracy):
-                ledger.count(*outcome_place(message), message.topic() == self._topics.rejected)
+                rejected = message.topic() == self._topics.rejected
+                ledger.count(*outcome_place(message), rejected)
+                if rejected:
+                    kinds[reason_kind(message)] += 1
             if messages:
                 deadline = time.monotonic() + LAST_READ_SECONDS
             elif time.monotonic() > deadline:
@@ -250,12 +260,13 @@ class Demonstration:
             if "window_accuracy" in self.curves.metrics
         }
         return Result(
-            ledger.accounts(self._input_ends()),
+            ledger.accounts(self._input_ends(self._ends.of)),
             self.curves,
             found,
             seconds,
             float(report["rate"]),
             int(report["rows"]),
+            dict(kinds.most_common()),
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from worker.watch.view import HEADINGS, cell, name, table
+from worker.watch.view import HEADINGS, cell, name, silence, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 PLAIN_SECONDS = 3.0
 """Without a terminal: often enough to see that it lives, seldom enough for a CI log."""
-SUMMARY_WIDTH = 140
 
 
 @contextmanager
@@ -55,6 +54,7 @@ def _plain(say: Callable[[str], None]) -> Callable[[Progress], None]:
     def show(progress: Progress) -> None:
         nonlocal last, before
         moved, ended = progress.sent + progress.done != before, progress.done == progress.total
+        moved = moved or progress.silent_seconds is not None
         if not progress.sent or not moved or (time.monotonic() - last < PLAIN_SECONDS and not ended):
             return
         last, before = time.monotonic(), progress.sent + progress.done
@@ -70,6 +70,8 @@ def _sentence(progress: Progress) -> str:
         f"{progress.sent:,}{total} rows sent, {progress.done:,} predicted, {rate:,.0f} rows/s, "
         f"lag {progress.sent - progress.done:,}"
     )
+    if (note := silence(progress.silent_seconds)) is not None:
+        text += f" | {note}"
     champion = next((row.learner for row in progress.rows if row.learner), None)
     for row in progress.rows:
         if row.learner and row.learner == champion:
@@ -99,13 +101,16 @@ def _screen(plan: Plan, progress: Progress, width: int) -> Table:
     whole.add_row(Text(f"{plan.name}, {plan.partitions} partitions", style="bold"))
     whole.add_row(head)
     whole.add_row("")
-    whole.add_row(table(progress.rows, width))
+    whole.add_row(table(progress.rows, width, note=silence(progress.silent_seconds)))
     return whole
 
 
 def summary(plan: Plan, result: Result) -> list[Any]:
     """The closing summary: texts and tables to be printed in this order."""
     parts: list[Any] = ["", _outcomes(result), _verdict(result), "", _learners(result)]
+    if result.rejected:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in result.rejected.items())
+        parts[2:2] = [f"Rejected: {kinds}."]
     if any(result.dips.values()):
         parts += ["", _dips(result)]
     speed = result.sent / max(result.seconds, 1e-9)

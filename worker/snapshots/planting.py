@@ -17,6 +17,7 @@ from confluent_kafka import admin as untyped
 
 from worker.audit.stream import ASK_SECONDS, reader_of
 from worker.checkpoint import Due
+from worker.claim import claim
 from worker.client import base_properties, quiet, require_broker, without_membership
 from worker.deadline import Deadline
 from worker.errors import Failure, UsageFailure
@@ -26,8 +27,9 @@ from worker.history import IMPORTED
 from worker.model import Outputs
 from worker.model_file import ModelFile, pack
 from worker.snapshot import mark_key
-from worker.snapshots.source import Source, read_snapshot, told
+from worker.snapshots.source import Source, read_snapshot
 from worker.topics import create_topics, output_plan, partition_counts
+from worker.verdicts import told
 
 api: Any = untyped  # its stubs do not export everything
 
@@ -158,9 +160,10 @@ def shape(schema: Schema | None) -> str:
 
 
 def _make_topic(source: Source) -> None:
-    """The group's snapshot topic, where no worker has run yet."""
+    """The group's snapshot topic, where no worker has run yet, and whose it is."""
     settings = source.settings
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     snapshots = settings.topics.snapshots
     plan = output_plan(settings.topics, counts[settings.input])
     create_topics(settings.bootstrap, settings.passthrough, {snapshots: plan[snapshots]})
+    claim(settings, counts[settings.input])

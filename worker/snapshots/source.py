@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-
-from confluent_kafka import KafkaException
 
 from learners.spec import Spec
 from worker.audit.stream import ASK_SECONDS, reader_of
 from worker.client import require_broker
 from worker.codec import JSON
 from worker.deadline import Deadline
-from worker.errors import Failure, Fenced, Unreachable, UsageFailure
+from worker.errors import Failure, UsageFailure
 from worker.history import read_chunks, watermarks
 from worker.model_file import ModelFile, unpack
 from worker.restore import committed_offset
 from worker.settings import ModelSettings, WorkerSettings
 from worker.snapshot import DamagedSnapshot, Pointer
 from worker.topics import partition_counts
-from worker.verdicts import Unfinished, Verdict, judge
+from worker.verdicts import told
 from worker.warm_start import WarmStart
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))
@@ -66,10 +62,11 @@ def settings_for(
     passthrough: dict[str, object],
     form: str = JSON,
     warm: WarmStart | None = None,
+    outputs: str = "",
 ) -> WorkerSettings:
     """Settings of a reader; its model says nothing but the events' format and what the group's learners began with."""
     model = replace(NOT_ASKED, form=form, warm=warm)
-    return WorkerSettings(bootstrap, input_, group, model, passthrough=dict(passthrough))
+    return WorkerSettings(bootstrap, input_, group, model, passthrough=dict(passthrough), outputs=outputs)
 
 
 def ask(settings: WorkerSettings, partition: int | None = None, new: bool = False) -> list[Source]:
@@ -139,29 +136,3 @@ def read_snapshot(source: Source, place: Pointer) -> ModelFile:
         finally:
             reader.close()
     return unpack(b"".join(chunks), f"the snapshot at {topic}/{source.partition}@{place.first}")
-
-
-@contextlib.contextmanager
-def told(settings: WorkerSettings) -> Iterator[None]:
-    """Make a sentence of what the client raises.
-
-    Raises
-    ------
-    Fenced
-        Another owner has taken over.
-    Unreachable
-        The broker does not answer in time.
-    Failure
-        It refuses.
-    """
-    try:
-        yield
-    except KafkaException as error:
-        verdict, sentence = judge(error.args[0]), error.args[0].str()
-        if verdict is Verdict.FENCED:
-            raise Fenced(f"another worker of group {settings.group} has taken over meanwhile: {sentence}") from None
-        if verdict in (Verdict.UNKNOWN, Verdict.RETRY):
-            raise Unreachable(f"the broker at {settings.bootstrap} does not answer: {sentence}") from None
-        raise Failure(f"the broker refused: {sentence}") from None
-    except Unfinished as error:
-        raise Unreachable(str(error)) from None

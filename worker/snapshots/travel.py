@@ -20,7 +20,8 @@ from worker.intake import records_of
 from worker.model import Model
 from worker.settings import ModelSettings
 from worker.snapshots.past import Found, History, Progress, look
-from worker.snapshots.source import Source, read_snapshot, told
+from worker.snapshots.source import Source, read_snapshot
+from worker.verdicts import told
 
 Bars = Callable[[str, int], Progress]
 """Given what is about to be done and how many records it takes, returns what is told of those that are done."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 RATE_SECONDS = 5.0
@@ -42,6 +42,8 @@ class Row:
         The newest accuracy point, as on the wire.
     history : tuple of float
         The windowed metric, oldest first.
+    rejected : dict
+        Kind of reason -> rejections of the partition that were seen.
     """
 
     partition: int
@@ -51,6 +53,7 @@ class Row:
     lag: int | None
     point: dict[str, Any]
     history: tuple[float, ...]
+    rejected: dict[str, int] = field(default_factory=dict)
 
     def as_object(self) -> dict[str, Any]:
         """For JSON: the row's own fields over those of its point."""
@@ -61,6 +64,7 @@ class Row:
             "rows": self.rows,
             "rows_per_second": self.rows_per_second,
             "lag": self.lag,
+            "rejected": self.rejected,
         }
 
 
@@ -81,6 +85,9 @@ class Board:
         self._accounted: dict[int, int] = {}
         self._seen: dict[int, deque[tuple[float, int]]] = {}
         self._ends: dict[int, int] = {}
+        self._rejected: dict[int, Counter[str]] = {}
+        self.silent_seconds: float | None = None
+        """For how long the broker has not answered."""
 
     def fold(self, point: dict[str, Any], written_at: float | None = None) -> None:
         """Take an accuracy point as on the wire, and when it was written (default: now)."""
@@ -109,6 +116,10 @@ class Board:
         while len(seen) > 1 and seen[1][0] <= now - RATE_SECONDS:
             seen.popleft()
 
+    def reject(self, partition: int, kind: str) -> None:
+        """Count a rejection."""
+        self._rejected.setdefault(partition, Counter())[kind] += 1
+
     def ends(self, ends: Mapping[int, int]) -> None:
         """Note the input's end offset of each partition."""
         self._ends.update(ends)
@@ -129,6 +140,7 @@ class Board:
                     None if end is None else max(0, end - accounted - 1),
                     self._points.get(place, {}),
                     tuple(self._history.get(place, ())),
+                    dict(self._rejected.get(partition, Counter()).most_common()),
                 )
             )
         return found
@@ -143,15 +155,25 @@ class Board:
         return (seen[-1][1] - before[-1]) / (now - start)
 
 
-def sparkline(values: tuple[float, ...], width: int) -> str:
-    """`values` as a line of at most `width` block characters, from their lowest to their highest."""
-    if not values or width < 1:
-        return ""
-    per = max(1, -(-len(values) // width))
+def grouped(values: tuple[float, ...], width: int) -> list[float]:
+    """At most `width` means of values that stand side by side."""
+    per = max(1, -(-len(values) // max(1, width)))
     # Groups are counted from the start: counted from the end, each new value would redraw the whole line.
     groups = [values[start : start + per] for start in range(0, len(values), per)]
-    means = [sum(group) / len(group) for group in groups]
-    low, high = min(means), max(means)
-    span = max(high - low, LEAST_SPAN * max(abs(high), abs(low)), 1e-12)
+    return [sum(group) / len(group) for group in groups]
+
+
+def scale(lines: Iterable[Sequence[float]]) -> tuple[float, float]:
+    """Lowest and highest of a scale that lines share: what looks the same in two of them is the same."""
+    values = [value for line in lines for value in line]
+    if not values:
+        return 0.0, 1.0
+    low, high = min(values), max(values)
+    return low, max(high, low + max(LEAST_SPAN * max(abs(high), abs(low)), 1e-12))
+
+
+def sparkline(means: Sequence[float], bounds: tuple[float, float]) -> str:
+    """Values as a line of block characters, on a scale."""
+    low, high = bounds
     top = len(BLOCKS) - 1
-    return "".join(BLOCKS[min(top, int((mean - low) / span * len(BLOCKS)))] for mean in means)
+    return "".join(BLOCKS[min(top, int((mean - low) / (high - low) * len(BLOCKS)))] for mean in means)

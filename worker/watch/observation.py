@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from worker.client import require_broker
-from worker.errors import Failure, UsageFailure
-from worker.topics import Topics, partition_counts
+from worker.errors import Failure
+from worker.topics import Topics, partition_counts, written_for
 from worker.watch.board import Board, Row
-from worker.watch.tail import Ends, Tail, near, outcome_place, points
+from worker.watch.tail import Ends, Tail, near, outcome_place, points, reason_kind
 
 POINTS_BACK = 400
 """Records read again at the end of each accuracy partition: the newest of some 100 learners, markers included."""
 OUTCOMES_BACK = 50
 """Records before the end among which the newest prediction must be; each commit adds one marker."""
 OUTCOMES_BEHIND = 5_000
+REJECTED_BACK = 10_000
+"""Rejections of each partition that are counted by kind, at most, and all that come later."""
 CATCH_UP_SECONDS = 30.0
 
 
@@ -27,8 +29,10 @@ class Observation:
     ----------
     bootstrap, passthrough
         Of the client.
-    input_topic : str
-        The input.
+    topics : Topics
+        The input and its group's outputs.
+    counts : mapping
+        Topic -> partitions; see `chosen`.
     from_start : bool
         Read all accuracy points there are, not only the newest.
     board : Board
@@ -39,23 +43,29 @@ class Observation:
     Unreachable
         No broker answers.
     UsageFailure
-        The input or its accuracy topic does not exist.
+        A client property is not valid.
     """
 
     def __init__(
-        self, bootstrap: str, passthrough: Mapping[str, Any], input_topic: str, from_start: bool, board: Board
+        self,
+        bootstrap: str,
+        passthrough: Mapping[str, Any],
+        topics: Topics,
+        counts: Mapping[str, int],
+        from_start: bool,
+        board: Board,
     ) -> None:
-        names = Topics(input_topic, "")
-        counts = require_topics(bootstrap, passthrough, input_topic)
         self.board = board
-        self._input = {input_topic: counts[input_topic]}
-        self._outcomes = {name: counts[name] for name in (names.predictions, names.rejected) if name in counts}
-        accuracy = {names.accuracy: counts[names.accuracy]}
+        self._input = {topics.input: counts[topics.input]}
+        self._outcomes = {topics.predictions: counts[topics.predictions]} if topics.predictions in counts else {}
+        rejected = {topics.rejected: counts[topics.rejected]} if topics.rejected in counts else {}
+        accuracy = {topics.accuracy: counts[topics.accuracy]}
         self._ends = Ends(bootstrap, passthrough)
         starts = None if from_start else near(self._ends.of(accuracy), POINTS_BACK)
         self._points = Tail(bootstrap, passthrough, accuracy, starts)
         newest = near(self._ends.of(self._outcomes), OUTCOMES_BACK)
         self._newest = Tail(bootstrap, passthrough, self._outcomes, newest)
+        self._rejected = Tail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
 
     def catch_up(self) -> list[Row]:
         """Read to the present end; return the rows.
@@ -66,7 +76,7 @@ class Observation:
             That takes too long.
         """
         deadline = time.monotonic() + CATCH_UP_SECONDS
-        while not (self._points.at_end and self._newest.at_end):
+        while not (self._points.at_end and self._newest.at_end and self._rejected.at_end):
             self._read(0.05)
             if time.monotonic() > deadline:
                 raise Failure(f"the end of the accuracy points was not reached in {CATCH_UP_SECONDS:.0f} s")
@@ -78,7 +88,8 @@ class Observation:
         self._read(seconds / 4)
         while (left := until - time.monotonic()) > 0:
             self._read(min(left, seconds / 4))
-        ends = self._ends.of({**self._input, **self._outcomes})
+        ends = self._ends.lately({**self._input, **self._outcomes})
+        self.board.silent_seconds = self._ends.silent_seconds
         (topic,) = self._input
         self.board.ends({p: end for (name, p), end in ends.items() if name == topic})
         self._newest.jump(ends, OUTCOMES_BACK, OUTCOMES_BEHIND)
@@ -88,6 +99,7 @@ class Observation:
         """Let go of the clients."""
         self._points.close()
         self._newest.close()
+        self._rejected.close()
 
     def _read(self, seconds: float) -> None:
         for point, written_at in points(self._points.take(seconds)):
@@ -96,20 +108,19 @@ class Observation:
         last = {(message.topic(), message.partition()): message for message in self._newest.take(0.0)}
         for message in last.values():
             self.board.account(*outcome_place(message))
+        for message in self._rejected.take(0.0):
+            place = outcome_place(message)
+            self.board.account(*place)
+            self.board.reject(place[0], reason_kind(message))
 
 
-def require_topics(bootstrap: str, passthrough: Mapping[str, Any], input_topic: str) -> dict[str, int]:
-    """Topic -> partitions of the cluster, the input and its accuracy topic among them.
+def chosen(bootstrap: str, passthrough: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Topics, dict[str, int]]:
+    """The outputs that the options `input`, `group` and `outputs` mean, and topic -> partitions of the cluster.
 
     Raises
     ------
     UsageFailure
-        One of the two is missing.
+        There are none such, or those of several groups.
     """
     counts = partition_counts(require_broker(bootstrap, passthrough))
-    if input_topic not in counts:
-        raise UsageFailure(f"there is no topic {input_topic}")
-    accuracy = Topics(input_topic, "").accuracy
-    if accuracy not in counts:
-        raise UsageFailure(f"there is no topic {accuracy}: no worker has run on {input_topic} yet")
-    return counts
+    return written_for(counts, given["input"], given["group"], given["outputs"]), counts

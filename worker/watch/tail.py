@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import admin as untyped
 
 from worker.client import READER, Properties, base_properties, quiet
 from worker.codec import read_json
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.packed import decode_predictions, is_packed
+from worker.rejections import kind_of
 
 api: Any = untyped  # its stubs do not export everything
 
 Place = tuple[str, int]
 """Topic and partition."""
 
-REQUEST_SECONDS = 10.0
+REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
+"""How long ends are asked for, by whom cannot go on without them, and by whom can."""
 BATCH_MESSAGES = 10_000
 TUNING: Properties = {
     # As in worker.intake: with the default back-off of 1 s a reader that drains its queue waits.
@@ -42,25 +45,42 @@ class Ends:
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any]) -> None:
         self._bootstrap = bootstrap
-        self._admin = api.AdminClient(quiet(base_properties(bootstrap, passthrough)))
+        self._asking = Consumer(quiet({**base_properties(bootstrap, passthrough), **READER}))
+        self._known: dict[Place, int] = {}
+        self._silent_since: float | None = None
 
-    def of(self, topics: Mapping[str, int]) -> dict[Place, int]:
-        """End offset of every partition of `topics` (name -> number of partitions).
+    @property
+    def silent_seconds(self) -> float | None:
+        """For how long the broker has not answered `lately`; None: it does."""
+        return None if self._silent_since is None else time.monotonic() - self._silent_since
+
+    def of(self, topics: Mapping[str, int], seconds: float = REQUEST_SECONDS) -> dict[Place, int]:
+        """End offset of every partition of `topics` (name -> number of partitions), asked for at most so long.
 
         Raises
         ------
         Unreachable
             The broker does not answer any more.
         """
-        places = {TopicPartition(topic, p): api.OffsetSpec.latest() for topic, n in topics.items() for p in range(n)}
-        if not places:
-            return {}
-        committed = IsolationLevel.READ_COMMITTED
+        places = [TopicPartition(topic, p, OFFSET_END) for topic, n in topics.items() for p in range(n)]
         try:
-            futures = self._admin.list_offsets(places, isolation_level=committed, request_timeout=REQUEST_SECONDS)
-            return {(at.topic, at.partition): future.result().offset for at, future in futures.items()}
+            found = self._asking.offsets_for_times(places, timeout=seconds) if places else []
+            for place in found:
+                if place.error is not None:
+                    raise KafkaException(place.error)
         except KafkaException as error:
             raise Unreachable(f"the broker at {self._bootstrap} does not answer: {error.args[0].str()}") from None
+        self._silent_since = None
+        self._known.update(ends := {(place.topic, place.partition): place.offset for place in found})
+        return ends
+
+    def lately(self, topics: Mapping[str, int]) -> dict[Place, int]:
+        """The same, as far as it is known while the broker does not answer."""
+        try:
+            return self.of(topics, LATELY_SECONDS)
+        except Unreachable:
+            self._silent_since = time.monotonic() if self._silent_since is None else self._silent_since
+            return {place: end for place, end in self._known.items() if place[0] in topics}
 
 
 class Tail:
@@ -156,6 +176,11 @@ def points(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
     for message in messages:
         if message.value() is not None:
             yield read_json(message.value()), message.timestamp()[1] / 1000
+
+
+def reason_kind(message: Any) -> str:
+    """Of what kind the reason of a rejection is."""
+    return kind_of(dict(message.headers() or ()).get("reason", b"").decode(errors="replace"))
 
 
 def outcome_place(message: Any) -> tuple[int, int]:

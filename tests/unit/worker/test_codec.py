@@ -260,8 +260,20 @@ def test_empty_batch_writes_nothing() -> None:
 
 
 def test_points_and_json_have_exact_numbers() -> None:
-    point = json.loads(encode_point({"accuracy": 0.1 + 0.2, "kappa": None}, 3, 41, "dfop", 99))
-    place = {"partition": 3, "offset": 41, "learner": "dfop", "t": 99}
+    point = json.loads(
+        encode_point({"accuracy": 0.1 + 0.2, "kappa": None}, 3, 41, "dfop", 99, {"group": "g", "model": "m"})
+    )
+    place = {"partition": 3, "offset": 41, "learner": "dfop", "t": 99, "group": "g", "model": "m"}
     assert point == {**place, "accuracy": 0.1 + 0.2, "kappa": None, "drift": None}
     assert read_json(write_json({"b": np.array([0.1, 1e300]), "a": 1})) == {"a": 1, "b": [0.1, 1e300]}
     assert write_json({"b": 1, "a": 2}) == b'{"a":2,"b":1}'
+
+
+@pytest.mark.parametrize("names", [("DOWN", "UP"), ("-1", "1"), ("0.5", "lot", "none")])
+def test_labels_written_by_a_replay_are_those_that_a_worker_reads(names: tuple[str, ...]) -> None:
+    y = np.array([1.0, 0.0, np.nan, len(names) - 1.0])
+    values = encode_events(np.ones((4, 2)), y, 0, labels=names)
+    assert [json.loads(value)["y"] for value in values][2] is None
+    batch = Decoder(Target(n_classes=len(names), labels=names)).decode(records(values))
+    assert batch.rejected == []
+    np.testing.assert_array_equal(batch.y, y)

@@ -185,7 +185,7 @@ def test_the_prequential_table_stays_as_it_was() -> None:
     header, *_ = evaluate(SEA, *LEARNERS).stdout.splitlines()
     assert header.split() == [
         "stream", "learner", "rows", "accuracy", "window", "kappa", "kappa-temporal", "no-change", "majority",
-        "seconds",
+        "rows/s",
     ]  # fmt: skip
 
 

@@ -67,7 +67,8 @@ def test_contradiction_is_one_sentence(task: str, classes: int | None, labels: s
         (
             ("dfop",),
             Target("classification", 3),
-            "learner dfop: dfop does not learn 3 classes; it does: binary, regression",
+            "learner dfop: dfop does not learn 3 classes; it does: binary, regression (ova:dfop learns them one "
+            "against all)",
         ),
         (("arow", "arow"), Target(), "the same --learner is given twice"),
         ((), Target(), "name at least one --learner"),

@@ -28,7 +28,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def begun(busy: bool) -> Lookout:
-    settings = WorkerSettings("127.0.0.1:1", "events", "g", model_settings("no_change"), passthrough={"a.b": "c"})
+    settings = WorkerSettings(
+        "127.0.0.1:1", "events", "g", model_settings("no_change"), passthrough={"group.protocol": "consumer"}
+    )
     one = Lookout(settings, Journal(), lambda: busy)
     one.begin()
     return one
@@ -61,7 +63,10 @@ def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monke
     told: list[Any] = []
     monkeypatch.setattr(lookout, "IDLE_SECONDS", 0.0)
     monkeypatch.setattr(lookout, "run_apart", lambda *given: told.append(given))
-    model, properties = model_settings("no_change"), {"sasl.password": "p", "group.instance.id": "one"}
+    model, properties = (
+        model_settings("no_change"),
+        {"sasl.password": "p", "group.instance.id": "one", "group.protocol": "consumer"},
+    )
     one = Lookout(WorkerSettings("127.0.0.1:1", "events", "g", model, passthrough=properties), Journal(), lambda: False)
     one.begin()
     await_until(lambda: told, 20, "a look")

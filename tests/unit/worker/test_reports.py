@@ -92,7 +92,7 @@ def test_reports_of_unmarked_records_are_refusals_or_nothing() -> None:
         reports.spans({})
 
 
-WHOLE = Position(700, 500, Pointer(12, 3, 600), {"EVENTS.predictions": Span(4, 203, 200)})
+WHOLE = Position(700, 500, Pointer(12, 3, 600), {"EVENTS.g.predictions": Span(4, 203, 200)})
 
 
 @pytest.mark.parametrize("position", [WHOLE, Position(700), Position(0, 0, None, {})])

@@ -72,9 +72,9 @@ def test_policies_refuse_by_default() -> None:
 
 def test_topics_are_named_after_input_and_group() -> None:
     assert worker().topics.outputs() == (
-        "EVENTS.predictions",
-        "EVENTS.accuracy",
-        "EVENTS.rejected",
+        "EVENTS.g.predictions",
+        "EVENTS.g.accuracy",
+        "EVENTS.g.rejected",
         "EVENTS.g.snapshots",
     )
 

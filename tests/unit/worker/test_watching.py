@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from worker.watch.board import BLOCKS, Board, sparkline
+from worker.watch.board import BLOCKS, Board, Row, grouped, scale, sparkline
 from worker.watch.ledger import Ledger
-from worker.watch.view import lines
+from worker.watch.view import lines, silence, table
 
 
 class Clock:
@@ -24,6 +26,13 @@ class Clock:
 def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -> dict[str, Any]:
     values = {"labels": offset + 1, "window": 100, "window_accuracy": 0.9, "accuracy": 0.8}
     return {"partition": partition, "offset": offset, "learner": learner, "t": 0, **values, **more}
+
+
+def drawn(rows: list[Row], width: int) -> str:
+    """The table as a terminal of that many columns shows it."""
+    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+    console.print(table(rows, width))
+    return console.file.getvalue()
 
 
 @pytest.fixture
@@ -102,6 +111,7 @@ def test_rows_become_objects_and_lines(board: Board) -> None:
         "rows": 1000,
         "rows_per_second": None,
         "lag": 500,
+        "rejected": {},
     }
     (line,) = lines([row])
     for piece in ("rows 1,000", "lag 500", "window 90.0 %", "no-change 50.0 %", "majority -", "kappa-temporal 0.75"):
@@ -118,11 +128,49 @@ def test_regression_points_have_a_line_of_their_own(board: Board) -> None:
 
 
 def test_sparkline_shows_a_dip_and_calls_noise_flat() -> None:
-    drawn = sparkline((0.9, 0.9, 0.7, 0.9), 10)
-    assert drawn == BLOCKS[-1] * 2 + BLOCKS[0] + BLOCKS[-1]
-    assert len(sparkline(tuple(i / 100 for i in range(95)), 24)) <= 24
-    assert len(set(sparkline((0.900, 0.901, 0.902), 10))) == 1
-    assert sparkline((), 10) == ""
+    dip, noise = (0.9, 0.9, 0.7, 0.9), (0.900, 0.901, 0.902)
+    assert sparkline(dip, scale([dip])) == BLOCKS[-1] * 2 + BLOCKS[0] + BLOCKS[-1]
+    assert len(grouped(tuple(i / 100 for i in range(95)), 24)) <= 24
+    assert len(set(sparkline(noise, scale([noise])))) == 1
+    assert sparkline((), scale([])) == ""
+
+
+def test_sparklines_of_a_table_share_one_scale_that_is_told(board: Board) -> None:
+    """Two learners that stand at 60 and at 90 % do not look alike."""
+    for offset in range(0, 1000, 100):
+        for learner, accuracy in (("good", 0.9), ("poor", 0.6)):
+            board.fold({"partition": 0, "offset": offset, "learner": learner, "window_accuracy": accuracy})
+    text = drawn(board.rows(), 140)
+    assert BLOCKS[-1] * 10 in text
+    assert BLOCKS[0] * 10 in text
+    assert "60.0 % to 90.0 %" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_no_number_is_cut_on_a_narrow_terminal(board: Board, width: int) -> None:
+    learner = "dfop:mu=0.001,rho=0.95"
+    board.fold(
+        point(123_456_789, no_change_accuracy=0.5, majority_accuracy=0.25, kappa_temporal=0.75) | {"learner": learner}
+    )
+    board.ends({0: 987_654_321})
+    text = drawn(board.rows(), width)
+    assert max(map(len, text.splitlines())) <= width
+    for number in ("123,456,790", "864,197,531", "90.0 %"):
+        assert number in text, text
+    assert "\u2026" not in text
+    assert ("0.75" in text) is (width >= 140)
+
+
+def test_rejections_and_a_silent_broker_are_told(board: Board) -> None:
+    board.fold(point(99))
+    for kind in ("label", "not-json", "not-json"):
+        board.reject(0, kind)
+    (row,) = board.rows()
+    assert row.as_object()["rejected"] == {"not-json": 2, "label": 1}
+    told = lines([row], silence(12.3))
+    assert told[0] == "rejected lately: not-json 2, label 1 (driftway rejected shows them)"
+    assert told[1] == "the broker has not answered for 12 s; asking again"
+    assert "rejected lately: not-json 2, label 1" in drawn([row], 80)
 
 
 def test_ledger_finds_gaps_duplicates_and_strangers() -> None:

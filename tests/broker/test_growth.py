@@ -1,0 +1,66 @@
+"""The input grows while workers run, or while none does: outputs grow with it, and nothing is left unread."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kafka import admin, await_until, read_all
+from tests.support.process import Driftway
+from tests.support.stage import Stage
+from worker.topics import partition_counts
+
+SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
+
+
+def counts(stage: Stage) -> dict[str, int]:
+    """Partitions of each output."""
+    present = partition_counts(admin(stage.bootstrap).list_topics(timeout=10))
+    return {name.rpartition(".")[2]: n for name, n in present.items() if name.startswith(f"{stage.prefix}.")}
+
+
+def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_restart(kafka: str) -> None:
+    """With `--start latest` too: whoever began with less has left nothing out by choice."""
+    stage = Stage(kafka, partitions=4, rows=1500, at_first=2)
+    arguments = stage.worker(*SOON, "--start", "latest")
+    with Driftway(*arguments) as one, Driftway(*arguments) as other:
+        for worker in (one, other):
+            worker.await_text("running partition=")
+        stage.fill(0, 500, among=(0, 1))
+        await_until(lambda: seen(stage) == 1000, 60, "rows of the first partitions predicted")
+        stage.grow()
+        stage.fill(0, 500, among=(2, 3))
+        for first in range(500, 1500, 100):
+            stage.fill(first, first + 100)
+        await_until(lambda: seen(stage) == 6000, 90, "all rows predicted")
+        for worker in (one, other):
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+    require_all(stage)
+    assert counts(stage) == dict.fromkeys(("predictions", "accuracy", "rejected", "snapshots"), 4)
+
+
+def seen(stage: Stage) -> int:
+    """Predictions so far."""
+    return len(read_all(stage.bootstrap, f"{stage.prefix}.predictions"))
+
+
+def require_all(stage: Stage) -> None:
+    """Every row exactly once, with its score; read by a client that knows all partitions."""
+    with stage.auditor() as auditor:
+        auditor.await_all(len(stage.expected))
+    auditor.require(stage.expected)
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_outputs_that_are_too_small_at_the_start_are_grown(kafka: str, guarantee: str) -> None:
+    stage = Stage(kafka, partitions=3, rows=200, at_first=1)
+    arguments = stage.worker("--stop-at-end", "--guarantee", guarantee)
+    stage.fill(among=(0,))
+    with Driftway(*arguments) as worker:
+        assert worker.wait() == 0, worker.story()
+    stage.grow()
+    stage.fill(among=(1, 2))
+    with Driftway(*arguments, "--start", "latest") as again:
+        assert again.wait() == 0, again.story()
+        assert "grew topics" in again.stderr
+    require_all(stage)

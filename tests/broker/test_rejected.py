@@ -1,0 +1,89 @@
+"""Rejections are loud: in the log, in the summary, and by `driftway rejected`, which sends them again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.support.kafka import create_topic, produce, read_all, unique
+from tests.support.process import Finished, driftway
+from worker.codec import encode_events
+
+pytestmark = pytest.mark.broker
+
+
+def events(n: int) -> list[bytes]:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 3))
+    return encode_events(X, (X[:, 0] > 0).astype(float), 0)
+
+
+def worker(kafka: str, topic: str, group: str, *more: str) -> Finished:
+    return driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end", *more)
+
+
+def test_events_of_the_wrong_shape_are_said_with_what_was_expected(kafka: str) -> None:
+    """2,000 of them were rejected without one line in the log."""
+    topic, group = create_topic(kafka, unique("shape")), unique("group")
+    produce(kafka, topic, [b'{"user":%d,"amount":3.5}' % i for i in range(2000)])
+    done = worker(kafka, topic, group)
+    assert done.code == 0, done
+    lines = [line.split(" ", 1)[1] for line in done.stderr.splitlines()]
+    first = next(line for line in lines if line.startswith("rejected kind="))
+    assert first == f'rejected kind=no-x at={topic}/0@0 reason=no x example={{"user":0,"amount":3.5}}'
+    nothing = next(line for line in lines if line.startswith("nothing usable "))
+    assert 'expected={"x": [number, ..] or {"name": number, ..}, "y": 0 or 1 or null}' in nothing
+    summary = next(line for line in lines if line.startswith("summary "))
+    assert "rows=2000" in summary
+    assert "rejected=2000" in summary
+    assert "reasons=no-x 2,000" in summary
+    assert len(lines) < 20, "not a line for each"
+    where = ("--input", topic, "--group", group, "--bootstrap", kafka)
+    audited = driftway("audit", *where)
+    assert audited.code == 0, "each event has its rejection"
+    assert "Rejected: no-x 2,000; driftway rejected shows them." in audited.stdout
+    assert "Not a single event was usable: nothing has been predicted." in audited.stdout
+    watched = driftway("watch", *where, "--once")
+    assert "rejected lately: no-x 2,000" in watched.stdout
+
+
+def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) -> None:
+    topic, group = create_topic(kafka, unique("again"), 2), unique("group")
+    good = events(300)
+    spoilt = [good[0], *(one.replace(b'"y":1', b'"y":"up"').replace(b'"y":0', b'"y":"down"') for one in good[1:])]
+    produce(kafka, topic, spoilt, 0, [b"k%d" % i for i in range(300)])
+    produce(kafka, topic, [good[0], b"?", b'{"a":1}', None], 1)
+    assert worker(kafka, topic, group).code == 0
+    options = ("--input", topic, "--bootstrap", kafka)
+    listed = driftway("rejected", *options)
+    assert listed.code == 0, listed
+    assert [line for line in listed.stdout.splitlines() if not line.startswith(" ")] == [
+        "label: 299", "not-json: 1", "no-x: 1", "null: 1",
+    ]  # fmt: skip
+    told = json.loads(driftway("rejected", *options, "--kind", "label", "--samples", "3", "--json").stdout)
+    assert list(told["kinds"]) == ["label"]
+    assert told["kinds"]["label"]["count"] == 299
+    assert [sample["offset"] for sample in told["kinds"]["label"]["samples"]] == [1, 2, 3]
+    sent = driftway("rejected", *options, "--kind", "label", "--send-again")
+    assert (sent.code, sent.stderr) == (0, f"sent 299 events to {topic} again\n")
+    again = read_all(kafka, topic)[-303:]
+    back = [record for record in again if dict(record.headers).get("driftway-again")]
+    assert [record.value for record in back] == spoilt[1:]
+    assert [record.key for record in back] == [b"k%d" % i for i in range(1, 300)]
+    assert {record.partition for record in back} == {0}
+    assert dict(back[0].headers)["driftway-again"] == f"{topic}/0@1".encode()
+    learned = worker(kafka, topic, unique("group"), "--labels", "down,up")
+    assert learned.code == 0
+    assert "rejected=" in learned.stderr
+
+
+def test_nothing_is_sent_without_saying_what(kafka: str) -> None:
+    topic, group = create_topic(kafka, unique("clean")), unique("group")
+    produce(kafka, topic, events(50))
+    assert worker(kafka, topic, group).code == 0
+    done = driftway("rejected", "--input", topic, "--bootstrap", kafka, "--send-again")
+    assert (done.code, done.stderr) == (2, "driftway: --send-again needs at least one --kind\n")
+    done = driftway("rejected", "--input", topic, "--bootstrap", kafka)
+    assert (done.code, done.stdout) == (0, f"nothing in {topic}.{group}.rejected\n")

@@ -1,0 +1,116 @@
+"""Two groups on one input: each has outputs of its own, and none takes those of another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.kafka import create_topic, produce, read_all, unique
+from tests.support.process import Driftway, Finished, driftway
+from worker.codec import encode_events, read_json
+from worker.snapshot import CLAIM
+
+pytestmark = pytest.mark.broker
+
+ROWS = 600
+
+
+@pytest.fixture(scope="module")
+def filled(kafka: str) -> str:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(ROWS, 3))
+    topic = create_topic(kafka, unique("events"), 2)
+    for partition in range(2):
+        produce(kafka, topic, encode_events(X, (X[:, 0] > 0).astype(float), 0), partition)
+    return topic
+
+
+def worker(kafka: str, topic: str, group: str, *more: str) -> Finished:
+    return driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end", *more)
+
+
+def offsets(kafka: str, name: str) -> list[tuple[int, int]]:
+    told = (read_json(record.value or b"") for record in read_all(kafka, name))
+    return sorted((one["partition"], one["offset"]) for one in told)
+
+
+EVERY = sorted((partition, offset) for partition in range(2) for offset in range(ROWS))
+
+
+def test_two_groups_at_once_and_a_third_later_have_three_sets_of_outputs(kafka: str, filled: str) -> None:
+    groups = [unique("one"), unique("two"), unique("three")]
+    common = ("--input", filled, "--bootstrap", kafka, "--stop-at-end", "--accuracy-every", "100")
+    with (
+        Driftway("worker", "--group", groups[0], "--learner", "pa1", *common) as one,
+        Driftway("worker", "--group", groups[1], "--learner", "arow", *common) as two,
+    ):
+        assert (one.wait(60), two.wait(60)) == (0, 0), one.story() + two.story()
+    assert worker(kafka, filled, groups[2], "--learner", "pa1", "--accuracy-every", "100").code == 0
+    for group, learner in zip(groups, ("pa1", "arow", "pa1"), strict=True):
+        assert offsets(kafka, f"{filled}.{group}.predictions") == EVERY
+        points = [read_json(record.value or b"") for record in read_all(kafka, f"{filled}.{group}.accuracy")]
+        assert {(point["group"], point["learner"]) for point in points} == {(group, learner)}
+        assert len(points) == 2 * ROWS // 100
+        options = ("--group", group, "--learner", learner, "--accuracy-every", "100", "--bootstrap", kafka)
+        audited = driftway("audit", "--input", filled, *options)
+        assert audited.code == 0, audited
+    done = driftway("watch", "--input", filled, "--bootstrap", kafka, "--once")
+    assert done.code == 2
+    assert "say which with --group" in done.stderr
+    assert all(group in done.stderr for group in groups)
+    done = driftway("watch", "--input", filled, "--group", groups[1], "--bootstrap", kafka, "--once", "--json")
+    assert done.code == 0, done
+    assert {row["learner"] for row in read_json(done.stdout.encode())} == {"arow"}
+
+
+def test_digest_of_a_point_is_the_learner_s(kafka: str, filled: str) -> None:
+    """The same for the same learner in any company, another one for another."""
+    digests = []
+    for more in (("pa1",), ("pa1", "arow"), ("pa1:C=2",)):
+        group = unique("group")
+        chosen = [word for learner in more for word in ("--learner", learner)]
+        assert worker(kafka, filled, group, *chosen).code == 0
+        points = [read_json(record.value or b"") for record in read_all(kafka, f"{filled}.{group}.accuracy")]
+        digests.append({point["learner"]: point["model"] for point in points})
+    assert digests[0]["pa1"] == digests[1]["pa1"]
+    assert len({digests[0]["pa1"], digests[1]["arow"], digests[2]["pa1:C=2"]}) == 3
+
+
+def test_claimed_outputs_are_refused_to_others_and_stay_their_owner_s(kafka: str, filled: str) -> None:
+    prefix, owner = unique("mine"), unique("owner")
+    assert worker(kafka, filled, owner, "--outputs", prefix).code == 0
+    before = read_all(kafka, f"{prefix}.snapshots")
+    other = create_topic(kafka, unique("other"), 2)
+    for topic, group in ((filled, unique("rival")), (other, owner)):
+        refused = worker(kafka, topic, group, "--outputs", prefix)
+        assert refused.code == 2
+        assert refused.stderr.splitlines()[-1] == (
+            f"driftway: outputs {prefix}.* belong to group {owner}, which works on {filled}: choose others with "
+            "--outputs PREFIX"
+        )
+    assert read_all(kafka, f"{prefix}.snapshots") == before, "nothing was written by those who were refused"
+    assert [record.key[: len(CLAIM)] for record in before if record.key].count(CLAIM) == 1
+    assert worker(kafka, filled, owner, "--outputs", prefix).code == 0
+    assert offsets(kafka, f"{prefix}.predictions") == EVERY
+    audited = driftway("audit", "--input", filled, "--group", owner, "--outputs", prefix, "--bootstrap", kafka)
+    assert audited.code == 0, audited
+
+
+def test_topics_of_somebody_else_are_not_taken(kafka: str, filled: str) -> None:
+    prefix = unique("theirs")
+    for name in ("predictions", "accuracy", "rejected", "snapshots"):
+        create_topic(kafka, f"{prefix}.{name}", 2)
+    produce(kafka, f"{prefix}.snapshots", [b"?"], keys=[b"their.key"])
+    refused = worker(kafka, filled, unique("group"), "--outputs", prefix)
+    assert refused.code == 2
+    assert f"topic {prefix}.snapshots does not say whose it is" in refused.stderr
+
+
+def test_outputs_that_cannot_be_called_so(kafka: str, filled: str) -> None:
+    for prefix, words in (("a b", "topics' names have letters"), (filled.rpartition(".")[0] or "x" * 240, "at most")):
+        refused = worker(kafka, filled, unique("group"), "--outputs", prefix)
+        assert refused.code == 2
+        assert words in refused.stderr
+    loop = create_topic(kafka, unique("round") + ".predictions")
+    refused = worker(kafka, loop, unique("group"), "--outputs", loop.removesuffix(".predictions"))
+    assert f"one of the outputs would be the input, {loop}" in refused.stderr

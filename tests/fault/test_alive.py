@@ -1,0 +1,89 @@
+"""What /readyz, /healthz and the log say of an outage and of a loop that hangs; the worker goes on by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+
+from tests.broker.test_endpoint import get, metrics
+from tests.support.brokers import own_broker
+from tests.support.crash import FaultyDriftway
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+from tests.support.stage import Stage
+from worker.checkpoint import Step
+
+OUTAGE_SECONDS = 90.0
+SOON = 10.0
+"""Within which an outage is told, and its end."""
+LISTENING = ("--http-port", "0")
+
+
+def port_of(worker: Driftway) -> int:
+    worker.await_text(" listening host=")
+    found = re.search(r"listening host=\S+ port=(\d+)", worker.stderr)
+    assert found is not None
+    return int(found[1])
+
+
+@pytest.mark.slow
+def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest.FixtureRequest) -> None:
+    """A minute and a half under load: more than any session, less than `--give-up-after`."""
+    with own_broker(request.config) as kafka:
+        stage = Stage(kafka.bootstrap, partitions=2, rows=1500)
+        with stage.auditor() as auditor, Driftway(*stage.worker(*LISTENING)) as worker:
+            port = port_of(worker)
+            stage.fill(0, 500)
+            auditor.await_all(1000)
+            assert get(port, "/readyz")[0] == 200
+            kafka.kill()
+            since = time.monotonic()
+            await_until(lambda: get(port, "/readyz")[0] == 503, SOON, "not ready any more")
+            assert json.loads(get(port, "/readyz")[2])["cluster"] == "silent"
+            worker.await_text("the cluster does not answer, asking again", SOON)
+            while time.monotonic() - since < OUTAGE_SECONDS:
+                assert get(port, "/readyz")[0] == 503
+                assert get(port, "/healthz")[0] == 200, "the worker is well"
+                time.sleep(1)
+            assert metrics(port)("cluster_reachable") == 0
+            said = worker.stderr.count("the cluster does not answer, asking again")
+            assert OUTAGE_SECONDS / 10 - 2 <= said <= OUTAGE_SECONDS / 10 + 1
+            kafka.restart()
+            back = time.monotonic()
+            stage.fill(500, 600)
+            auditor.await_all(1200, 60)
+            assert time.monotonic() - back < 3 * SOON, "on a quiet machine 10 s are promised"
+            await_until(lambda: get(port, "/readyz")[0] == 200, SOON, "ready again")
+            worker.await_text("the cluster answers again", SOON)
+            stage.fill(600)
+            auditor.await_all(3000)
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+        auditor.require(stage.expected)
+
+
+def test_cluster_that_stays_silent_is_given_up(request: pytest.FixtureRequest) -> None:
+    with own_broker(request.config) as kafka:
+        stage = Stage(kafka.bootstrap, partitions=1, rows=100)
+        with stage.auditor() as auditor, Driftway(*stage.worker("--give-up-after", "6")) as worker:
+            stage.fill()
+            auditor.await_all(100)
+            kafka.kill()
+            assert worker.wait(60) == 5, worker.story()
+            sentence = worker.stderr.splitlines()[-1]
+    assert sentence == f"driftway: no Kafka broker has answered at {kafka.bootstrap} for 6 s (--give-up-after)"
+
+
+@pytest.mark.slow
+def test_loop_that_hangs_is_not_healthy_and_leaves_its_stacks(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=400)
+    with stage.auditor() as auditor, FaultyDriftway("stall=50", Step.BEGUN, 3, *stage.worker(*LISTENING)) as worker:
+        port = port_of(worker)
+        stage.feed_until(auditor, lambda: "stacks of all threads follow" in worker.stderr, 400, piece=10)
+        assert get(port, "/healthz")[0] == 503
+        assert json.loads(get(port, "/healthz")[2])["seconds_since"]["turn"] > 30
+        assert "in produce" in worker.stderr, worker.story()
+        await_until(lambda: get(port, "/healthz")[0] == 200, 60, "it turns again")

@@ -1,0 +1,187 @@
+"""Dashboard, rules and documents name metrics that there are; each rule fires on what it is about, and only then."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from tests.support.process import ROOT
+from tests.support.promql import Scrapes, selectors
+from tests.unit.worker.rows import events, records
+from tests.unit.worker.test_telemetry import a_task, a_telemetry
+from worker.events import Rejection
+from worker.model import Outputs
+from worker.task import State
+from worker.telemetry import Telemetry
+from worker.verdicts import Verdict
+from worker.ways import Restored
+
+PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+EVERY_SECONDS, HISTORY_SECONDS = 30, 1800
+FOR_SECONDS = {"s": 1, "m": 60}
+
+
+def rules() -> dict[str, dict[str, Any]]:
+    (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
+    return {rule["alert"]: rule for rule in group["rules"]}
+
+
+def panels() -> list[dict[str, Any]]:
+    dashboard = json.loads((ROOT / "deploy/grafana/dashboards/driftway.json").read_text())
+    return [panel for panel in dashboard["panels"] if panel.get("targets")]
+
+
+def asked() -> list[str]:
+    """Every expression of the rules and the dashboard, as Prometheus gets it."""
+    targets = [target["expr"] for panel in panels() for target in panel["targets"]]
+    every = [re.sub(r"\$(instance|group|topic)", ".*", text.replace("$__rate_interval", "1m")) for text in targets]
+    return [*every, *(rule["expr"] for rule in rules().values())]
+
+
+class Life:
+    """A worker's metrics over half an hour, scraped; `deed` is what happens to it between two scrapes."""
+
+    def __init__(self, deed: Callable[[Telemetry, Any, Any, int], None] = lambda *_: None) -> None:
+        self.telemetry, self.scrapes = a_telemetry(), Scrapes()
+        task: Any = a_task()
+        task.committed, batch = 0, records(events(100))
+        point = {"window_accuracy": 0.9, "no_change_accuracy": 0.7}
+        task.model = SimpleNamespace(latest_points=lambda: {"arow": point})
+        pulse: Any = SimpleNamespace(reachable=True, still=0.05, ends={3: 0})
+        self.telemetry.restored(task, Restored(None, 0, 0, None), 0.5)
+        for step in range(HISTORY_SECONDS // EVERY_SECONDS):
+            self.telemetry.state(task)
+            task.committed += 100
+            pulse.ends[3] = task.committed + 5
+            fresh = replace(batch, timestamps=[int(1000 * time.time())] * 100)
+            self.telemetry.advanced(task, fresh, Outputs(task.committed, np.arange(100)))
+            deed(self.telemetry, task, pulse, step)
+            self.telemetry.committed(task, 0.02)
+            self.telemetry.look([task], pulse)
+            self.scrapes.take(self.telemetry.registry, EVERY_SECONDS * step, instance="w:8000")
+
+    def fires(self, rule: dict[str, Any]) -> bool:
+        """Whether a rule has been true for as long as it asks, at the end."""
+        waits = re.fullmatch(r"(\d+)([sm])", rule.get("for", "0s"))
+        assert waits is not None
+        last = HISTORY_SECONDS - EVERY_SECONDS
+        span = range(0, int(waits[1]) * FOR_SECONDS[waits[2]] + 1, EVERY_SECONDS)
+        return all(self.scrapes.ask(rule["expr"], last - back) for back in span)
+
+
+def silent(_telemetry: Telemetry, _task: Any, pulse: Any, _step: int) -> None:
+    pulse.reachable = False
+
+
+def stuck(_telemetry: Telemetry, _task: Any, pulse: Any, step: int) -> None:
+    pulse.still = 30.0 * step
+
+
+def restoring(telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
+    task.state = State.RESTORING
+    telemetry.state(task)
+
+
+def behind(_telemetry: Telemetry, task: Any, pulse: Any, step: int) -> None:
+    pulse.ends[3] = task.committed + 1000 * step
+
+
+def rejecting(telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
+    bad = [Rejection("not JSON", 5, b"?", None, 0)] * 10
+    telemetry.advanced(task, records(events(10)), Outputs(task.committed, np.arange(0), rejected=bad))
+
+
+def failing(what: str) -> Callable[[Telemetry, Any, Any, int], None]:
+    return lambda telemetry, task, _pulse, _step: telemetry.failed(task, what, Verdict.UNKNOWN)
+
+
+def mending(telemetry: Telemetry, task: Any, _pulse: Any, step: int) -> None:
+    telemetry.at(telemetry.mends, task.partition).inc(step == 20)
+
+
+def straying(telemetry: Telemetry, task: Any, _pulse: Any, step: int) -> None:
+    telemetry.at(telemetry.strays, task.partition).inc(step == 20)
+
+
+def late(telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
+    old = replace(records(events(10)), timestamps=[int(1000 * (time.time() - 45))] * 10)
+    telemetry.advanced(task, old, Outputs(task.committed, np.arange(10)))
+
+
+def learning_nothing(_telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
+    point = {"window_accuracy": 0.5, "no_change_accuracy": 0.7}
+    task.model = SimpleNamespace(latest_points=lambda: {"arow": point})
+
+
+CAUSES = {
+    "DriftwayClusterSilent": silent, "DriftwayLoopStuck": stuck, "DriftwayNotRunning": restoring,
+    "DriftwayLagRising": behind, "DriftwayRejecting": rejecting, "DriftwayCommitsFail": failing("commit failed"),
+    "DriftwayRestoresFail": failing("restore failed"), "DriftwayOutputsMended": mending,
+    "DriftwayRowsFromElsewhere": straying, "DriftwaySlowToSee": late, "DriftwayLearnsNothing": learning_nothing,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Life:
+    return Life()
+
+
+def test_every_rule_has_a_cause() -> None:
+    assert set(CAUSES) == set(rules())
+
+
+@pytest.mark.parametrize("name", sorted(CAUSES))
+def test_rule_fires_on_its_cause_and_on_nothing_else(name: str, quiet: Life) -> None:
+    rule = rules()[name]
+    assert not quiet.fires(rule), "on a healthy worker"
+    assert Life(CAUSES[name]).fires(rule)
+    assert rule["labels"]["severity"] in ("page", "ticket")
+    for label in re.findall(r"\$labels\.(\w+)", json.dumps(rule["annotations"])):
+        assert label in ("instance", "group", "topic", "partition", "learner", "reason", "verdict")
+
+
+def test_every_expression_names_metrics_and_labels_that_there_are(quiet: Life) -> None:
+    known: dict[str, set[str]] = {}
+    for family in quiet.telemetry.registry.collect():
+        wrapped = set(family.samples[0].labels) if family.samples else set()
+        for ending in ("", "_total", "_bucket", "_sum", "_count", "_info"):
+            known[family.name + ending] = wrapped | {"instance", "le"}
+    for expression in asked():
+        for selector in selectors(expression):
+            assert selector.name in known, expression
+            named = set(re.findall(r"(\w+)=", str(selector.matchers)))
+            more = {"group", "topic", "partition", "state", "metric", "learner", "reason", "verdict", "source"}
+            assert named <= known[selector.name] | more, expression
+
+
+def test_every_metric_is_on_the_dashboard(quiet: Life) -> None:
+    shown = {selector.name for expression in asked() for selector in selectors(expression)}
+    names = {family.name for family in quiet.telemetry.registry.collect()}
+    missing = {name for name in names if not any(one.startswith(name) for one in shown)}
+    assert missing == set()
+
+
+def test_documents_name_metrics_that_there_are(quiet: Life) -> None:
+    names = {family.name for family in quiet.telemetry.registry.collect()}
+    for page in PAGES:
+        for word in set(re.findall(r"\bdriftway_[a-z_]+", page.read_text())):
+            plain = re.sub(r"_(total|bucket|sum|count|info)$", "", word)
+            assert plain in names or word in names, f"{page.name}: {word}"
+
+
+def test_panels_do_not_lie_on_each_other() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in panels():
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not taken & cells, panel["title"]
+        taken |= cells

@@ -1,0 +1,106 @@
+"""Slips of the hand get a sentence that says what was meant."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from driftway import main
+from tests.support.process import ROOT, clean_environment
+from tests.unit.test_command_line import refusal, run
+
+
+def test_nearest_command_is_named() -> None:
+    assert refusal("wrker").endswith("No such command 'wrker'. Did you mean 'worker'?")
+    assert refusal("zzz").endswith("No such command 'zzz'.")
+
+
+def test_unknown_variable_is_refused_with_the_nearest_name() -> None:
+    words = refusal("learners", DRIFTWAY_LEARNERS="arow")
+    assert words == "driftway: environment variable DRIFTWAY_LEARNERS is not known; did you mean DRIFTWAY_LEARNER?"
+    assert "followed by an option's name" in refusal("learners", DRIFTWAY_QQQQ="1")
+    assert run("learners", DRIFTWAY_LEARNER="arow").exit_code == 0
+
+
+def test_option_before_the_command_is_said_to_stand_there() -> None:
+    words = refusal("evaluate", "sea", "--config", "some.toml")
+    assert words.endswith("It stands before the command: driftway --config FILE COMMAND ...")
+
+
+def test_web_address_is_no_bootstrap() -> None:
+    words = refusal("worker", "--input", "E", "--group", "g", "--bootstrap", "http://localhost:9092/")
+    assert "'http://localhost:9092/' is a web address; say HOST:PORT, as in 'localhost:9092'." in words
+
+
+def test_learner_of_two_classes_names_the_reduction_for_more() -> None:
+    words = refusal("evaluate", "sea:rows=50", "--classes", "3", "--learner", "pa1")
+    assert "pa1 does not learn 3 classes; it does: binary (ova:pa1 learns them one against all)" in words
+
+
+def test_folder_that_is_not_there_is_said() -> None:
+    assert refusal("evaluate", "electricity", "--data-dir", "/no/where") == (
+        "driftway: there is no folder /no/where, which --data-dir or DRIFTWAY_DATA names"
+    )
+
+
+def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "holes.csv"
+    file.write_text("a,y\n" + "".join(f"{'' if i % 10 == 3 else i % 7},{i % 2}\n" for i in range(100)))
+    text = run("evaluate", str(file), "--learner", "pa1").stdout
+    assert "10 rows of" in text
+    assert "were left out" in text
+    assert "rows/s" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "wanted"),
+    [
+        (["evaluate", "sea", "--learner"], "dfo", {"dfop"}),
+        (["worker", "--input", "E", "--learner"], "arow_", {"arow_regressor"}),
+        (["learners"], "pa1", {"pa1", "pa1_regressor", "pa1_uniclass"}),
+        (["replay"], "sea_", {"sea_nse"}),
+        (["evaluate"], "usenet", {"usenet1", "usenet2"}),
+        ([], "rej", {"rejected"}),
+        (["worker"], "--give", {"--give-up-after"}),
+    ],
+)
+def test_shell_completes_commands_options_learners_and_streams(words: list[str], begun: str, wanted: set[str]) -> None:
+    """As the scripts do that click makes for bash, zsh and fish."""
+    typed = ["driftway", *words, begun]
+    asked = {"_DRIFTWAY_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
+    finished = CliRunner(env=asked).invoke(main, prog_name="driftway")
+    assert {line.partition(",")[2] for line in finished.stdout.splitlines()} == wanted
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_narrow_terminal_cuts_no_number(columns: int) -> None:
+    """On a terminal of its own; wide tables are wrapped by it."""
+    mine, its = pty.openpty()
+    arguments = ["evaluate", "sea:rows=2000", "--learner", "dfop", "--learner", "arow"]
+    environment = clean_environment(COLUMNS=str(columns), TERM="xterm")
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "driftway", *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=its,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(its)
+        text = ""
+        with contextlib.suppress(OSError):  # the terminal is gone with the child
+            while piece := os.read(mine, 65536):
+                text += piece.decode()
+        assert child.wait() == 0
+    finally:
+        os.close(mine)
+    for word in ("kappa-temporal", "no-change", "rows/s", "85.70 %"):
+        assert word in text, text
+    assert "\u2026" not in text
