@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from worker.events import Rejection
 from worker.journal import Journal
-from worker.rejections import kind_of, shown
+from worker.rejections import kind_of, shown, tally
 from worker.task import Task
 from worker.telemetry import lags
 
@@ -81,13 +81,13 @@ class Chronicle:
         if self._unsaid:
             self._say_rejected(now)
         seconds = max(now - self._began, 1e-9)
-        kinds = {"reasons": told(self.kinds)} if self.kinds else {}
+        kinds = {"reasons": tally(self.kinds)} if self.kinds else {}
         self.journal.event("summary", seconds=f"{seconds:.0f}", **self._facts(self.rows / seconds, tasks), **kinds)
         if self.rows and sum(self.kinds.values()) == self.rows:
             self.journal.event("nothing usable", rejected=self.rows, expected=self.expected)
 
     def _say_rejected(self, now: float) -> None:
-        self.journal.event("rejected more", reasons=told(self._unsaid), total=sum(self.kinds.values()))
+        self.journal.event("rejected more", reasons=tally(self._unsaid), total=sum(self.kinds.values()))
         self._unsaid.clear()
         self._said = now
 
@@ -95,11 +95,6 @@ class Chronicle:
         accuracy = windowed(tasks)
         facts = {"rows": self.rows, "rows_per_second": f"{rate:.0f}", "rejected": sum(self.kinds.values())}
         return facts if accuracy is None else {**facts, accuracy[0]: f"{accuracy[1]:.4f}"}
-
-
-def told(kinds: Counter[str]) -> str:
-    """Counts by kind in words, the most frequent first."""
-    return ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
 
 
 def example(value: bytes | None) -> str:

@@ -31,7 +31,7 @@ UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
 
 
 class TransactionalCheckpoint(Checkpoint):
-    """A partition's transactional producer; and the client's callbacks; else as `Checkpoint`."""
+    """A partition's transactional producer; parameters as `PlainCheckpoint`, which needs a consumer besides."""
 
     def __init__(
         self,

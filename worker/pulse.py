@@ -25,7 +25,7 @@ LOOK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
 REPEAT_SECONDS = 10.0
 """Between two lines about the same outage."""
 STUCK_SECONDS = 30.0
-"""Longest turn of a loop that lives: a revocation may take 12 s, the group waits 30 s."""
+"""Longest turn of a loop that lives, whatever the group's patience is set to: a revocation may take 12 s."""
 UNCOMMITTED_SECONDS = 120.0
 """Longest time that outputs wait for a commit, beyond the interval: a commit may take 45 s, and be tried again."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,7 +103,6 @@ def send_again(
     topics: Topics,
     found: Iterator[Rejected],
     kinds: Collection[str],
-    progress: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Write the events of some kinds into the input once more, each into the partition that it came from; say how many.
 
@@ -134,7 +133,6 @@ def send_again(
         if failed:
             break
         sent += 1
-        progress(1)
     left = producer.flush(SEND_SECONDS)
     if failed or left:
         raise Failure(f"{left + len(failed)} of {sent} events were not taken: {failed[0] if failed else 'no answer'}")

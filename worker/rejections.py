@@ -7,7 +7,8 @@ an empty memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -53,6 +54,11 @@ def kind_of(reason: str) -> str:
         if reason.endswith(words):
             return kind
     return next((kind for words, kind in KINDS.items() if reason.startswith(words)), OTHER)
+
+
+def tally(kinds: Mapping[str, int]) -> str:
+    """Counts by kind in words, the most frequent first; empty if there are none."""
+    return ", ".join(f"{kind} {count:,}" for kind, count in Counter(kinds).most_common())
 
 
 class TooManyRejected(Failure):

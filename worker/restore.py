@@ -64,7 +64,6 @@ def restore(
     make_model: Callable[[], Model],
     deadline: Deadline,
     remembered: int | None = None,
-    late: bool = False,
 ) -> Restored:
     """Acquire the partition and rebuild its model; blocks, so it runs beside the loop.
 
@@ -78,8 +77,6 @@ def restore(
         For all of it; extended while records come.
     remembered : int or None
         The committed offset of which the task has the state in memory; None: of none.
-    late : bool
-        Whether the input had fewer partitions when the group began: nothing of this one is left out.
 
     Raises
     ------
@@ -92,8 +89,7 @@ def restore(
     with contextlib.closing(open_reader(settings)) as reader, contextlib.closing(open_reader(settings, ANY)) as witness:
         # As in `acquire`: metadata first, or the coordinator is looked for too late.
         ask(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        begun = replace(settings, start=EARLIEST) if late else settings
-        found = _Rebuilding(begun, partition, checkpoint, (reader, witness), make_model, deadline).run(remembered)
+        found = _Rebuilding(settings, partition, checkpoint, (reader, witness), make_model, deadline).run(remembered)
         if found.began is not None:
             _begin_history(settings, partition, reader, found, deadline)
         return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])

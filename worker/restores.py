@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from worker.deadline import Deadline
 from worker.errands import Errand, await_all
 from worker.restore import restore
-from worker.settings import WorkerSettings
+from worker.settings import EARLIEST, WorkerSettings
 from worker.task import Task
 from worker.ways import Restored
 
@@ -68,9 +69,10 @@ class Restores:
 
     def _start(self, task: Task, deadline: Deadline) -> Errand[Restored]:
         settings, checkpoint, remembered = self._settings, task.checkpoint, task.remembered
-        late = self.partitions_at_first is not None and task.partition >= self.partitions_at_first
+        if self.partitions_at_first is not None and task.partition >= self.partitions_at_first:
+            settings = replace(settings, start=EARLIEST)
 
         def call() -> Restored:
-            return restore(settings, task.partition, checkpoint, task.new_model, deadline, remembered, late)
+            return restore(settings, task.partition, checkpoint, task.new_model, deadline, remembered)
 
         return Errand(task, "restore", call, deadline)

@@ -12,8 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.support.audit import tampered
-from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
-from tests.support.kafka import empty_topic as emptied
+from tests.support.kafka import admin, await_until, committed_offset, create_topic, empty, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.stage import LEARNER, OUTPUTS, Stage
 from worker import codec, packed
@@ -128,7 +127,7 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
 def rewrite(stage: Stage, name: str, partition: int, place: int) -> None:
     """Make a topic of predictions anew with the same records, but tamper with one of them."""
     records = read_all(stage.bootstrap, name)
-    emptied(stage.bootstrap, name, PARTITIONS)
+    empty(stage.bootstrap, name, PARTITIONS)
     for p in range(PARTITIONS):
         mine = [record for record in records if record.partition == p]
         values = [record.value or b"" for record in mine]
@@ -172,7 +171,7 @@ def test_another_learner_is_refuted_at_the_first_score(kafka: str) -> None:
     stage = finished(kafka, rows=600)
     found = refuted(stage, learner="dfop:mu=0.02")
     assert found.startswith("EVENTS.GROUP.snapshots/0@1: expected a snapshot of this model, found: ")
-    emptied(kafka, f"{stage.prefix}.snapshots", PARTITIONS)
+    empty(kafka, f"{stage.prefix}.snapshots", PARTITIONS)
     assert refuted(stage, learner="dfop:mu=0.02").startswith(
         "EVENTS.GROUP.predictions/0@0: the prediction of EVENTS/0@0 differs: expected learner "
     )

@@ -67,7 +67,7 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str)
     return topic
 
 
-def empty_topic(bootstrap: str, topic: str, partitions: int) -> None:
+def empty(bootstrap: str, topic: str, partitions: int) -> None:
     """Delete a topic, and create it again."""
     client = admin(bootstrap)  # a client that is garbage never answers
     client.delete_topics([topic])[topic].result(timeout=END_SECONDS)

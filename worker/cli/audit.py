@@ -16,6 +16,7 @@ from worker.cli.output import whole_console
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
 from worker.client import parse_properties
+from worker.rejections import tally
 from worker.settings import EARLIEST, WorkerSettings
 
 if TYPE_CHECKING:
@@ -140,8 +141,7 @@ def _show(name: str, accounts: list[Account]) -> None:
         console.print(f"Not checked: {sentence}", soft_wrap=True, markup=False)
     kinds = sum((Counter(one.rejected) for one in accounts), Counter[str]())
     if kinds:
-        told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-        console.print(f"Rejected: {told}; driftway rejected shows them.", soft_wrap=True, markup=False)
+        console.print(f"Rejected: {tally(kinds)}; driftway rejected shows them.", soft_wrap=True, markup=False)
     if kinds and not any(one.predictions for one in accounts):
         console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
     events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)

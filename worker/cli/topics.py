@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from worker.cli.options import client_options
+from worker.cli.options import client_options, outputs_option
 from worker.client import parse_properties
 from worker.errors import Failure
 
@@ -24,9 +24,7 @@ def _topic_options(command: Command) -> Command:
             "--partitions", type=click.IntRange(1), required=True, metavar="N", help="Partitions of each topic."
         ),
         click.option("--group", metavar="GROUP", help="Also the outputs of this consumer group."),
-        click.option(
-            "--outputs", default="", metavar="PREFIX", help="What their names begin with.  [default: EVENTS.GROUP]"
-        ),
+        outputs_option,
     )
     for option in reversed(options):
         command = option(command)

@@ -266,7 +266,7 @@ class Demonstration:
             seconds,
             float(report["rate"]),
             int(report["rows"]),
-            dict(kinds.most_common()),
+            kinds,
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from worker.rejections import tally
 from worker.watch.view import HEADINGS, cell, name, silence, table
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ def summary(plan: Plan, result: Result) -> list[Any]:
     """The closing summary: texts and tables to be printed in this order."""
     parts: list[Any] = ["", _outcomes(result), _verdict(result), "", _learners(result)]
     if result.rejected:
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in result.rejected.items())
-        parts[2:2] = [f"Rejected: {kinds}."]
+        parts[2:2] = [f"Rejected: {tally(result.rejected)}."]
     if any(result.dips.values()):
         parts += ["", _dips(result)]
     speed = result.sent / max(result.seconds, 1e-9)

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from worker.rejections import tally
 from worker.watch.board import Row, grouped, scale, sparkline
 
 SPARKLINE_WIDTH = 24
@@ -79,8 +80,7 @@ def _table(rows: list[Row], shown: list[str], width: int) -> Table:
 def rejected(rows: list[Row]) -> str:
     """Rejections by kind, of all partitions; empty if there are none."""
     kinds = sum((Counter(row.rejected) for row in {row.partition: row for row in rows}.values()), Counter[str]())
-    told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-    return f"rejected lately: {told} (driftway rejected shows them)" if told else ""
+    return f"rejected lately: {tally(kinds)} (driftway rejected shows them)" if kinds else ""
 
 
 def silence(seconds: float | None) -> str | None:
