@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,11 @@ REACH_SECONDS = 8.0
 RECONNECT_MS = 1000
 """Longest pause before a client looks for a broker again; after its default of 10 s the broker has long been back."""
 
+CHATTER = frozenset(("log_level", "debug"))
+"""Properties of those who want the client's own lines on stderr."""
+NOBODY = logging.getLogger("driftway.nobody")
+NOBODY.disabled = True
+
 OWNED: Mapping[str, str] = {
     "bootstrap.servers": "use --bootstrap",
     "group.id": "use --group",
@@ -39,6 +45,7 @@ OWNED: Mapping[str, str] = {
     "error_cb": "it is a function",
     "throttle_cb": "it is a function",
     "stats_cb": "it is a function",
+    "logger": "it is an object",
 }
 """Properties that a user may not set -> why."""
 
@@ -159,8 +166,13 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
 
 
 def quiet(properties: Mapping[str, Any]) -> Properties:
-    """`properties` with the client's own stderr chatter off; errors still come back from calls."""
-    return {"log_level": 0, "error_cb": lambda _error: None, **properties}
+    """`properties` with the client's own lines on stderr off, unless asked for; errors still come back from calls.
+
+    A level of 0 is not enough: the client prints even then that somebody has fenced it.
+    """
+    if CHATTER.isdisjoint(properties):
+        properties = {"log_level": 0, "logger": NOBODY, **properties}
+    return {"error_cb": lambda _error: None, **properties}
 
 
 __all__ = [

@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from producers.streams.catalogue import CATALOGUE
-from producers.streams.files import fetched_entry, find_file, folder_files, open_fetched, open_file, suffix_of
+from producers.streams.files import (
+    data_folder,
+    fetched_entry,
+    find_file,
+    folder_files,
+    open_fetched,
+    open_file,
+    suffix_of,
+)
 from producers.streams.injection import open_injected
 from producers.streams.labels import check_labels
 from producers.streams.options import parse_spec, read_seed
@@ -71,6 +79,7 @@ def open_stream(
     """
     if rows is not None and rows < 1:
         raise UsageFailure(f"rows must be at least 1, got {rows}")
+    data_folder(data_dir)  # one that does not exist is said, also where nothing is looked up there
     if inject:
         files = {"label": label, "labels": labels, "data_dir": data_dir}
         return open_injected(open_stream, name, inject, seed=seed, rows=rows, **files, **options)
@@ -83,8 +92,6 @@ def open_stream(
         if rows is not None:
             given["rows"] = rows
         return _generator(base, seed, given, names)
-    if data_dir is not None and not Path(data_dir).is_dir():
-        raise UsageFailure(f"there is no folder {data_dir}, which --data-dir or DRIFTWAY_DATA names")
     path = find_file(name, data_dir)
     if path is None:
         raise UsageFailure(_unknown(name, data_dir))

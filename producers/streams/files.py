@@ -17,9 +17,19 @@ DATA_VARIABLE = "DRIFTWAY_DATA"
 
 
 def data_folder(data_dir: str | None) -> Path | None:
-    """The user's own folder: `data_dir`, else what DRIFTWAY_DATA says, else none."""
+    """The user's own folder: `data_dir`, else what DRIFTWAY_DATA says, else none.
+
+    Raises
+    ------
+    UsageFailure
+        It does not exist.
+    """
     chosen = data_dir or os.environ.get(DATA_VARIABLE)
-    return Path(chosen) if chosen else None
+    if not chosen:
+        return None
+    if not Path(chosen).is_dir():
+        raise UsageFailure(f"there is no folder {chosen}, which --data-dir or {DATA_VARIABLE} names")
+    return Path(chosen)
 
 
 def find_file(name: str, data_dir: str | None = None) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 
 import pytest
@@ -36,16 +37,18 @@ def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: s
 
 
 def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
+    """And its log stays a log: the client, which would print the fence by itself, is not heard."""
     stage = Stage(kafka, partitions=1, rows=600)
     with (
         stage.auditor() as auditor,
-        FaultyDriftway(SECOND, Step.OUTPUTS_PRODUCED, 1, *stage.worker()) as victim,
+        FaultyDriftway(SECOND, Step.OUTPUTS_PRODUCED, 1, *stage.worker("--log-format", "json")) as victim,
     ):
         victim.await_text("running")
         stage.fill()
         victim.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
         victim.terminate()
         assert victim.wait() == 0, victim.story()
+        assert "fenced" in {json.loads(line).get("verdict") for line in victim.stderr.splitlines()}
     auditor.require(stage.expected)
 
 

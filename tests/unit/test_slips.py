@@ -44,10 +44,21 @@ def test_learner_of_two_classes_names_the_reduction_for_more() -> None:
     assert "pa1 does not learn 3 classes; it does: binary (ova:pa1 learns them one against all)" in words
 
 
-def test_folder_that_is_not_there_is_said() -> None:
-    assert refusal("evaluate", "electricity", "--data-dir", "/no/where") == (
+@pytest.mark.parametrize(
+    "command",
+    [("evaluate", "electricity"), ("evaluate", "sea"), ("streams",), ("streams", "describe", "sea"), ("train", "sea")],
+    ids=" ".join,
+)
+def test_folder_that_is_not_there_is_said(command: tuple[str, ...], tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path / "m")) if command[0] == "train" else ()
+    assert refusal(*command, "--data-dir", "/no/where", *out) == (
         "driftway: there is no folder /no/where, which --data-dir or DRIFTWAY_DATA names"
     )
+
+
+def test_full_disk_is_a_sentence_that_names_the_file() -> None:
+    done = run("evaluate", "sea:rows=20000", "--learner", "pa1", "--scores", "/dev/full")
+    assert (done.exit_code, done.stderr) == (1, "driftway: cannot write /dev/full: No space left on device\n")
 
 
 def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options, outputs_option
-from worker.cli.output import whole_console
+from worker.cli.output import bar, whole_console
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
 from worker.client import parse_properties
@@ -77,8 +74,8 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     )
     deployment = Deployment(settings)
     try:
-        with _bar(input_, deployment.total) as progress:
-            accounts = deployment.audit(progress)
+        with bar(input_, deployment.total) as progress:
+            accounts = deployment.audit(progress or (lambda _: None))
     except Difference as difference:
         if as_json:
             _print_object(input_, group, [], str(difference))
@@ -87,20 +84,6 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
         _print_object(input_, group, accounts, None)
     else:
         _show(input_, accounts)
-
-
-@contextlib.contextmanager
-def _bar(name: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal; yields what to call with the records that are done."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        job = progress.add_task(name, total=total)
-        yield lambda n: progress.advance(job, n)
 
 
 def _print_object(name: str, group: str, accounts: list[Account], difference: str | None) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from worker.cli.learning import target_options
-from worker.cli.planning import PREQUENTIAL, PROTOCOLS, Plan, bar, check_options, leave_to_the_stream, plan, run_plans
+from worker.cli.output import bar
+from worker.cli.planning import PREQUENTIAL, PROTOCOLS, Plan, check_options, leave_to_the_stream, plan, run_plans
 from worker.cli.tabling import check_table_options, run_the_grids, table_options, write_a_table
 from worker.cli.warming import warm_options
 from worker.errors import UsageFailure
@@ -172,16 +175,12 @@ def _run(
     results: list[dict[str, Any]] = []
     drawings: list[Drawing] = []
     if given["protocol"] == PREQUENTIAL and given["jobs"] == 1:
-        out = _open_scores(given["scores"]) if given["scores"] else None
-        try:
+        with _writing(given["scores"]) as out:
             for name in streams:
                 one = plan(open_stream, name, given)
                 found, points = _together(one, out, len(streams) > 1, given)
                 results += found
                 drawings.append(Drawing(one.stream.name, points, one.stream.drift_points, given["partitions"]))
-        finally:
-            if out is not None:
-                out.close()
         return results, drawings
     plans = [plan(open_stream, name, given) for name in streams]
     for one, outcomes in zip(plans, run_plans(open_stream, plans, given["jobs"]), strict=True):
@@ -191,7 +190,21 @@ def _run(
     return results, drawings
 
 
-def _open_scores(path: str) -> IO[bytes]:
+@contextlib.contextmanager
+def _writing(path: str | None) -> Iterator[IO[bytes] | None]:
+    """A new file, if one is wanted."""
+    if path is None:
+        yield None
+        return
+    try:
+        with _opened(path) as file:
+            yield file
+    except OSError as error:
+        error.filename = error.filename or path  # a full disk does not say whose write it was
+        raise
+
+
+def _opened(path: str) -> IO[bytes]:
     try:
         return open(path, "wb")
     except OSError as error:

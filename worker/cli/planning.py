@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from worker.cli.learning import DEFAULT_LEARNER, make_model_settings, make_target
 from worker.cli.options import was_given
+from worker.cli.output import bar
 from worker.cli.warming import beginning
 from worker.errors import UsageFailure
 from worker.events import CLASSIFICATION, REGRESSION, Target
@@ -170,17 +169,3 @@ def run_plans(open_stream: Callable[..., Any], plans: list[Plan], processes: int
     with bar("evaluate", total) as advance:
         outcomes = iter(run_all(partial(run, open_stream), jobs, processes, advance))
     return [[next(outcomes) for _ in one.jobs] for one in plans]
-
-
-@contextlib.contextmanager
-def bar(name: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
-    """A progress bar on a terminal; yields what to call with the rows of each block."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        job = progress.add_task(name, total=total)
-        yield lambda n: progress.advance(job, n)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from worker.cli.options import was_typed
-from worker.cli.output import whole_console
-from worker.cli.planning import bar, plan
+from worker.cli.output import bar, whole_console
+from worker.cli.planning import plan
 from worker.errors import UsageFailure
 from worker.tables import TABLES
 

@@ -14,7 +14,7 @@ import click
 
 from worker.cli.learning import make_target
 from worker.cli.options import client_options, was_typed
-from worker.cli.planning import bar
+from worker.cli.output import bar
 from worker.client import parse_properties
 from worker.codec import FORMATS, write_json
 from worker.errors import Failure, UsageFailure

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import socket
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -292,6 +293,18 @@ def test_a_second_file_that_is_missing_leaves_nothing_of_the_first(server: Serve
     with pytest.raises(Failure, match="answers 404"):
         fetch(tiny(server.serve("/x", b"1 2\n"), Source(f"{server.address}/absent"), separator=" "))
     assert left(home) == []
+
+
+def test_a_terminal_is_shown_how_far_a_fetch_is(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setitem(CATALOGUE, "tiny", tiny(server.serve("/x", CSV)))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stderr", drawn := Terminal())
+    main.main(["streams", "fetch", "tiny"], standalone_mode=False)
+    assert f"{len(CSV)}/{len(CSV)} bytes" in drawn.getvalue()
 
 
 def test_an_interrupted_fetch_leaves_nothing(server: Server, home: Path) -> None:

@@ -1,0 +1,43 @@
+"""`driftway audit` on a terminal: how far it is, and what Ctrl-C means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.kafka import create_topic, produce, unique
+from tests.support.process import driftway
+from tests.support.terminal import on_terminal
+from worker.codec import encode_events
+
+pytestmark = pytest.mark.broker
+
+ROWS = 100_000
+
+
+@pytest.fixture(scope="module")
+def worked(kafka: str) -> tuple[str, ...]:
+    """The options of a finished run, which takes a while to audit."""
+    X = np.random.default_rng(4).normal(size=(ROWS, 3))
+    topic = create_topic(kafka, unique("events"))
+    produce(kafka, topic, encode_events(X, (X[:, 0] > 0).astype(float), 0))
+    options = ("--input", topic, "--group", "g", "--bootstrap", kafka, "--learner", "arow")
+    done = driftway("worker", *options, "--stop-at-end")
+    assert done.code == 0, done.stderr
+    return options
+
+
+def test_it_shows_how_far_it_is(worked: tuple[str, ...]) -> None:
+    done = on_terminal("audit", *worked)
+    assert done.code == 0, done
+    assert "%" in done.stderr
+    assert f"{ROWS:,}" in done.stdout
+    assert "%" not in done.stdout
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_ctrl_c_refutes_nothing(worked: tuple[str, ...], json: tuple[str, ...]) -> None:
+    done = on_terminal("audit", *worked, *json, interrupt_at="%")
+    assert (done.code, done.stdout) == (130, "")
+    assert done.stderr.rstrip().endswith("driftway: interrupted")
+    assert "Traceback" not in done.stderr

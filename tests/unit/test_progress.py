@@ -1,0 +1,46 @@
+"""Long work shows how far it is, on a terminal and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.process import driftway
+from tests.support.terminal import on_terminal
+
+STREAM = "sea:rows=1000000"
+LONG = {
+    "one learner": (("evaluate", STREAM, "--learner", "arow"), r"(\d+)%"),
+    "two jobs": (("evaluate", STREAM, "hyperplane_staged:rows=500000", "--jobs", "2"), r"(\d+)%"),
+    "train": (
+        ("train", STREAM, "--algorithm", "average", "--learner", "perceptron", "--out", "OUT"),
+        r"draw (\d+) of 10000000",
+    ),
+}
+"""What to run -> the command, and what it draws again and again."""
+
+
+def arguments_of(name: str, folder: Path) -> list[str]:
+    return [str(folder / "m.driftway") if word == "OUT" else word for word in LONG[name][0]]
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_work_shows_how_far_it_is(name: str, tmp_path: Path) -> None:
+    done = on_terminal(*arguments_of(name, tmp_path))
+    assert done.code == 0, done.stderr
+    assert {int(found) for found in re.findall(LONG[name][1], done.stderr)} - {0, 100}, done.stderr
+    assert not re.search(LONG[name][1], done.stdout)
+
+
+def test_nothing_is_drawn_into_a_file(tmp_path: Path) -> None:
+    done = driftway(*arguments_of("one learner", tmp_path))
+    assert (done.code, done.stderr) == (0, "")
+
+
+def test_ctrl_c_is_one_word_and_130() -> None:
+    done = on_terminal("evaluate", "sea:rows=1000000000", "--learner", "arow", interrupt_at=r"[1-9]%|sea")
+    assert done.code == 130
+    assert done.stderr.rstrip().endswith("driftway: interrupted")
+    assert "Traceback" not in done.stderr
