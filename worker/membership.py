@@ -29,11 +29,12 @@ CONSUMER_TUNING = {
     "statistics.interval.ms": 10_000,
 }
 
-POLL_INTERVAL_MS, SESSION_MS, NAMED_SESSION_MS = 8_000, 6_000, 45_000
-"""`max.poll.interval.ms` and `session.timeout.ms` unless somebody sets them: how long a classic group waits for members
-that do not rejoin, and for those that have died (docs/decisions/0013). The client's defaults are 5 minutes and 45 s;
-named members keep the latter, to be back before anybody notices. The loop's longest turn, a revocation, is below. 6 s
-is the least that brokers allow by default."""
+SESSION_MS, NAMED_SESSION_MS = 6_000, 45_000
+"""`session.timeout.ms` unless somebody sets it: how long a classic group waits for members that have died. 6 s is the
+least that brokers allow by default; named members keep the client's 45 s, to be back before anybody notices."""
+LEAST_INTERVAL_MS = 4_000
+"""`max.poll.interval.ms`, how long a group waits for members that do not rejoin, is a session unless somebody sets it:
+5 minutes by the client's default (docs/decisions/0013). But no less than this: a revocation takes 0.4 of it."""
 HEARTBEATS = 4
 """In a session that nobody has set."""
 NAME_TAKEN = "instance ID is still used"
@@ -135,14 +136,17 @@ class Membership:
 
 
 def _waits(given: Properties, protocol: str) -> Properties:
-    """How long the group waits for whom, unless given; no interval below the session, which the client refuses."""
+    """How long the group waits for whom, unless given: whoever is silent for a session is dead, at whichever call.
+
+    The client refuses an interval below the session.
+    """
     if protocol == CONSUMER:  # how long a session is, the broker says
-        return {"max.poll.interval.ms": POLL_INTERVAL_MS}
+        return {"max.poll.interval.ms": SESSION_MS}
     session = NAMED_SESSION_MS if "group.instance.id" in given else SESSION_MS
     try:
-        interval = max(POLL_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
+        interval = max(LEAST_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
     except ValueError:
-        interval = POLL_INTERVAL_MS  # the client says what is wrong with the session's length
+        interval = session  # the client says what is wrong with the session's length
     waits = {"session.timeout.ms": session, "max.poll.interval.ms": interval}
     if session == SESSION_MS and "session.timeout.ms" not in given:
         waits["heartbeat.interval.ms"] = session // HEARTBEATS
