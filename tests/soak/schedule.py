@@ -18,7 +18,7 @@ FREEZE_SESSIONS = (1.25, 3.0)
 """How long a freeze lasts, in session timeouts: the group always goes on without the frozen member."""
 
 BROKER_SECONDS = 120.0
-"""Between two faults of the broker, in the mean; from a quarter of it to seven quarters."""
+"""Between two faults of the broker, in the mean; from two thirds of it to four thirds, 30 to 60 s of 45."""
 OUTAGE_SHARE = 0.35
 """Of the broker's faults; in the others it is started again at once."""
 OUTAGE_SECONDS = (10.0, 20.0)
@@ -72,7 +72,7 @@ def _of_members(chance: Random, session_seconds: float) -> Iterator[Fault]:
 def _of_broker(chance: Random, mean: float) -> Iterator[Fault]:
     at = 0.0
     while True:
-        at += chance.uniform(0.25 * mean, 1.75 * mean)
+        at += chance.uniform(2 / 3 * mean, 4 / 3 * mean)
         if chance.random() < OUTAGE_SHARE:
             span = LONG_SECONDS if chance.random() < LONG_SHARE else OUTAGE_SECONDS
             yield Fault(at, OUTAGE, 0.0, chance.uniform(*span))
