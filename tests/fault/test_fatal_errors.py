@@ -69,7 +69,7 @@ def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_cod
             if victim.process.poll() is not None:
                 break
         assert victim.wait() == 3, victim.story()
-        assert "another producer keeps taking over transactional.id" in victim.stderr
+        assert "in succession, by somebody who is not in the group" in victim.stderr
         assert "Traceback" not in victim.stderr
         with Driftway(*stage.worker()) as heir:
             stage.fill(20 * (turn + 1))
