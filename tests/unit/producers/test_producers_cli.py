@@ -92,7 +92,7 @@ def test_streams_reads_a_file_through(tmp_path: Path) -> None:
         (("replay", "sea", "--labels", "a"), "labels must be at least two different names"),
         (("streams", "quux"), "there is no stream 'quux'"),
         (("streams", "sea", "quux"), "one stream at a time"),
-        (("streams", "--data-dir", "absent"), "cannot read the data folder absent"),
+        (("streams", "--data-dir", "absent"), "there is no folder absent, which --data-dir or DRIFTWAY_DATA names"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_one_sentence(arguments: tuple[str, ...], words: str) -> None:
