@@ -18,6 +18,7 @@ from tests.support.process import ROOT, Finished, clean_environment
 
 LINES, COLUMNS = 30, 100
 SECONDS = 120.0
+AGAIN_SECONDS = 10.0
 START = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -35,11 +36,12 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None) -> Finished:
     *arguments : str
         As on the command line.
     interrupt_at : str, optional
-        A pattern; Ctrl-C is sent once as soon as it has been drawn.
+        A pattern; Ctrl-C is sent as soon as it has been drawn, and again as somebody who is kept waiting does: one that
+        comes while a callback of a library runs may be lost there.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", START, *arguments],
         cwd=ROOT,
         env=clean_environment(TERM="xterm-256color"),
@@ -47,21 +49,20 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None) -> Finished:
         stdout=subprocess.PIPE,
         stderr=theirs,
         text=True,
-    )
-    os.close(theirs)
-    try:
-        drawn = _drawn(child, ours, interrupt_at)
-        stdout, _ = child.communicate(timeout=SECONDS)
-    finally:
-        child.kill()
-        child.wait()
-        os.close(ours)
+    ) as child:
+        os.close(theirs)
+        try:
+            drawn = _drawn(child, ours, interrupt_at)
+            stdout, _ = child.communicate(timeout=SECONDS)
+        finally:
+            child.kill()
+            os.close(ours)
     return Finished(child.returncode, stdout, drawn)
 
 
 def _drawn(child: subprocess.Popen[str], terminal: int, interrupt_at: str | None) -> str:
     """What is drawn until the child lets go of the terminal."""
-    drawn, until = "", time.monotonic() + SECONDS
+    drawn, again_at, until = "", 0.0, time.monotonic() + SECONDS
     while time.monotonic() < until:
         if not select.select([terminal], [], [], 1.0)[0]:
             continue
@@ -69,7 +70,7 @@ def _drawn(child: subprocess.Popen[str], terminal: int, interrupt_at: str | None
             drawn += os.read(terminal, 65536).decode(errors="replace")
         except OSError:  # nobody has the other end open any more
             return drawn
-        if interrupt_at is not None and re.search(interrupt_at, drawn):
+        if interrupt_at is not None and re.search(interrupt_at, drawn) and time.monotonic() >= again_at:
             child.send_signal(signal.SIGINT)
-            interrupt_at = None
+            again_at = time.monotonic() + AGAIN_SECONDS
     raise AssertionError(f"still drawing after {SECONDS:.0f} s: {drawn[-2000:]!r}")
