@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from producers.messages import Messages
 from producers.outlet import LONGEST_REST_SECONDS, Outlet, Stop
-from worker import codec
 from worker.errors import Failure, UsageFailure
+from worker.wire import codec
 
 STDOUT = "-"
 LENGTH = struct.Struct("<i")

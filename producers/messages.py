@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.streams.stream import Array, Block, Stream, column_of, find_column
-from worker import codec, packed
 from worker.errors import UsageFailure
+from worker.wire import codec, packed
 
 LARGEST_PLAIN = 1e15
 """Whole numbers below are written without a fraction in keys; above, digits would pretend to exist."""

@@ -14,7 +14,7 @@ import numpy as np
 from producers.draws import POISON, Draws
 from producers.messages import Encoding, Messages, inserted
 from producers.streams.stream import Stream
-from worker import codec, packed
+from worker.wire import codec, packed
 
 TOO_DEEP = 300
 """Levels of a list that JSON parsers read and the worker's writer does not write back."""

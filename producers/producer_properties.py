@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from worker.client import base_properties, quiet
 from worker.errors import UsageFailure
+from worker.kafka.client import base_properties, quiet
 
 QUEUE_ROWS = 131_072
 """The client's queue: about 0.2 s of a fast replay; each message costs it some 300 bytes beside its own."""

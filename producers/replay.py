@@ -27,10 +27,10 @@ from producers.sending import Sender
 from producers.streams.stream import BLOCK_ROWS, Block, Stream
 from producers.streams.truth import part_truth
 from producers.transactions import Transaction, TransactionalSender, last_committed
-from worker import codec
-from worker.client import require_broker
 from worker.errors import UsageFailure
-from worker.topics import create_topics, partition_counts
+from worker.kafka.client import require_broker
+from worker.kafka.topics import create_topics, partition_counts
+from worker.wire import codec
 
 
 @dataclass(frozen=True)

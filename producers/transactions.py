@@ -10,8 +10,8 @@ from typing import Any
 from producers.messages import Messages
 from producers.sending import READY_SECONDS, STOP_SECONDS, Sender
 from producers.streams.stream import Array
-from worker.client import base_properties, quiet
 from worker.errors import Failure, Fenced, UsageFailure
+from worker.kafka.client import base_properties, quiet
 
 ROWS = 10_000
 """Of a transaction unless told: a commit takes some 10 ms, in which nothing is sent."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import unique
-from worker.broker import provide
 from worker.errors import Failure
+from worker.tools.broker import provide
 
 ROOT = Path(__file__).resolve().parents[1]
 

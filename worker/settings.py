@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from learners.spec import Spec
-from worker.codec import FORMATS, JSON, PACKED
 from worker.errors import UsageFailure
-from worker.events import REGRESSION, Target
-from worker.packed import MOST_SCORES
-from worker.rejections import Limit
-from worker.topics import Topics, require_prefix
+from worker.kafka.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
+from worker.wire.codec import FORMATS, JSON, PACKED
+from worker.wire.events import REGRESSION, Target
+from worker.wire.packed import MOST_SCORES
+from worker.wire.rejections import Limit
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 GUARANTEES = (EXACTLY_ONCE, AT_LEAST_ONCE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from worker.errors import Failure
-from worker.events import Schema
+from worker.wire.events import Schema
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import click
 
 from producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, options
 from producers.cli.replay_report import as_object, closing, progress
-from worker.client import parse_properties
 from worker.errors import UsageFailure
+from worker.kafka.client import parse_properties
 
 if TYPE_CHECKING:
     from producers.outlet import Stop

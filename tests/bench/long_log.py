@@ -37,13 +37,13 @@ from learners.spec import Spec
 from tests.bench.haul import Haul, follow
 from tests.bench.observed import START_SECONDS, Group, Observed, Usage
 from tests.bench.takeover import Succession, Takeover, Traffic
-from worker.bench.cases import Case
-from worker.bench.workload import Loader, blocks, drop, make_outputs
-from worker.broker import LocalKafka
 from worker.errors import Failure
-from worker.model import Model
+from worker.kafka.topics import Topics, create_topics
 from worker.settings import ModelSettings
-from worker.topics import Topics, create_topics
+from worker.state.model import Model
+from worker.tools.bench.cases import Case
+from worker.tools.bench.workload import Loader, blocks, drop, make_outputs
+from worker.tools.broker import LocalKafka
 
 TENTHS = 10
 POOL_ROWS = 500_000

@@ -16,16 +16,15 @@ from typing import Any, Self
 
 from confluent_kafka import Consumer
 
-from worker.bench.cases import Case
-from worker.bench.side import worker_argv
-from worker.broker.guarded import Guarded
-from worker.client import base_properties, quiet
-from worker.deadline import Deadline
 from worker.errors import Failure
-from worker.history import watermarks
-from worker.restore import committed_offset
-from worker.snapshot import Pointer
-from worker.topics import Topics
+from worker.kafka.client import base_properties, quiet
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import committed_offset, watermarks
+from worker.kafka.topics import Topics
+from worker.state.snapshot import Pointer
+from worker.tools.bench.cases import Case
+from worker.tools.bench.side import worker_argv
+from worker.tools.broker.guarded import Guarded
 
 ANSWER_SECONDS = 20.0
 START_SECONDS = 240.0

@@ -18,12 +18,12 @@ from typing import Any, Self
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.bench.observed import START_SECONDS, Group, Observed
-from worker.bench.workload import Loader
-from worker.client import base_properties, quiet
-from worker.codec import read_json
 from worker.errors import Failure
-from worker.topics import Topics
-from worker.watch.tail import Ends
+from worker.kafka.client import base_properties, quiet
+from worker.kafka.topics import Topics
+from worker.tools.bench.workload import Loader
+from worker.tools.watch.tail import Ends
+from worker.wire.codec import read_json
 
 SLICE_SECONDS = 0.005
 WORST_SHARE = 0.8

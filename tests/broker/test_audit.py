@@ -15,9 +15,9 @@ from tests.support.audit import tampered
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, empty, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.stage import LEARNER, OUTPUTS, Stage
-from worker import codec, packed
-from worker.client import quiet
-from worker.snapshot import Pointer
+from worker.kafka.client import quiet
+from worker.state.snapshot import Pointer
+from worker.wire import codec, packed
 
 pytestmark = pytest.mark.broker
 

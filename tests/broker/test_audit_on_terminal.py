@@ -8,7 +8,7 @@ import pytest
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import driftway
 from tests.support.terminal import on_terminal
-from worker.codec import encode_events
+from worker.wire.codec import encode_events
 
 pytestmark = pytest.mark.broker
 

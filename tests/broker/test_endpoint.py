@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
-from worker.codec import encode_events, read_json
-from worker.position import Position
-from worker.snapshot import Pointer, chunk_key, outline, position_key
+from worker.state.position import Position
+from worker.state.snapshot import Pointer, chunk_key, outline, position_key
+from worker.wire.codec import encode_events, read_json
 
 
 def get(port: int, path: str) -> tuple[int, str, str]:

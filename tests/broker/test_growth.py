@@ -7,7 +7,7 @@ import pytest
 from tests.support.kafka import admin, await_until, read_all
 from tests.support.process import Driftway
 from tests.support.stage import Stage
-from worker.topics import partition_counts
+from worker.kafka.topics import partition_counts
 
 SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
 

@@ -10,8 +10,8 @@ from tests.support.crash import CrashingDriftway
 from tests.support.kafka import Record, await_until, read_all
 from tests.support.process import Driftway
 from tests.support.stage import SESSION_MS, Stage
-from worker.checkpoint import Step
-from worker.codec import read_json
+from worker.runtime.partition.checkpoint import Step
+from worker.wire.codec import read_json
 
 PROTOCOLS = {
     "range": ("partition.assignment.strategy=range",),

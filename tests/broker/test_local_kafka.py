@@ -15,8 +15,8 @@ import pytest
 
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway
-from worker.broker import LocalKafka
 from worker.errors import Failure, UsageFailure
+from worker.tools.broker import LocalKafka
 
 
 def gone(pid: int) -> bool:
@@ -134,7 +134,7 @@ def test_stop_leaves_no_process_and_no_directory() -> None:
 @pytest.mark.parametrize("victim", ["parent", "guard"])
 def test_no_process_outlives_a_sigkill(victim: str) -> None:
     script = (
-        "import sys; from worker.broker import LocalKafka; kafka = LocalKafka(); kafka.start();"
+        "import sys; from worker.tools.broker import LocalKafka; kafka = LocalKafka(); kafka.start();"
         "print(kafka.pid, kafka.log.parents[1], flush=True); sys.stdin.read(); kafka.stop()"
     )
     with subprocess.Popen(

@@ -21,11 +21,12 @@ from tests.support.process import driftway
 from tests.support.proxy import PRODUCE, Proxy
 from tests.support.stage import LEARNER, Stage
 from tests.unit.worker.rows import records
-from worker.client import quiet
-from worker.model import Model, Outputs
-from worker.position import Position, Span
+from worker.kafka.client import quiet
+from worker.kafka.reports import Span
 from worker.settings import ModelSettings, WorkerSettings
-from worker.snapshot import Pointer, chunk_key, position_key
+from worker.state.model import Model, Outputs
+from worker.state.position import Position
+from worker.state.snapshot import Pointer, chunk_key, position_key
 
 MODEL = ModelSettings((Spec.parse(LEARNER),))
 BAD = b"{not json"

@@ -12,8 +12,8 @@ from tests.support.audit import Array, dealt, expected_scores
 from tests.support.kafka import produce, read_all
 from tests.support.process import Finished, driftway
 from tests.support.stage import LEARNER, Stage
-from worker.packed import CLASS, decode_predictions
-from worker.scanner import NO_TIME
+from worker.wire.packed import CLASS, decode_predictions
+from worker.wire.scanner import NO_TIME
 
 pytestmark = pytest.mark.broker
 

@@ -12,7 +12,7 @@ from tests.support.audit import bits, placed_score
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 from tests.support.stage import Stage
-from worker.client import quiet
+from worker.kafka.client import quiet
 
 CANNOT_RESTORE = 4
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
-from worker.codec import encode_events
+from worker.wire.codec import encode_events
 
 pytestmark = pytest.mark.broker
 

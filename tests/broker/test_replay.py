@@ -14,8 +14,8 @@ import pytest
 from producers.streams import open_stream
 from tests.support.kafka import Record, create_topic, read_all
 from tests.support.process import Driftway, Finished, driftway
-from worker import packed
-from worker.codec import encode_events
+from worker.wire import packed
+from worker.wire.codec import encode_events
 
 pytestmark = pytest.mark.broker
 

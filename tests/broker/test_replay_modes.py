@@ -16,7 +16,7 @@ from producers.streams import open_stream
 from tests.broker.test_replay import by_partition, expected_json, replay, report
 from tests.support.kafka import create_topic, read_all, unique
 from tests.support.process import Driftway
-from worker.client import quiet
+from worker.kafka.client import quiet
 
 pytestmark = pytest.mark.broker
 

@@ -15,9 +15,9 @@ from tests.support.chosen import slow_but
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
 from tests.support.secure import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
-from worker.codec import encode_events
 from worker.errors import Failure
-from worker.snapshot import CLAIM
+from worker.state.snapshot import CLAIM
+from worker.wire.codec import encode_events
 
 LEARNER = "dfop:mu=0.01"
 PASSWORD = "correct-horse-battery-7"

@@ -16,14 +16,14 @@ from tests.support.chosen import slow_but
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway
 from tests.support.stage import LEARNER, Stage
-from worker import snapshot
-from worker.deadline import Deadline
-from worker.exactly_once import TransactionalCheckpoint
-from worker.model import Model
-from worker.position import Position
-from worker.restore import restore
+from worker.kafka.deadline import Deadline
+from worker.runtime.partition.exactly_once import TransactionalCheckpoint
+from worker.runtime.partition.restore import restore
 from worker.settings import ModelSettings, WorkerSettings
-from worker.snapshot import Pointer
+from worker.state import snapshot
+from worker.state.model import Model
+from worker.state.position import Position
+from worker.state.snapshot import Pointer
 
 EVERY_COMMIT = ("--snapshot-rows", "1")
 NEVER = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")

@@ -14,12 +14,12 @@ from tests.broker.test_policies import learn, learned, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.stage import LEARNER, Stage
-from worker import restore
-from worker.deadline import Deadline
-from worker.exactly_once import TransactionalCheckpoint
-from worker.model import Model
+from worker.kafka.deadline import Deadline
+from worker.runtime.partition import restore
+from worker.runtime.partition.exactly_once import TransactionalCheckpoint
+from worker.runtime.partition.ways import Restored
 from worker.settings import ModelSettings, WorkerSettings
-from worker.ways import Restored
+from worker.state.model import Model
 
 REPLAY = ("--if-unrestorable", "replay")
 

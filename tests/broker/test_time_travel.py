@@ -20,16 +20,16 @@ from tests.support.kafka import admin, committed_offset, create_topic, produce, 
 from tests.support.process import Driftway
 from tests.support.process import driftway as run
 from tests.unit.worker.rows import drifting, model_settings, records
-from worker import model_file
-from worker.codec import encode_events
-from worker.deadline import Deadline
-from worker.exactly_once import TransactionalCheckpoint
-from worker.model import Model, Outputs, Saved
-from worker.snapshot import Pointer, chunk_key, mark_key
-from worker.snapshots.past import Found, look
-from worker.snapshots.source import Source, ask, settings_for
-from worker.snapshots.travel import travel
-from worker.verdicts import Verdict, judge
+from worker.kafka.deadline import Deadline
+from worker.kafka.verdicts import Verdict, judge
+from worker.runtime.partition.exactly_once import TransactionalCheckpoint
+from worker.state import model_file
+from worker.state.model import Model, Outputs, Saved
+from worker.state.snapshot import Pointer, chunk_key, mark_key
+from worker.tools.snapshots.past import Found, look
+from worker.tools.snapshots.source import Source, ask, settings_for
+from worker.tools.snapshots.travel import travel
+from worker.wire.codec import encode_events
 
 ROWS, FIRST = 1000, 400
 """Of each partition; learned by the first run."""
@@ -161,9 +161,9 @@ def test_explain_says_what_cannot_be(scene: Scene) -> None:
     assert "give --format json" in scene.sentence(*explain, "700", "--format", "packed", code=2)
     other = unique("group")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("worker.explain.scores_for", lambda *_: [0.5])
+        patch.setattr("worker.tools.explain.scores_for", lambda *_: [0.5])
         assert "emitted were [0.5]" in scene.sentence(*explain, "7", code=1)
-        patch.setattr("worker.explain.scores_for", lambda *_: None)
+        patch.setattr("worker.tools.explain.scores_for", lambda *_: None)
         assert "does not hold its prediction any more" in scene.call(*explain, "7").stdout
     assert f"no worker of group {other} has run" in scene.sentence(*explain, "7", group=other, code=2)
 
@@ -244,7 +244,7 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
     late = TransactionalCheckpoint(replace(settings, group=group), 0)
     calls = iter([lambda: None, lambda: late.acquire(Deadline(30))])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("worker.snapshots.planting.require_no_members", lambda _: next(calls)())
+        patch.setattr("worker.tools.snapshots.planting.require_no_members", lambda _: next(calls)())
         refused = scene.sentence(*plant[:-1], "6", group=group, code=3)
     late.discard()
     assert f"another worker of group {group} has taken over meanwhile" in refused

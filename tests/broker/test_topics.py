@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.kafka import admin, create_topic
 from tests.support.process import driftway
-from worker.topics import partition_counts
+from worker.kafka.topics import partition_counts
 
 
 def topics(verb: str, kafka: str, topic: str, *more: str) -> tuple[int, str]:

@@ -15,12 +15,13 @@ from driftway import main
 from producers.streams import open_stream
 from tests.support.kafka import END_SECONDS, admin, create_topic, produce
 from tests.support.process import Driftway
-from worker import model_file, packed
-from worker.client import quiet
-from worker.codec import encode_events
 from worker.errors import Failure
-from worker.events import Target
-from worker.training.topic import Part, TopicRows
+from worker.kafka.client import quiet
+from worker.lab.training.topic import Part, TopicRows
+from worker.state import model_file
+from worker.wire import packed
+from worker.wire.codec import encode_events
+from worker.wire.events import Target
 
 pytestmark = pytest.mark.broker
 

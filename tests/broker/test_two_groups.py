@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
-from worker.codec import encode_events, read_json
-from worker.snapshot import CLAIM
+from worker.state.snapshot import CLAIM
+from worker.wire.codec import encode_events, read_json
 
 pytestmark = pytest.mark.broker
 

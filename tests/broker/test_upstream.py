@@ -13,7 +13,7 @@ import confluent_kafka
 
 from tests.support import java
 from tests.support.process import ROOT
-from worker.broker.jars import KAFKA_VERSION
+from worker.tools.broker.jars import KAFKA_VERSION
 
 UPSTREAM = ROOT / "docs" / "upstream"
 

@@ -17,9 +17,9 @@ from tests.support.kafka import admin, await_until, create_topic, produce, read_
 from tests.support.process import Finished, driftway
 from tests.support.stage import SESSION_MS, Stage
 from tests.unit.worker.trained import CHAMPION, perceptron, written
-from worker import model_file
-from worker.checkpoint import Step
-from worker.codec import encode_events, read_json
+from worker.runtime.partition.checkpoint import Step
+from worker.state import model_file
+from worker.wire.codec import encode_events, read_json
 
 pytestmark = pytest.mark.broker
 

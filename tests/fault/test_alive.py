@@ -14,7 +14,7 @@ from tests.support.crash import FaultyDriftway
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.stage import Stage
-from worker.checkpoint import Step
+from worker.runtime.partition.checkpoint import Step
 
 OUTAGE_SECONDS = 90.0
 SOON = 10.0

@@ -13,8 +13,8 @@ from tests.support.jumping import HOUR, Jumping
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 from tests.support.stage import LEARNER, Stage
-from worker.client import quiet
-from worker.snapshot import Pointer
+from worker.kafka.client import quiet
+from worker.state.snapshot import Pointer
 
 JUMPS = (-1, -1, 1, 1, 1, -1, -1, -1)
 """Hours; twice they leave the clock behind for longer than a test waits."""

@@ -15,13 +15,13 @@ from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.stage import LEARNER, Stage
-from worker.checkpoint import Step
-from worker.errands import GRACE_SECONDS
-from worker.intake import Intake
-from worker.journal import Journal
-from worker.loop import COMMIT_SECONDS, Worker
+from worker.runtime.errands.errand import GRACE_SECONDS
+from worker.runtime.group.intake import Intake
+from worker.runtime.loop import COMMIT_SECONDS, Worker
+from worker.runtime.observability.journal import Journal
+from worker.runtime.observability.telemetry import Telemetry
+from worker.runtime.partition.checkpoint import Step
 from worker.settings import ModelSettings, WorkerSettings
-from worker.telemetry import Telemetry
 
 
 def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:

@@ -14,7 +14,7 @@ from tests.support.kafka import admin, await_until
 from tests.support.process import Driftway
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
 from tests.support.stage import SESSION_MS, Stage
-from worker.client import quiet
+from worker.kafka.client import quiet
 
 ASSIGNMENT_EPOCH = 6
 """Type of the record that says of which epoch a group's assignment is (ConsumerGroupTargetAssignmentMetadata)."""

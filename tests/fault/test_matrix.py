@@ -21,8 +21,8 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import IN_TRANSACTION, Proxy
 from tests.support.stage import Stage
-from worker.broker import LocalKafka
-from worker.checkpoint import Step
+from worker.runtime.partition.checkpoint import Step
+from worker.tools.broker import LocalKafka
 
 NTH = 7
 """Which occurrence of the step is hit: past the first commits of the partitions, so that a state is at stake."""

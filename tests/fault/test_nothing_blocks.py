@@ -15,9 +15,9 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, END_TXN, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
 from tests.support.stage import Stage
-from worker import restores
-from worker.checkpoint import Step
-from worker.restores import Restores
+from worker.runtime.errands import restores
+from worker.runtime.errands.restores import Restores
+from worker.runtime.partition.checkpoint import Step
 
 STANDSTILL_SECONDS = 5.0
 

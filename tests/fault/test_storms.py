@@ -14,7 +14,7 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway, driftway
 from tests.support.slow import SlowlyRestoring
 from tests.support.stage import Stage
-from worker.checkpoint import Step
+from worker.runtime.partition.checkpoint import Step
 
 EVERY_SECONDS = 2.0
 """Between two members that join or leave."""

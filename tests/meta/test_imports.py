@@ -50,14 +50,15 @@ def imported_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "package", ["worker", "learners", "producers", "driftway", "learners.registry", "worker.codec", "worker.packed"]
+    "package",
+    ["worker", "learners", "producers", "driftway", "learners.registry", "worker.wire.codec", "worker.wire.packed"],
 )
 def test_import_loads_nothing_heavy(package: str) -> None:
     assert not imported_by(f"import {package}") & set(HEAVY)
 
 
 def test_the_packed_format_needs_no_json() -> None:
-    assert "orjson" not in imported_by("import worker.packed")
+    assert "orjson" not in imported_by("import worker.wire.packed")
 
 
 def test_help_of_every_command_loads_nothing_heavy() -> None:

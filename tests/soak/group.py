@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.soak.load import FEATURES
 from tests.support.groups import PROTOCOLS, set_session
-from worker.client import quiet
-from worker.topics import Topics, create_topics, output_plan
+from worker.kafka.client import quiet
+from worker.kafka.topics import Topics, create_topics, output_plan
 
 SESSION_MS = 2000
 """A dead member is noticed after this long, a third of the worker's own default. Deaths come every 19 s here, and one

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tests.soak.ending import Ending
-from worker.broker.guarded import Guarded
+from worker.tools.broker.guarded import Guarded
 
 THAWED_SECONDS = 60.0
 """How long after its thaw a zombie may learn that others have its place."""

@@ -11,9 +11,9 @@ from typing import Any, Self
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from tests.soak.continuity import Continuity
-from worker.client import base_properties, quiet
-from worker.codec import read_json
-from worker.topics import Topics
+from worker.kafka.client import base_properties, quiet
+from worker.kafka.topics import Topics
+from worker.wire.codec import read_json
 
 OWN = {
     "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group

@@ -20,9 +20,9 @@ from tests.soak.report import MEGABYTE, SAID_LINES, Audit, Figures
 from tests.soak.weather import Network, Weather
 from tests.support.process import Driftway
 from tests.support.proxy import Proxy
-from worker.broker import LocalKafka
 from worker.errors import Failure
-from worker.watch.tail import Ends
+from worker.tools.broker import LocalKafka
+from worker.tools.watch.tail import Ends
 
 TICK_SECONDS = 0.1
 ITSELF = "soak"

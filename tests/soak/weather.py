@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from tests.support.kafka import await_until
 from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, Proxy
-from worker.broker import LocalKafka
 from worker.errors import Failure
+from worker.tools.broker import LocalKafka
 
 ATTEMPTS = 3
 LOADED_SECONDS = 60.0

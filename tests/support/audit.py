@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 import learners
 from tests.support.kafka import await_until
-from worker.client import quiet
-from worker.codec import read_json
-from worker.packed import PREDICTION_HEAD, decode_predictions, is_packed
+from worker.kafka.client import quiet
+from worker.wire.codec import read_json
+from worker.wire.packed import PREDICTION_HEAD, decode_predictions, is_packed
 
 Array = NDArray[np.float64]
 Scores = dict[tuple[int, int], Any]

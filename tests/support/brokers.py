@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from worker.broker import LocalKafka
 from worker.errors import Failure
+from worker.tools.broker import LocalKafka
 
 
 @contextlib.contextmanager

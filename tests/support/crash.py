@@ -29,7 +29,7 @@ from typing import Self
 
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from worker.checkpoint import Step
+from worker.runtime.partition.checkpoint import Step
 
 KILL, STOP, RAISE, SECOND = "kill", "stop", "raise", "second"
 SECOND_SECONDS = 20.0
@@ -128,7 +128,7 @@ def take_over(arguments: list[str], partition: int) -> None:
     """Initialise the transactional id that the worker with these arguments uses for `partition`."""
     from confluent_kafka import Producer
 
-    from worker.client import quiet
+    from worker.kafka.client import quiet
 
     given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     name = f"{given['--group']}/{given['--input']}/{partition}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.broker import jars
+from worker.tools.broker import jars
 
 COMPILER = "org.eclipse.jdt", "ecj", "3.43.0"
 SECONDS = 120

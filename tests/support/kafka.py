@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from worker.client import quiet
-from worker.deadline import Deadline
-from worker.history import watermarks
-from worker.verdicts import ask
+from worker.kafka.client import quiet
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import watermarks
+from worker.kafka.verdicts import ask
 
 Seen = TypeVar("Seen")
 END_SECONDS = 30.0

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from tests.support.kafka import admin, await_until
-from worker.broker import LocalKafka
+from worker.tools.broker import LocalKafka
 
 HOST = "127.0.0.1"
 AUTHORIZED = {

@@ -22,9 +22,9 @@ class SlowlyRestoring(Driftway):
 
 
 def main() -> None:
-    """Run the command line with `worker.restore.restore` behind a wait."""
+    """Run the command line with `worker.runtime.partition.restore.restore` behind a wait."""
     import driftway
-    from worker import restores
+    from worker.runtime.errands import restores
 
     seconds, arguments, real = float(sys.argv[1]), sys.argv[2:], restores.restore
 

@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 from tests.support.audit import Auditor, Scores, expected_scores
 from tests.support.kafka import admin, await_until, create_topic, unique
 from tests.support.process import Driftway
-from worker.client import quiet
-from worker.codec import encode_events
-from worker.topics import Topics
+from worker.kafka.client import quiet
+from worker.kafka.topics import Topics
+from worker.wire.codec import encode_events
 
 LEARNER = "dfop:mu=0.01"
 OUTPUTS = ("predictions", "accuracy", "rejected")

@@ -18,8 +18,8 @@ from driftway import COMMANDS, leaves, load, main, options_of, read_config
 from learners.prequential import prequential
 from producers.streams import open_stream
 from worker.errors import UsageFailure
-from worker.evaluation import Evaluation
-from worker.events import Target
+from worker.lab.evaluation import Evaluation
+from worker.wire.events import Target
 
 ROWS = "sea:rows=1500"
 

@@ -18,12 +18,12 @@ from tests.support.process import ROOT
 from tests.support.promql import Scrapes, selectors
 from tests.unit.worker.rows import events, records
 from tests.unit.worker.test_telemetry import a_task, a_telemetry
-from worker.events import Rejection
-from worker.model import Outputs
-from worker.task import State
-from worker.telemetry import Telemetry
-from worker.verdicts import Verdict
-from worker.ways import Restored
+from worker.kafka.verdicts import Verdict
+from worker.runtime.observability.telemetry import Telemetry
+from worker.runtime.partition.task import State
+from worker.runtime.partition.ways import Restored
+from worker.state.model import Outputs
+from worker.wire.events import Rejection
 
 PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
 EVERY_SECONDS, HISTORY_SECONDS = 30, 1800

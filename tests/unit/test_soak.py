@@ -18,8 +18,8 @@ from tests.soak.ending import Ending
 from tests.soak.gauge import Gauge, Living, Sample, look, trend, warm
 from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
 from tests.soak.schedule import faults
-from worker.codec import Decoder
-from worker.events import Records, Schema, Target
+from worker.wire.codec import Decoder
+from worker.wire.events import Records, Schema, Target
 
 HOUR = 3600.0
 
@@ -207,7 +207,7 @@ def test_rows_are_those_of_the_seed_and_about_one_in_a_thousand_is_rejected() ->
 
 def test_away_is_counted_between_two_moments() -> None:
     from tests.soak.weather import Weather
-    from worker.broker import LocalKafka
+    from worker.tools.broker import LocalKafka
 
     weather, now = Weather(LocalKafka(), lambda: True), time.monotonic()
     weather.away = [(now - 100, now - 90), (now - 50, now - 45), (now - 1, float("inf"))]

@@ -24,8 +24,8 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
     """
     from learners import LEARNERS, UnknownLearner
     from learners.registry import find
-    from worker.codec import write_json
     from worker.errors import UsageFailure
+    from worker.wire.codec import write_json
 
     try:
         rows = [describe(find(name)) for name in names or LEARNERS]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from worker.cli.warming import beginning
-from worker.codec import FORMATS
 from worker.errors import UsageFailure
-from worker.events import CLASSIFICATION, REGRESSION, Target
 from worker.settings import ModelSettings
+from worker.wire.codec import FORMATS
+from worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 if TYPE_CHECKING:
     from learners import Spec

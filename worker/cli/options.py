@@ -54,7 +54,7 @@ def client_options(command: Command) -> Command:
     """Add ``--bootstrap``, ``-X`` and ``--client-properties``.
 
     The command gets `bootstrap` (text), `properties` (a tuple of ``key=value`` texts) and `client_properties` (a
-    file's name or None); `worker.client.parse_properties` takes the last two.
+    file's name or None); `worker.kafka.client.parse_properties` takes the last two.
     """
     options = (
         click.option(

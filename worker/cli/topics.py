@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from worker.cli.options import client_options, outputs_option
-from worker.client import parse_properties
 from worker.errors import Failure
+from worker.kafka.client import parse_properties
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Plan = dict[str, tuple[int, dict[str, str]]]
@@ -64,7 +64,7 @@ def create(
     client_properties: str | None,
 ) -> None:
     """Create the topics that are missing; existing ones stay as they are."""
-    from worker.topics import create_topics
+    from worker.kafka.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
     plan = _plan(input_topic, partitions, group, outputs)
@@ -85,8 +85,8 @@ def check(
     client_properties: str | None,
 ) -> None:
     """Say which topics are missing or differ; exit code 1 if any is."""
-    from worker.client import require_broker
-    from worker.topics import partition_counts
+    from worker.kafka.client import require_broker
+    from worker.kafka.topics import partition_counts
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))
@@ -104,7 +104,7 @@ def check(
 
 
 def _plan(input_topic: str, partitions: int, group: str | None, outputs: str) -> Plan:
-    from worker.topics import Topics, output_plan, require_prefix
+    from worker.kafka.topics import Topics, output_plan, require_prefix
 
     require_prefix(outputs, input_topic)
     plan: Plan = {input_topic: (partitions, {})}
@@ -118,7 +118,7 @@ def _wrong_policies(bootstrap: str, passthrough: dict[str, Any], plan: Plan, pre
     from confluent_kafka import KafkaException
     from confluent_kafka import admin as untyped
 
-    from worker.client import base_properties, quiet
+    from worker.kafka.client import base_properties, quiet
 
     api: Any = untyped  # its stubs do not export everything
     wanted = {name: config["cleanup.policy"] for name, (_, config) in plan.items() if "cleanup.policy" in config}

@@ -10,7 +10,7 @@ import click
 
 from worker.cli.options import was_given
 from worker.errors import Failure, UsageFailure
-from worker.events import CLASSIFICATION, Schema, Target
+from worker.wire.events import CLASSIFICATION, Schema, Target
 
 if TYPE_CHECKING:
     from worker.settings import ModelSettings
@@ -99,7 +99,7 @@ def beginning(given: dict[str, Any], named: Target) -> Beginning | None:
         if given["frozen"]:
             raise UsageFailure("--frozen needs --warm-start FILE: an empty learner that learns nothing is of no use")
         return None
-    from worker import model_file
+    from worker.state import model_file
 
     file = model_file.load(given["warm_start"])
     settings, warm = file.settings(), file.warm_start(given["frozen"])

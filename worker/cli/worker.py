@@ -14,8 +14,7 @@ from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options, outputs_option
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
-from worker.client import parse_properties
-from worker.rejections import Limit
+from worker.kafka.client import parse_properties
 from worker.settings import (
     AT_LEAST_ONCE,
     EARLIEST,
@@ -26,9 +25,10 @@ from worker.settings import (
     UNRESTORABLE,
     WorkerSettings,
 )
+from worker.wire.rejections import Limit
 
 if TYPE_CHECKING:
-    from worker.loop import Worker
+    from worker.runtime.loop import Worker
 
 
 @click.command()
@@ -142,17 +142,17 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """
     import faulthandler
 
-    from worker.journal import Echo, Journal
+    from worker.runtime.observability.journal import Echo, Journal
 
     with contextlib.suppress(ValueError, OSError, AttributeError):  # standard error may be closed, or no file
         faulthandler.enable()  # the stacks of all threads at SIGABRT, as a stuck service is ended
     journal = Journal(given["log_format"])
     logging.getLogger("driftway").addHandler(Echo(journal))  # before kernels are loaded: they may have something to say
 
-    from worker.endpoint import Endpoint
-    from worker.loop import Worker as Loop
-    from worker.model import allocating
-    from worker.telemetry import Telemetry
+    from worker.runtime.endpoint import Endpoint
+    from worker.runtime.loop import Worker as Loop
+    from worker.runtime.observability.telemetry import Telemetry
+    from worker.state.model import allocating
 
     limit = given["max_rejected"]
     with allocating(", ".join(given["learner"]), given["features"] or 1):

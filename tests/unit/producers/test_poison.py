@@ -12,8 +12,8 @@ from producers.messages import Encoding, Messages, encoder, stamped
 from producers.poison import Poison, kinds
 from producers.streams import open_stream
 from producers.streams.stream import Block
-from worker.codec import Decoder
-from worker.events import Records, Schema, Target
+from worker.wire.codec import Decoder
+from worker.wire.events import Records, Schema, Target
 
 TARGETS = [Target(), Target(labels=("no", "yes")), Target(n_classes=5), Target("regression", 0)]
 FORMS = [Encoding(), Encoding(named=True), Encoding("packed")]

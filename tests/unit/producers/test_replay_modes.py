@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from driftway import main
 from producers.draws import LABELS, POISON, Draws
 from producers.streams import open_stream
-from worker import packed
-from worker.codec import encode_events
+from worker.wire import packed
+from worker.wire.codec import encode_events
 
 
 def run(*arguments: str) -> Result:

@@ -10,9 +10,9 @@ import pytest
 
 from producers.streams import GENERATORS, Stream, open_stream
 from producers.streams.generator import first_row
-from worker import packed
-from worker.codec import encode_events
 from worker.errors import UsageFailure
+from worker.wire import packed
+from worker.wire.codec import encode_events
 
 MASK = 2**64 - 1
 

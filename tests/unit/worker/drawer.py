@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.worker.rows import model_settings
-from worker.checkpoint import Due
-from worker.deadline import Deadline
-from worker.model import Model, Outputs
+from worker.kafka.deadline import Deadline
+from worker.runtime.partition.checkpoint import Due
+from worker.runtime.partition.task import Task
+from worker.runtime.partition.ways import Restored
 from worker.settings import WorkerSettings
-from worker.snapshot import Pointer
-from worker.task import Task
-from worker.ways import Restored
+from worker.state.model import Model, Outputs
+from worker.state.snapshot import Pointer
 
 MODEL = model_settings("dfop:mu=0.01", "no_change")
 

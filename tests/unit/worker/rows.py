@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners import Spec
-from worker.codec import JSON, Decoder, encode_events
-from worker.events import Records, Reject, Schema, Target, finite
-from worker.model import Outputs
-from worker.scanner import NO_TIME
 from worker.settings import ModelSettings
+from worker.state.model import Outputs
+from worker.wire.codec import JSON, Decoder, encode_events
+from worker.wire.events import Records, Reject, Schema, Target, finite
+from worker.wire.scanner import NO_TIME
 
 Array = NDArray[np.float64]
 STAMP = 1_700_000_000_000

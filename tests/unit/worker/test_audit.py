@@ -11,14 +11,13 @@ import pytest
 
 from learners import Spec
 from tests.unit.worker.rows import records
-from worker.audit.contrast import contrast, input_offset
-from worker.audit.outputs import Points, Predictions, Rejections
-from worker.audit.snapshots import Snapshots, unlike
-from worker.audit.stream import Difference
-from worker.codec import PACKED, encode_events
-from worker.model import Model
 from worker.settings import ModelSettings
-from worker.snapshot import chunk_key, mark_key, position_key, write
+from worker.state.model import Model
+from worker.state.snapshot import chunk_key, mark_key, position_key, unlike, write
+from worker.tools.audit.contrast import Difference, contrast, input_offset
+from worker.tools.audit.outputs import Points, Predictions, Rejections
+from worker.tools.audit.snapshots import Snapshots
+from worker.wire.codec import PACKED, encode_events
 
 
 @dataclass

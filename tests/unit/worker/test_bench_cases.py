@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from worker.bench.cases import WORKER, Case, Effort, expand
-from worker.bench.report import Result
-from worker.bench.side import Side
-from worker.topics import Topics
+from worker.kafka.topics import Topics
+from worker.tools.bench.cases import WORKER, Case, Effort, expand
+from worker.tools.bench.report import Result
+from worker.tools.bench.side import Side
 
 
 def swept(*forms: str) -> list[Case]:

@@ -9,12 +9,12 @@ import pytest
 
 from tests.broker.test_rejections import malformed, packed_malformed
 from tests.unit.worker.rows import events, model_settings, records
-from worker.chronicle import REJECTED_SECONDS, SHOWN_BYTES, Chronicle, example
-from worker.events import Rejection
-from worker.journal import Journal
-from worker.rejections import BY_END, KINDS, OTHER, kind_of
+from worker.runtime.observability.chronicle import REJECTED_SECONDS, SHOWN_BYTES, Chronicle, example
+from worker.runtime.observability.journal import Journal
+from worker.runtime.partition.task import Task
 from worker.settings import WorkerSettings
-from worker.task import Task
+from worker.wire.events import Rejection
+from worker.wire.rejections import BY_END, KINDS, OTHER, kind_of
 
 
 class Told:

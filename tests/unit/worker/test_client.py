@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.client import OWNED, base_properties, parse_properties, quiet, redact, redacted
 from worker.errors import UsageFailure
+from worker.kafka.client import OWNED, base_properties, parse_properties, quiet, redact, redacted
 
 
 def test_pairs_are_split_at_the_first_equals_sign_and_stripped() -> None:

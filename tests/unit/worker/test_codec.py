@@ -12,18 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.worker.rows import reason, records, tabled
-from worker import packed
-from worker.codec import (
-    PACKED,
-    Decoder,
-    encode_events,
-    encode_point,
-    encode_predictions,
-    read_json,
-    write_json,
-)
-from worker.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target
-from worker.scanner import NO_TIME
+from worker.wire import packed
+from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, read_json, write_json
+from worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target
+from worker.wire.scanner import NO_TIME
 
 BINARY = Target()
 DIRECTIONS = Target("classification", 2, ("DOWN", "UP"))

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from tests.support.process import driftway
-from worker.codec import read_json
-from worker.comparison import add_comparison, comparison, ranks_in_words
-from worker.significance import critical_difference, friedman, paired_t
+from worker.lab.comparison import add_comparison, comparison, ranks_in_words
+from worker.lab.significance import critical_difference, friedman, paired_t
+from worker.wire.codec import read_json
 
 ACCURACIES = {"a": {"x": 0.9, "y": 0.8, "z": 0.7}, "b": {"x": 0.6, "y": 0.7, "z": 0.5}}
 """Stream -> learner -> accuracy: ranks 1 2 3 and 2 1 3."""

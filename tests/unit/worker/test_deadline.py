@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from worker import deadline
-from worker.deadline import Deadline
+from worker.kafka import deadline
+from worker.kafka.deadline import Deadline
 
 
 def test_calls_share_the_budget_and_never_get_zero(monkeypatch: pytest.MonkeyPatch) -> None:

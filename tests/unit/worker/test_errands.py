@@ -11,13 +11,13 @@ import pytest
 
 from tests.unit.worker.drawer import Drawer, fresh
 from tests.unit.worker.rows import events, records
-from worker import errands
-from worker.checkpoint import Due
-from worker.commits import Commits
-from worker.deadline import Deadline
-from worker.errands import Errand, await_all
-from worker.snapshot import Pointer
-from worker.verdicts import Unfinished
+from worker.kafka.deadline import Deadline
+from worker.kafka.verdicts import Unfinished
+from worker.runtime.errands import errand as errands
+from worker.runtime.errands.commits import Commits
+from worker.runtime.errands.errand import Errand, await_all
+from worker.runtime.partition.checkpoint import Due
+from worker.state.snapshot import Pointer
 
 ROWS = records(events(30))
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import driftway
-from worker.cli.tabling import GRID_REFUSES
+from worker.lab.cli.tabling import GRID_REFUSES
 
 
 def run(*arguments: str, **env: str) -> Result:

@@ -14,11 +14,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import driftway
-from worker.cli.evaluation_table import cell
+from worker.cli.output import check_file
 from worker.errors import Failure, UsageFailure
-from worker.evaluation_curves import Drawing, draw_curves, points_every
-from worker.protocols import Outcome
-from worker.results import add_robustness, check_file, rows_of, write_csv, write_parquet
+from worker.lab.cli.evaluation_table import cell
+from worker.lab.evaluation_curves import Drawing, draw_curves, points_every
+from worker.lab.protocols import Outcome
+from worker.lab.results import add_robustness, rows_of, write_csv, write_parquet
 
 SEA, STAGGER = "sea:rows=1000", "stagger:rows=900"
 LEARNERS = ("--learner", "ogd_logistic", "--learner", "pa1")

@@ -14,11 +14,11 @@ from learners.explain import baseline_of, explain
 from learners.learner import Learner
 from learners.reductions.maps import create_mapped
 from tests.unit.worker.rows import drifting, records
-from worker.codec import Decoder, encode_events, encode_predictions
 from worker.errors import UsageFailure
-from worker.events import Batch, Target
-from worker.explain import Emitted, Why, _chosen, _word, scores_for
-from worker.packed import encode_predictions as pack_predictions
+from worker.tools.explain import Emitted, Why, _chosen, _word, scores_for
+from worker.wire.codec import Decoder, encode_events, encode_predictions
+from worker.wire.events import Batch, Target
+from worker.wire.packed import encode_predictions as pack_predictions
 
 D = 4
 X, Y = drifting(200, D)

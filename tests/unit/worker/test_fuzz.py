@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.worker.rows import drifting, model_settings, records
-from worker.codec import JSON, PACKED, encode_events, read_json
 from worker.errors import Failure
-from worker.events import MAX_FEATURES, Target
-from worker.model import Model
-from worker.packed import encode_events as encode_packed
 from worker.settings import ModelSettings
+from worker.state.model import Model
+from worker.wire.codec import JSON, PACKED, encode_events, read_json
+from worker.wire.events import MAX_FEATURES, Target
+from worker.wire.packed import encode_events as encode_packed
 
 D = 4
 SETTINGS: dict[str, ModelSettings] = {

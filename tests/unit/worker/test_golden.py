@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from tests.unit.worker.rows import events, model_settings, records, tabled
-from worker import packed, snapshot
-from worker.codec import PACKED, Decoder, encode_events
-from worker.events import Target
-from worker.model import Model
-from worker.scanner import NO_TIME
+from worker.state import snapshot
+from worker.state.model import Model
+from worker.wire import packed
+from worker.wire.codec import PACKED, Decoder, encode_events
+from worker.wire.events import Target
+from worker.wire.scanner import NO_TIME
 
 FOLDER = Path(__file__).parent / "golden"
 X = np.array([[0.1, -2.5, 3.0], [1e-7, 12345678.9, -0.0]])

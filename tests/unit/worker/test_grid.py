@@ -13,10 +13,10 @@ import learners
 from learners.spec import Spec
 from producers.streams import open_stream
 from worker.errors import UsageFailure
-from worker.events import REGRESSION, Target
-from worker.grid import GridResult, parse_grid, run_grids
-from worker.protocols import Figure, Job
-from worker.tables.grid_page import curves, grid_page
+from worker.lab.grid import GridResult, parse_grid, run_grids
+from worker.lab.protocols import Figure, Job
+from worker.lab.tables.grid_page import curves, grid_page
+from worker.wire.events import REGRESSION, Target
 
 GRID = parse_grid("dfop:mu=0.001/0.1,delta=1/10,intercept=true")
 

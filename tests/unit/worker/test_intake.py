@@ -10,9 +10,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from tests.unit.worker.rows import model_settings
-from worker import errands, intake
-from worker.intake import BATCH_MESSAGES, FIRST_BATCH, TURN_SECONDS, Intake
-from worker.journal import Journal
+from worker.kafka.columns import BATCH_MESSAGES
+from worker.runtime.errands import errand as errands
+from worker.runtime.group import intake
+from worker.runtime.group.intake import FIRST_BATCH, TURN_SECONDS, Intake
+from worker.runtime.observability.journal import Journal
 from worker.settings import WorkerSettings
 
 

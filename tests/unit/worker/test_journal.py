@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from worker.journal import JSON, TEXT, Journal
+from worker.runtime.observability.journal import JSON, TEXT, Journal
 
 
 def written(form: str, what: str, **facts: object) -> str:

@@ -14,11 +14,11 @@ from learners import Spec
 from learners.reductions.maps import create_mapped
 from producers.streams import open_stream
 from tests.unit.worker.rows import events, model_settings, records, wire
-from worker import snapshot
 from worker.cli.learning import make_model_settings, make_target
 from worker.errors import Failure, UsageFailure
-from worker.events import Target
-from worker.model import Model
+from worker.state import snapshot
+from worker.state.model import Model
+from worker.wire.events import Target
 
 
 @pytest.mark.parametrize(

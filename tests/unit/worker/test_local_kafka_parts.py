@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.broker import jars, local, settings
 from worker.errors import Failure
+from worker.tools.broker import jars, local, settings
 
 
 def silent(_text: str) -> None:

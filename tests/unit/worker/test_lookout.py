@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.kafka import await_until
 from tests.unit.worker.rows import model_settings
-from worker import lookout
-from worker.journal import Journal
-from worker.lookout import Lookout
+from worker.runtime.group import lookout
+from worker.runtime.group.lookout import Lookout
+from worker.runtime.observability.journal import Journal
 from worker.settings import WorkerSettings
 
 

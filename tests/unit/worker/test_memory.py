@@ -8,7 +8,7 @@ import platform
 import psutil
 import pytest
 
-from worker.memory import give_back
+from worker.runtime.memory import give_back
 
 BLOCK, BLOCKS = 1000, 60_000
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.worker.drawer import MODEL, fresh
 from tests.unit.worker.rows import events, records, wire
-from worker.mending import Mend
-from worker.model import Model
-from worker.topics import Topics
-from worker.ways import Restored
+from worker.kafka.topics import Topics
+from worker.runtime.partition.mending import Mend
+from worker.runtime.partition.ways import Restored
+from worker.state.model import Model
 
 TOPICS = Topics("EVENTS", "g")
 VALUES = [b"?", *events(99), b"?"]

@@ -12,13 +12,13 @@ import pytest
 import learners
 from tests.unit.worker.rows import drifting, events, model_settings, records, wire
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
-from worker import model_file, snapshot
-from worker.codec import PACKED, write_json
 from worker.errors import Failure, UsageFailure
-from worker.events import Schema, Target
-from worker.model import Model
-from worker.snapshot import MAGIC
+from worker.state import model_file, snapshot
+from worker.state.model import Model
+from worker.state.snapshot import MAGIC
 from worker.warm_start import WarmStart
+from worker.wire.codec import PACKED, write_json
+from worker.wire.events import Schema, Target
 
 
 def blob(offset: int = 120, partition: int = 3, **rest: Any) -> bytes:

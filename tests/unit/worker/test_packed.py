@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.worker.rows import drifting, model_settings, pieces, reason, records, tabled
-from worker.codec import PACKED, Decoder, encode_events, encode_predictions
-from worker.events import Batch, Reject, Schema, Target, finite
-from worker.model import Model, warm
-from worker.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
-from worker.packed import encode_events as encode_packed
-from worker.packed import encode_predictions as pack
-from worker.scanner import NO_TIME
-from worker.stitch import _stitch as kernel_of_ids
-from worker.writer import as_text
+from worker.state.model import Model, warm
+from worker.wire.codec import PACKED, Decoder, encode_events, encode_predictions
+from worker.wire.events import Batch, Reject, Schema, Target, finite
+from worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
+from worker.wire.packed import encode_events as encode_packed
+from worker.wire.packed import encode_predictions as pack
+from worker.wire.scanner import NO_TIME
+from worker.wire.stitch import _stitch as kernel_of_ids
+from worker.wire.writer import as_text
 
 BINARY = Target()
 THREE = Target("classification", 3)
@@ -176,7 +176,7 @@ def test_a_batch_decodes_as_its_events_one_by_one(batch: tuple[list[bytes | None
 
 @pytest.mark.parametrize("size", [4, 8])
 def test_a_batch_of_several_pieces_with_a_few_deviations_does_too(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.packed.PIECE_BYTES", 10_000)
+    monkeypatch.setattr("worker.wire.packed.PIECE_BYTES", 10_000)
     rng = np.random.default_rng(3)
     values: list[bytes | None] = [packed(i % 3 - 1.0, *rng.normal(size=5), size=size) for i in range(3000)]
     beside(values, Schema(5), BINARY)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from learners.jit import kernel
 from tests.unit.worker.rows import Array, model_settings, records
-from worker import packed, writer
-from worker.codec import PACKED, Decoder, encode_predictions
-from worker.events import Batch, Target
-from worker.model import Model, warm
-from worker.scanner import NO_TIME
+from worker.state.model import Model, warm
+from worker.wire import packed, writer
+from worker.wire.codec import PACKED, Decoder, encode_predictions
+from worker.wire.events import Batch, Target
+from worker.wire.scanner import NO_TIME
 
 ODD = ("UP", 'say "no"\\', "2.5", "-1", "Ünï\n", "", "l" * 100)
 TARGETS = {

@@ -15,10 +15,10 @@ import driftway
 from learners.learner import Learner
 from learners.prequential import prequential
 from learners.spec import Spec
-from worker.cli import planning
 from worker.errors import UsageFailure
-from worker.events import Target
-from worker.protocols import PROTOCOLS, Figure, Job, Outcome, count_rows, first_rows, run, segments
+from worker.lab.cli import planning
+from worker.lab.protocols import PROTOCOLS, Figure, Job, Outcome, count_rows, first_rows, run, segments
+from worker.wire.events import Target
 
 ROWS = 1030
 

@@ -8,7 +8,7 @@ import pytest
 
 import driftway
 from learners.spec import Spec
-from worker.protocols import SEGMENTS, Job, run
+from worker.lab.protocols import SEGMENTS, Job, run
 
 CLOSE = 0.1
 """Points. Asked for are 0.5; one row of usenet's 1,200 is 0.083, and usenet2 differs from the reference, which another

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.unit.worker.rows import model_settings
-from worker.complaints import Complaints
-from worker.journal import Journal
-from worker.pulse import STUCK_SECONDS, UNCOMMITTED_SECONDS, Pulse
+from worker.runtime.observability.complaints import Complaints
+from worker.runtime.observability.journal import Journal
+from worker.runtime.observability.pulse import STUCK_SECONDS, UNCOMMITTED_SECONDS, Pulse
 from worker.settings import WorkerSettings
 
 

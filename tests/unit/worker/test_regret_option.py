@@ -16,8 +16,8 @@ from driftway import main
 from learners.comparators import fit, row_loss
 from producers.streams import open_stream
 from worker.errors import UsageFailure
-from worker.events import Target
-from worker.regret import Regret, parse_hindsight
+from worker.lab.regret import Regret, parse_hindsight
+from worker.wire.events import Target
 
 ROWS = "sea:rows=1200"
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import driftway
 from tests.unit.worker.rows import events, model_settings, pieces, records
 from worker.errors import UsageFailure
-from worker.events import Records
-from worker.model import Model
-from worker.rejections import Limit, TooManyRejected, shown
+from worker.state.model import Model
+from worker.wire.events import Records
+from worker.wire.rejections import Limit, TooManyRejected, shown
 
 GOOD = events(400)
 D4 = {"n_features": 4}

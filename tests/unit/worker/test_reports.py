@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from worker.position import Position, Span
-from worker.reports import Reports
-from worker.snapshot import Pointer
-from worker.verdicts import Undelivered, Unproven, Verdict
+from worker.kafka.reports import Reports, Span
+from worker.kafka.verdicts import Undelivered, Unproven, Verdict
+from worker.state.position import Position
+from worker.state.snapshot import Pointer
 
 
 def message(offset: int, topic: str = "t") -> Any:

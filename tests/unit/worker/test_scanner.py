@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
-from worker.codec import Decoder
-from worker.events import Schema, Target
-from worker.scanner import NO_TIME, scan
+from worker.wire.codec import Decoder
+from worker.wire.events import Schema, Target
+from worker.wire.scanner import NO_TIME, scan
 
 D = 3
 FAST = settings(max_examples=300, deadline=None)

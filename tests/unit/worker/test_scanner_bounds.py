@@ -14,7 +14,7 @@ SUITE = ("tests/unit/worker/test_scanner.py", "tests/unit/worker/test_scanner_ed
 
 WITHOUT_SPARE_BYTES = """
 import numpy as np
-from worker import scanner
+from worker.wire import scanner
 scanner.TAIL = b""
 scanner.scan([b'{"x":[1.5'], 1)
 """

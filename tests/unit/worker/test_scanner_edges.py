@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tests.unit.worker.rows import one_by_one, records, tabled
-from worker.codec import Decoder
-from worker.events import Schema, Target
-from worker.scanner import scan
+from worker.wire.codec import Decoder
+from worker.wire.events import Schema, Target
+from worker.wire.scanner import scan
 
 D = 3
 PLAIN = [

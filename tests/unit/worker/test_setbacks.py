@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from worker import setbacks
 from worker.errors import Failure, Fenced, Unreachable
-from worker.setbacks import FEWEST, LONGEST_PAUSE_SECONDS, MOST_FENCES, MOVING_SECONDS, SUCCESSION_SECONDS, Setbacks
-from worker.verdicts import Verdict
+from worker.kafka.verdicts import Verdict
+from worker.runtime.group import setbacks
+from worker.runtime.group.setbacks import (
+    FEWEST,
+    LONGEST_PAUSE_SECONDS,
+    MOST_FENCES,
+    MOVING_SECONDS,
+    SUCCESSION_SECONDS,
+    Setbacks,
+)
 
 GIVE_UP = 60.0
 

@@ -11,9 +11,9 @@ import pytest
 
 from learners import Spec
 from worker.errors import UsageFailure
-from worker.events import Target
+from worker.kafka.topics import Topics, in_topics
 from worker.settings import DEFEATS, ModelSettings, WorkerSettings
-from worker.topics import Topics, in_topics
+from worker.wire.events import Target
 
 SPEC = Spec.parse("dfop:mu=0.01")
 MODEL = ModelSettings((SPEC,))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from worker.significance import (
+from worker.lab.significance import (
     LOSS,
     NEMENYI,
     TIE,

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.unit.worker.rows import events, model_settings, records, wire
-from worker import snapshot
-from worker.codec import read_json, write_json
-from worker.events import Target
-from worker.model import Model
 from worker.settings import ModelSettings
-from worker.snapshot import CHUNK_BYTES, DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
+from worker.state import snapshot
+from worker.state.model import Model
+from worker.state.snapshot import CHUNK_BYTES, DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
+from worker.wire.codec import read_json, write_json
+from worker.wire.events import Target
 
 SETTINGS = model_settings("dfop:mu=0.01", "pa1")
 CUT = 170

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.unit.worker.rows import events, model_settings, records, wire
 from tests.unit.worker.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
-from worker import snapshot
-from worker.model import Model
-from worker.snapshot import CHUNK_BYTES, BadSnapshot, DamagedSnapshot
+from worker.state import snapshot
+from worker.state.model import Model
+from worker.state.snapshot import CHUNK_BYTES, BadSnapshot, DamagedSnapshot
 
 LONG = blob_of(learned(model_settings("dfop:mu=0.01", window=16_000_000)))
 """Two megabytes of window: three chunks."""

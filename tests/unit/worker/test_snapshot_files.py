@@ -12,15 +12,15 @@ from click.testing import CliRunner, Result
 
 import driftway
 from tests.unit.worker.rows import drifting, model_settings, records
-from worker import model_file
-from worker.cli.snapshot_tables import listed, print_list
-from worker.codec import encode_events
-from worker.events import Target
-from worker.model import Model
-from worker.snapshot import Pointer
-from worker.snapshots.description import INTERCEPT, describe
-from worker.snapshots.past import Found, Mark, Past
-from worker.snapshots.source import Source, settings_for
+from worker.state import model_file
+from worker.state.model import Model
+from worker.state.snapshot import Pointer
+from worker.tools.cli.snapshot_tables import listed, print_list
+from worker.tools.snapshots.description import INTERCEPT, describe
+from worker.tools.snapshots.past import Found, Mark, Past
+from worker.tools.snapshots.source import Source, settings_for
+from worker.wire.codec import encode_events
+from worker.wire.events import Target
 
 NAMES = ("a", "b", "c", "[d]")
 
@@ -171,8 +171,8 @@ def test_a_file_that_cannot_be_written_is_found_out_first(tmp_path: Path) -> Non
 def test_no_broker_is_one_sentence() -> None:
     place = ("--input", "E", "--group", "g", "--bootstrap", "127.0.0.1:1")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("worker.client.REACH_SECONDS", 0.2)
-        patch.setattr("worker.client.require_broker.__defaults__", (0.2,))
+        patch.setattr("worker.kafka.client.REACH_SECONDS", 0.2)
+        patch.setattr("worker.kafka.client.require_broker.__defaults__", (0.2,))
         assert "no Kafka broker answered at 127.0.0.1:1" in sentence("list", *place, code=5)
 
 

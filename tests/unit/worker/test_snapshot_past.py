@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from tests.unit.worker.rows import events, model_settings, records
-from worker import snapshot
 from worker.errors import CannotRestore, Failure, UsageFailure
-from worker.model import Model
-from worker.packed import encode_events as pack_events
-from worker.snapshot import Pointer, chunk_key, mark_key, position_key
-from worker.snapshots.past import Found, History, Mark, Past
-from worker.snapshots.source import Source, settings_for
-from worker.snapshots.travel import Arrival, _require_start, require_form, travel
+from worker.state import snapshot
+from worker.state.model import Model
+from worker.state.snapshot import Pointer, chunk_key, mark_key, position_key
+from worker.tools.snapshots.past import Found, History, Mark, Past
+from worker.tools.snapshots.source import Source, settings_for
+from worker.tools.snapshots.travel import Arrival, _require_start, require_form, travel
 from worker.warm_start import WarmStart
+from worker.wire.packed import encode_events as pack_events
 
 MODEL = model_settings("dfop:mu=0.01", "arow")
 NOW = 1_700_000_000_000
@@ -164,7 +164,7 @@ def test_rows_that_are_all_there_are_no_reason() -> None:
 
 def with_past(monkeypatch: pytest.MonkeyPatch, *snapshots: Found) -> None:
     made = Past(3, list(snapshots))
-    monkeypatch.setattr("worker.snapshots.travel.look", lambda *_: made)
+    monkeypatch.setattr("worker.tools.snapshots.travel.look", lambda *_: made)
 
 
 def test_no_snapshot_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,8 +188,8 @@ def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyP
         model = Model(MODEL, 3)
         return type("File", (), {"model": lambda _self, _form: model, "saved": model.save()})()
 
-    monkeypatch.setattr("worker.snapshots.travel.read_snapshot", read)
-    monkeypatch.setattr("worker.snapshots.travel.advance", lambda *_: 0)
+    monkeypatch.setattr("worker.tools.snapshots.travel.read_snapshot", read)
+    monkeypatch.setattr("worker.tools.snapshots.travel.advance", lambda *_: 0)
     assert travel(source(pointer=Pointer(20, 1, 20)), None).offset == 20
     assert travel(source(), None).offset == 60
     went.clear()
@@ -199,8 +199,8 @@ def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyP
 
 
 def test_a_newer_history_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.snapshots.travel.look", lambda *_: Past(3, [found(20), Mark(50, 25, NOW)]))
-    monkeypatch.setattr("worker.snapshots.travel.read_snapshot", broken)
+    monkeypatch.setattr("worker.tools.snapshots.travel.look", lambda *_: Past(3, [found(20), Mark(50, 25, NOW)]))
+    monkeypatch.setattr("worker.tools.snapshots.travel.read_snapshot", broken)
     with pytest.raises(CannotRestore, match="of which nothing is committed yet"):
         travel(source(pointer=Pointer(20, 1, 20)), 22)
 

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from driftway import main
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
-from worker.deadline import Deadline
 from worker.errors import CannotRestore
-from worker.model import Model
-from worker.restore import _first_offset
+from worker.kafka.deadline import Deadline
+from worker.runtime.partition.restore import _first_offset
+from worker.runtime.partition.ways import Ways
 from worker.settings import FRESH, WorkerSettings
-from worker.ways import Ways
+from worker.state.model import Model
 
 
 @pytest.mark.parametrize("value", ["-1", "soon", "1.5", "", "9223372036854775807", "\u0663"])

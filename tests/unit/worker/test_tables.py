@@ -14,17 +14,18 @@ from producers.streams import open_stream
 from tests.conformance.rows import DATA, real
 from tests.conformance.table import TABLE
 from worker.errors import UsageFailure
-from worker.protocols import Figure
-from worker.tables import TABLES, Asked, moving_targets, sanity, write_table
-from worker.tables.contest import Results, measure_contest
-from worker.tables.d_odm import CONTEST as D_ODM
-from worker.tables.data_sets import DataSet
-from worker.tables.dfop import CONTEST as DFOP
-from worker.tables.dfop_regression import CONTEST as REGRESSION
-from worker.tables.moving_targets import LEARNERS, Choice, Column
-from worker.tables.page import contest_page, markdown
-from worker.tables.picture import draw_robustness
-from worker.tables.printed import Printed, read_figure, read_table
+from worker.lab.protocols import Figure
+from worker.lab.tables import TABLES, moving_targets, sanity, write_table
+from worker.lab.tables.asked import Asked
+from worker.lab.tables.contests.contest import Results, measure_contest
+from worker.lab.tables.contests.d_odm import CONTEST as D_ODM
+from worker.lab.tables.contests.data_sets import DataSet
+from worker.lab.tables.contests.dfop import CONTEST as DFOP
+from worker.lab.tables.contests.dfop_regression import CONTEST as REGRESSION
+from worker.lab.tables.contests.page import contest_page, markdown
+from worker.lab.tables.contests.picture import draw_robustness
+from worker.lab.tables.moving_targets import LEARNERS, Choice, Column
+from worker.lab.tables.printed import Printed, read_figure, read_table
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_the_sanity_table_expects_what_the_conformance_table_expects():
         for text, figures in suite.items()
         if expected.get(text) != tuple(round(figure, 2) for figure in figures)
     ]
-    assert wrong == [], "worker/tables/sanity.py lacks these lines"
+    assert wrong == [], "worker/lab/tables/sanity.py lacks these lines"
 
 
 @pytest.mark.data

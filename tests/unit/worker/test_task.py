@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from tests.unit.worker.drawer import MODEL, Drawer, fresh, worker_settings
 from tests.unit.worker.rows import events, pieces, records, wire
-from worker import snapshot, task
-from worker.deadline import Deadline
-from worker.events import Records
-from worker.model import Model, Outputs
-from worker.task import NEXT, State, Task
-from worker.ways import Restored
+from worker.kafka.deadline import Deadline
+from worker.runtime.partition import task
+from worker.runtime.partition.task import NEXT, State, Task
+from worker.runtime.partition.ways import Restored
+from worker.state import snapshot
+from worker.state.model import Model, Outputs
+from worker.wire.events import Records
 
 BAD = [b"?", None]
 VALUES = [value for i, good in enumerate(events(120)) for value in ([BAD[i % 2], good] if i % 11 == 0 else [good])]

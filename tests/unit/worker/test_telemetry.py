@@ -14,13 +14,13 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.worker.rows import events, model_settings, records
-from worker.events import Rejection
-from worker.mending import Mend
-from worker.model import Model, Outputs
-from worker.task import State
-from worker.telemetry import STATES, Telemetry, readiness
-from worker.verdicts import Verdict
-from worker.ways import Restored
+from worker.kafka.verdicts import Verdict
+from worker.runtime.observability.telemetry import STATES, Telemetry, readiness
+from worker.runtime.partition.mending import Mend
+from worker.runtime.partition.task import State
+from worker.runtime.partition.ways import Restored
+from worker.state.model import Model, Outputs
+from worker.wire.events import Rejection
 
 NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_offsets_passed", "driftway_strays",

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from driftway import main
 from producers.streams import open_stream
 from tests.support.process import Driftway
-from worker import model_file
-from worker.codec import encode_events
-from worker.events import Records
+from worker.state import model_file
+from worker.wire.codec import encode_events
+from worker.wire.events import Records
 
 ROWS = "sea:rows=3000,noise=0.1"
 LONG = ("sea:rows=10000", "--algorithm", "ii:phi_max=400", "--save-interval", "0.02")

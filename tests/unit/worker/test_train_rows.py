@@ -12,11 +12,11 @@ import pytest
 
 from producers.streams import open_stream
 from worker.errors import Failure, UsageFailure
-from worker.events import Target
-from worker.training.bounds import Bound, require_order
-from worker.training.rows import StreamRows, require_rows
-from worker.training.run import Stop, run
-from worker.training.unfinished import Unfinished
+from worker.lab.training.bounds import Bound, require_order
+from worker.lab.training.rows import StreamRows, require_rows
+from worker.lab.training.run import Stop, run
+from worker.lab.training.unfinished import Unfinished
+from worker.wire.events import Target
 
 DIRTY = "b,a,y\n1,2,0\n3,4,1\n5,6,\n7,,1\n9,10,0\n11,12,1\n"
 

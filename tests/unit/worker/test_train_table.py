@@ -10,9 +10,12 @@ import pytest
 
 from producers.streams import open_stream
 from worker.errors import UsageFailure
-from worker.tables import TABLES, Asked, online_to_batch
-from worker.tables.online_to_batch import BASES, CUTS, DATA, Found, algorithms, curve_of, cut_of, measure
-from worker.tables.online_to_batch_page import (
+from worker.lab.tables import TABLES
+from worker.lab.tables.asked import Asked
+from worker.lab.tables.online_to_batch import experiment as online_to_batch
+from worker.lab.tables.online_to_batch import table
+from worker.lab.tables.online_to_batch.experiment import BASES, CUTS, DATA, Found, algorithms, curve_of, cut_of, measure
+from worker.lab.tables.online_to_batch.page import (
     AVERAGES,
     IID,
     MAIN,
@@ -22,8 +25,8 @@ from worker.tables.online_to_batch_page import (
     phi_of_equal_time,
     surpassed,
 )
-from worker.tables.online_to_batch_picture import draw
-from worker.tables.printed import Printed
+from worker.lab.tables.online_to_batch.picture import draw
+from worker.lab.tables.printed import Printed
 
 
 def opener(name: str, **_: Any) -> Any:
@@ -141,8 +144,8 @@ def test_the_table_writes_page_and_picture(
     results: online_to_batch.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(online_to_batch, "measure", lambda asked: results)
-    assert TABLES["online-to-batch"] == online_to_batch.__name__
-    written = online_to_batch.write(replace(Asked(opener, Path()), out=tmp_path))
+    monkeypatch.setattr(table, "measure", lambda asked: results)
+    assert TABLES["online-to-batch"] == table.__name__
+    written = table.write(replace(Asked(opener, Path()), out=tmp_path))
     assert [path.name for path in written] == ["online-to-batch.md", "online-to-batch.png"]
     assert all(path.stat().st_size > 1000 for path in written)

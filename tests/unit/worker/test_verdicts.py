@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from worker.deadline import Deadline
-from worker.verdicts import Setback, Unfinished, Unproven, Verdict, ask, judge, weigh
+from worker.kafka.deadline import Deadline
+from worker.kafka.verdicts import Setback, Unfinished, Unproven, Verdict, ask, judge, weigh
 
 STALE_MEMBER = (
     "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH",

@@ -16,12 +16,12 @@ from learners.spec import Spec
 from tests.unit.worker.rows import Array, drifting, model_settings, records, wire
 from tests.unit.worker.test_snapshot import refusal
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
-from worker import model_file, snapshot
-from worker.codec import encode_events, read_json
 from worker.errors import Failure, UsageFailure
-from worker.events import Target
-from worker.model import Model, warm
 from worker.settings import ModelSettings
+from worker.state import model_file, snapshot
+from worker.state.model import Model, warm
+from worker.wire.codec import encode_events, read_json
+from worker.wire.events import Target
 
 TRAINED, REST = 150, 300
 """Rows that the model is trained on; rows in all."""

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import driftway
+from worker.drawing.curves import Curves, Line, dips, scaled
+from worker.drawing.plotting import Picture, check_output, draw
+from worker.drawing.web_page import check_picture, write_page
 from worker.errors import Failure, UsageFailure
-from worker.watch.curves import Curves, Line, dips, scaled
-from worker.watch.plotting import Picture, check_output, draw
-from worker.watch.web_page import check_picture, write_page
 
 
 def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def test_plot_writes_what_the_name_ends_in(tmp_path: Path, monkeypatch: pytest.M
     curves = Curves()
     for offset in range(99, 2000, 100):
         curves.add(point(offset))
-    monkeypatch.setattr("worker.cli.plot._read", lambda *_: (curves, 1))
+    monkeypatch.setattr("worker.tools.cli.plot._read", lambda *_: (curves, 1))
     asked = ["plot", "--input", "EVENTS", "--stream", "sea:rows=4000", "--bootstrap", "unused:1"]
     done = CliRunner().invoke(driftway.main, [*asked, "--out", str(tmp_path / name)])
     assert done.exit_code == 0, done.output

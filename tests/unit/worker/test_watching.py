@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from worker.watch.board import BLOCKS, Board, Row, grouped, scale, sparkline
-from worker.watch.ledger import Ledger
-from worker.watch.view import lines, silence, table
+from worker.tools.watch.board import BLOCKS, Board, Row, grouped, scale, sparkline
+from worker.tools.watch.ledger import Ledger
+from worker.tools.watch.view import lines, silence, table
 
 
 class Clock:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from worker.scanner import NO_TIME
-from worker.writer import BUFFERS, MOST_KEPT, MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
+from worker.wire.scanner import NO_TIME
+from worker.wire.writer import BUFFERS, MOST_KEPT, MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
 
 FAST = settings(max_examples=150, deadline=None)
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import learners
 from learners.learner import Learner
 from learners.reductions.scaled import Scaled
-from worker import model_file
-from worker.events import Target
+from worker.state import model_file
+from worker.wire.events import Target
 
 Array = NDArray[np.float64]
 CHAMPION = "scaled:perceptron:ties=correct"

@@ -1,0 +1,1 @@
+"""Curves of accuracy, and how they are drawn: PNG, SVG or HTML."""

@@ -1,0 +1,379 @@
+"""Protocols of evaluation: which rows a learner learns from, and which of them count.
+
+`prequential` runs over the whole stream, `segments` over ten long pieces of it from scratch, `holdout` tests on fresh
+rows of the concept in force. A `Job` is one learner on one stream; it and its `Outcome` travel between processes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.spec import Spec
+from worker.errors import UsageFailure
+from worker.lab.evaluation import Evaluation, measure
+from worker.warm_start import WarmStart
+from worker.wire.events import Target
+
+Array = NDArray[np.float64]
+Progress = Callable[[int], None]
+
+PREQUENTIAL, SEGMENTS, HOLDOUT = "prequential", "segments", "holdout"
+PARTS = 10
+"""Segments of a stream: ALGORITHMS.md 19.1."""
+NOT_AVERAGED = ("labels", "window", "rows", "rejected", "confusion")
+"""Counts of a part, of which neither mean nor deviation says anything."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One learner on one stream under one protocol.
+
+    Parameters
+    ----------
+    stream : str
+        Name, as the opener takes it.
+    spec : Spec
+        The learner.
+    target : Target
+        What is predicted.
+    opening : dict
+        Further arguments of the opener: seed, label, labels, data_dir, ...
+    protocol : str
+        ``prequential``, ``segments`` or ``holdout``.
+    rows : int or None
+        Take the first rows only; `segments` must know T, so there it is required.
+    maps, standardize, partitions, window
+        As `Evaluation`; one partition only in `segments` and `holdout`.
+    parts : int
+        Segments, >= 1.
+    every, test_rows : int
+        `holdout`: rows between two tests, and fresh rows per test, both >= 1.
+    noisy : bool
+        `holdout`: test labels have the stream's noise.
+    points_every : int
+        Rows between two points of a curve; 0: none are kept.
+    warm : WarmStart or None
+        `prequential`: begin in this state.
+    skip : int
+        `prequential`: leave out so many rows of the stream; `rows` counts those behind them.
+    columns : tuple of int or None
+        The stream's columns in the learner's order; None: as they are.
+    """
+
+    stream: str
+    spec: Spec
+    target: Target = field(default_factory=Target)
+    opening: dict[str, Any] = field(default_factory=dict)
+    protocol: str = PREQUENTIAL
+    rows: int | None = None
+    maps: tuple[Spec, ...] = ()
+    standardize: bool = True
+    partitions: int = 1
+    window: int = 1000
+    parts: int = PARTS
+    every: int = 1000
+    test_rows: int = 1000
+    noisy: bool = False
+    points_every: int = 0
+    warm: WarmStart | None = None
+    skip: int = 0
+    columns: tuple[int, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the learner is called in results."""
+        return self.spec.text if self.warm is None else self.warm.called(self.spec.text)
+
+    def with_points(self, every: int) -> Job:
+        """The same job, which keeps a point of its curve every so many rows."""
+        return replace(self, points_every=every)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric over the parts of a protocol.
+
+    Parameters
+    ----------
+    values : tuple of float or None
+        One per part, None where it is not defined.
+    mean, deviation : float or None
+        Over all parts; the deviation is that of the population (ddof = 0). None if a part has no value.
+    """
+
+    values: tuple[float | None, ...]
+    mean: float | None
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Figure:
+        """Mean and deviation of the parts' values."""
+        given = tuple(values)
+        known = [v for v in given if v is not None]
+        if not given or len(known) < len(given):
+            return cls(given, None, None)
+        mean = math.fsum(known) / len(known)
+        return cls(given, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / len(known)))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job found.
+
+    Parameters
+    ----------
+    stream, learner, protocol : str
+        Of the job; the stream by the name that it goes by.
+    rows : int
+        Rows of the stream that were read.
+    spans : tuple of (int, int)
+        First row and end of each part; the test after rows start..end in `holdout`.
+    parts : tuple of dict
+        Metrics of each part: a segment, a test, or in `prequential` a partition.
+    seconds : float
+        Spent in kernels.
+    totals : dict
+        `holdout` only: prequential metrics of the whole run.
+    points : tuple of dict
+        Of curves, if they were asked for: learner, partition, offset and metrics, as on the wire.
+    """
+
+    stream: str
+    learner: str
+    protocol: str
+    rows: int
+    spans: tuple[tuple[int, int], ...]
+    parts: tuple[dict[str, Any], ...]
+    seconds: float
+    totals: dict[str, Any] = field(default_factory=dict)
+    points: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that every part has."""
+        return tuple(name for name in self.parts[0] if name not in NOT_AVERAGED) if self.parts else ()
+
+    def figure(self, metric: str) -> Figure:
+        """A metric's values over the parts, their mean and standard deviation."""
+        return Figure.of(part.get(metric) for part in self.parts)
+
+
+def segments(rows: int, parts: int = PARTS) -> list[tuple[int, int]]:
+    """Where the pieces of a stream begin and end: from k T / 50 on, k = 1..10, 4 T / 5 rows each.
+
+    Parameters
+    ----------
+    rows : int
+        T, the stream's length.
+    parts : int
+        How many pieces, >= 1; they start T / (5 parts) rows apart.
+
+    Returns
+    -------
+    list of (start, end)
+        Rows start..end - 1, all of one length; quotients are rounded down.
+
+    Raises
+    ------
+    UsageFailure
+        The stream is too short for pieces that differ.
+
+    Source
+    ------
+    ALGORITHMS.md 19.1: "Settings" of the ODM paper, section 5.3 of Zhao and Zhou, Distribution-Free One-Pass Learning.
+    """
+    if rows < 5 * parts:
+        raise UsageFailure(f"{parts} segments need a stream of at least {5 * parts} rows, this one has {rows}")
+    length = 4 * rows // 5
+    return [(start, start + length) for start in (k * rows // (5 * parts) for k in range(1, parts + 1))]
+
+
+def count_rows(stream: Any, limit: int | None = None) -> int:
+    """T of a stream cut at `limit` rows; a file that does not say is read through once."""
+    known = stream.rows
+    if known is None:
+        known = 0
+        for block in stream.blocks():
+            known += len(block.y)
+            if limit is not None and known >= limit:
+                break
+    return int(known if limit is None else min(known, limit))
+
+
+def first_rows(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Array, Array]]:
+    """The first `limit` rows; a generator asked for fewer rows would squeeze its concepts into them."""
+    left = limit
+    for block in blocks:
+        yield block.X[:left], block.y[:left]
+        if left is not None:
+            left -= len(block.y)
+            if left <= 0:
+                return
+
+
+def rows_for(stream: Any, job: Job) -> Iterator[tuple[Array, Array]]:
+    """The rows that a job reads: those behind `skip`, at most `rows` of them, their columns in the learner's order.
+
+    Raises
+    ------
+    UsageFailure
+        No row is left.
+    """
+    row, limit = 0, None if job.rows is None else job.skip + job.rows
+    for X, y in first_rows(stream.blocks(), limit):
+        start = max(job.skip - row, 0)
+        row += len(y)
+        if start < len(y):
+            kept = X[start:] if job.columns is None else X[start:, job.columns]
+            yield np.ascontiguousarray(kept), y[start:]
+    if row <= job.skip:
+        raise UsageFailure(f"--skip {job.skip} leaves no row of {stream.name}, which has {row}")
+
+
+def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = None) -> Outcome:
+    """Run a job from its stream's first row on.
+
+    Parameters
+    ----------
+    open_stream : callable
+        ``open_stream(name, **opening)`` gives the stream.
+    job : Job
+        What to do.
+    progress : callable or None
+        Told the number of rows after each block of the stream.
+
+    Raises
+    ------
+    UsageFailure
+        The stream or the job is not valid, or the stream has no holdout rows.
+    """
+    stream = open_stream(job.stream, **job.opening)
+    return RUNNERS[job.protocol](stream, job, progress or (lambda _: None))
+
+
+def _prequential(stream: Any, job: Job, progress: Progress) -> Outcome:
+    evaluation = evaluation_of(stream, job)
+    for X, y in rows_for(stream, job):
+        evaluation.advance(X, y)
+        progress(len(X))
+    parts = [
+        {"rows": part.rows, "rejected": part.rejected, **part.point()} for part in evaluation.parts
+    ]  # one per partition
+    spans = ((job.skip, evaluation.rows),) * len(parts)
+    rows = evaluation.rows - job.skip
+    return _outcome(stream, job, rows, spans, parts, evaluation.seconds, points=evaluation.points)
+
+
+def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
+    spans = segments(count_rows(stream, job.rows), job.parts)
+    first = evaluation_of(stream, job)
+    seed = getattr(first.parts[0].learner.parameters, "seed", None)
+    others = [evaluation_of(stream, _reseeded(job, seed, part)) for part in range(1, job.parts)]
+    evaluations = [first, *others]
+    row = 0
+    for X, y in first_rows(stream.blocks(), job.rows):
+        for (start, end), evaluation in zip(spans, evaluations, strict=True):
+            inside = slice(max(start - row, 0), max(end - row, 0))
+            if len(y[inside]):
+                evaluation.advance(np.ascontiguousarray(X[inside]), y[inside])
+        row += len(X)
+        progress(len(X))
+    parts = [{"rows": one.parts[0].rows, "rejected": one.parts[0].rejected, **one.parts[0].point()}
+             for one in evaluations]  # fmt: skip
+    return _outcome(stream, job, row, tuple(spans), parts, sum(one.seconds for one in evaluations))
+
+
+def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
+    if not hasattr(stream, "holdout"):
+        raise UsageFailure(f"{stream.name} has no holdout rows: only generators can draw fresh ones of a concept")
+    evaluation = evaluation_of(stream, job)
+    spans: list[tuple[int, int]] = []
+    parts: list[dict[str, Any]] = []
+    seconds = 0.0
+    for X, y in first_rows(stream.blocks(), job.rows):
+        start = 0
+        while start < len(X):
+            end = min(len(X), start + job.every - evaluation.rows % job.every)
+            evaluation.advance(X[start:end], y[start:end])
+            start = end
+            if evaluation.rows % job.every:
+                continue
+            # The concept of the last row learned, drawn with the stream's seed: all learners have the same tests.
+            test = stream.holdout(evaluation.rows - 1, job.test_rows, job.opening.get("seed", 1), job.noisy)
+            started = time.perf_counter()
+            parts.append(measure(evaluation.parts[0].learner, job.target, test.X, test.y))
+            seconds += time.perf_counter() - started
+            spans.append((evaluation.rows - job.every, evaluation.rows))
+        progress(len(X))
+    if not parts:
+        raise UsageFailure(f"{stream.name} ends before the first holdout test, which comes after {job.every} rows")
+    part = evaluation.parts[0]
+    totals = {"rows": part.rows, "rejected": part.rejected, **part.point()}
+    points = [
+        {
+            "learner": job.spec.text,
+            "partition": 0,
+            "offset": end - 1,
+            "labels": end,
+            "window": job.test_rows,
+            **{f"holdout_{name}": value for name, value in one.items()},
+        }
+        for (_, end), one in zip(spans, parts, strict=True)
+    ]
+    return _outcome(
+        stream, job, evaluation.rows, tuple(spans), parts, evaluation.seconds + seconds, totals=totals,
+        points=points if job.points_every else (),
+    )  # fmt: skip
+
+
+RUNNERS: dict[str, Callable[[Any, Job, Progress], Outcome]] = {
+    PREQUENTIAL: _prequential,
+    SEGMENTS: _segments,
+    HOLDOUT: _holdout,
+}
+PROTOCOLS = tuple(RUNNERS)
+
+
+def evaluation_of(stream: Any, job: Job) -> Evaluation:
+    """A learner at its start, as a job wants it.
+
+    Raises
+    ------
+    UsageFailure
+        Several partitions, a warm start or rows left out under a protocol that has none.
+    """
+    if job.protocol != PREQUENTIAL and (job.partitions > 1 or job.warm is not None or job.skip):
+        raise UsageFailure("several partitions, warm starts and rows left out belong to the prequential protocol")
+    every = job.points_every if job.protocol == PREQUENTIAL else 0
+    return Evaluation(
+        job.spec, job.target, stream.n_features, job.standardize, job.partitions, job.window, job.maps, every,
+        job.warm, job.skip,
+    )  # fmt: skip
+
+
+def _reseeded(job: Job, seed: int | None, part: int) -> Job:
+    """A segment's job: where a learner draws at random, each starts from a seed of its own (ALGORITHMS.md 19.1)."""
+    if seed is None:
+        return job
+    given = tuple((name, value) for name, value in job.spec.parameters if name != "seed")
+    return replace(job, spec=Spec(job.spec.name, (*given, ("seed", str(seed + part)))))
+
+
+def _outcome(
+    stream: Any,
+    job: Job,
+    rows: int,
+    spans: tuple[tuple[int, int], ...],
+    parts: list[dict[str, Any]],
+    seconds: float,
+    totals: dict[str, Any] | None = None,
+    points: Iterable[dict[str, Any]] = (),
+) -> Outcome:
+    return Outcome(stream.name, job.name, job.protocol, rows, spans, tuple(parts), seconds, totals or {}, tuple(points))

@@ -1,0 +1,1 @@
+"""`--table online-to-batch`: the experiments of Tao and Lu."""

@@ -1,0 +1,261 @@
+"""The rows of a bounded part of a topic: offsets are fixed once, and checked again after reading."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from worker.errors import Failure, Unreachable, UsageFailure
+from worker.kafka.client import CONSUMER_TUNING, READER, base_properties, quiet, require_broker, without_membership
+from worker.kafka.columns import BATCH_MESSAGES, records_of
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import watermarks
+from worker.kafka.topics import partition_counts
+from worker.kafka.verdicts import Unfinished, hopeless
+from worker.lab.training.bounds import Bound
+from worker.lab.training.rows import Blocks, Counts
+from worker.wire.codec import Decoder
+from worker.wire.events import Target
+from worker.wire.rejections import shown
+
+ASK_SECONDS = 30.0
+POLL_SECONDS = 0.1
+SILENT_SECONDS = 60.0
+"""How long a broker may deliver nothing, not even the end of the log, before it counts as gone."""
+
+
+class Range(NamedTuple):
+    """The offsets from `first` to before `end` of a partition."""
+
+    partition: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a topic that was asked for.
+
+    Parameters
+    ----------
+    topic : str
+        Of events.
+    partition : int or None
+        None: all of them, one after the other.
+    first, end : Bound or None
+        Where the part begins, and the bound that it ends before, in each partition; None: the log's.
+    form : str
+        Format of the events, ``json`` or ``packed``.
+    """
+
+    topic: str
+    partition: int | None = None
+    first: Bound | None = None
+    end: Bound | None = None
+    form: str = "json"
+
+
+class TopicRows:
+    """Rows of a part of a topic, as a read_committed reader sees it now.
+
+    Parameters
+    ----------
+    bootstrap : str
+        Where the broker is.
+    passthrough : mapping
+        Further client properties.
+    part : Part
+        What was asked for.
+    target : Target
+        What labels mean.
+    ranges : sequence of Range or None
+        What to read; None: resolve `part` against the log as it is now.
+
+    Raises
+    ------
+    UsageFailure
+        No such topic or partition, or the range is empty as it is written.
+    Failure
+        The log does not hold the range, or nothing stands in it.
+    Unreachable
+        No broker answers.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        passthrough: Mapping[str, Any],
+        part: Part,
+        target: Target,
+        ranges: Sequence[Range] | None = None,
+    ) -> None:
+        counts = partition_counts(require_broker(bootstrap, passthrough))
+        if part.topic not in counts:
+            raise UsageFailure(f"there is no topic {part.topic}")
+        n = counts[part.topic]
+        if part.partition is not None and part.partition >= n:
+            raise UsageFailure(f"topic {part.topic} has no partition {part.partition}, only 0 to {n - 1}")
+        self.part = part
+        self.target = target
+        self.counts = Counts()
+        self._bootstrap, self._passthrough = bootstrap, passthrough
+        self._decoder = Decoder(target, form=part.form)
+        partitions = range(n) if part.partition is None else (part.partition,)
+        with closing(_reader(bootstrap, passthrough)) as reader, self._explained():
+            self.ranges = list(ranges or (self._resolve(reader, p, Deadline(ASK_SECONDS)) for p in partitions))
+            self._require_held(reader)
+        if not self.length:
+            raise Failure(f"there is nothing to read: {self._described()}")
+
+    @property
+    def name(self) -> str:
+        """Topic, and partition if it is one."""
+        part = self.part
+        return part.topic if part.partition is None else f"{part.topic}/{part.partition}"
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Feature names, sorted, if the events name them; known once a row was read."""
+        return self._decoder.schema.names if self._decoder.schema is not None else None
+
+    @property
+    def length(self) -> int:
+        """Offsets in the ranges: at least as many as events."""
+        return sum(one.end - one.first for one in self.ranges)
+
+    def origin(self) -> dict[str, Any]:
+        """Topic, format and the offsets read of each partition."""
+        ranges = [{"partition": one.partition, "from": one.first, "to": one.end} for one in self.ranges]
+        return {"topic": self.part.topic, "format": self.part.form, "ranges": ranges}
+
+    def blocks(self) -> Blocks:
+        """Read the ranges from their beginnings.
+
+        Raises
+        ------
+        Failure
+            The broker refuses this reader, or retention has passed the beginning meanwhile.
+        Unreachable
+            The broker delivers nothing any more.
+        """
+        self.counts = Counts()
+        self._decoder = Decoder(self.target, form=self.part.form)
+        with closing(_reader(self._bootstrap, self._passthrough)) as reader, self._explained():
+            for one in self.ranges:
+                if one.first < one.end:
+                    yield from self._read(reader, one)
+            self._require_held(reader)
+
+    def _read(self, reader: Consumer, one: Range) -> Blocks:
+        where = f"{self.part.topic}/{one.partition}"
+        reader.assign([TopicPartition(self.part.topic, one.partition, one.first)])
+        heard, over = time.monotonic(), False
+        while not over:
+            first = reader.poll(POLL_SECONDS)
+            messages = [] if first is None else [first, *reader.consume(BATCH_MESSAGES - 1, timeout=0)]
+            inside: list[Message] = []
+            for message in messages:
+                heard, offset, error = time.monotonic(), message.offset() or 0, message.error()
+                if error is None:
+                    if offset < one.end:
+                        inside.append(message)
+                    over = over or offset >= one.end - 1
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    over = over or offset >= one.end  # markers and aborted records may be all that is left
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    raise Failure(_lost(where, one.first))
+                elif hopeless(error):
+                    raise Failure(f"cannot read {where}: {error.str()}")
+            if inside:
+                yield self._rows(one.partition, inside)
+            silent = time.monotonic() - heard
+            if not over and silent > SILENT_SECONDS:
+                raise Unreachable(
+                    f"the broker at {self._bootstrap} has delivered nothing of {where} for {silent:.0f} s"
+                )
+
+    def _rows(self, partition: int, messages: list[Message]) -> tuple[Any, Any]:
+        """Labelled rows of the messages."""
+        batch = self._decoder.decode(records_of(partition, messages))
+        known, counts = ~np.isnan(batch.y), self.counts
+        if batch.rejected and counts.first_rejected is None:
+            bad = batch.rejected[0]
+            counts.first_rejected = f"{self.part.topic}/{partition}@{bad.offset}: {shown(bad.reason)}"
+        counts.rejected += len(batch.rejected)
+        counts.unlabelled += int((~known).sum())
+        counts.rows += int(known.sum())
+        return np.ascontiguousarray(batch.X[known]), batch.y[known]
+
+    def _resolve(self, reader: Consumer, partition: int, deadline: Deadline) -> Range:
+        """Offsets of a partition's range, by its log now."""
+        low, high = watermarks(reader, self.part.topic, partition, deadline)
+
+        def offset(bound: Bound | None, default: int) -> int:
+            if bound is None:
+                return default
+            return bound.offset if bound.offset is not None else self._at(reader, partition, bound, high, deadline)
+
+        first, end = offset(self.part.first, low), offset(self.part.end, high)
+        if end < low:
+            raise Failure(
+                f"retention has passed offset {end - 1} of {self.part.topic}/{partition}: the log begins at {low}"
+            )
+        return Range(partition, first, max(first, end))
+
+    def _at(self, reader: Consumer, partition: int, bound: Bound, high: int, deadline: Deadline) -> int:
+        """The offset of the first record that is not older than a time."""
+        asked = [TopicPartition(self.part.topic, partition, bound.time or 0)]
+        found = reader.offsets_for_times(asked, timeout=deadline.remaining())[0]
+        if found.error is not None:
+            raise KafkaException(found.error)
+        return int(found.offset) if 0 <= found.offset <= high else high  # negative: no record is that new
+
+    def _require_held(self, reader: Consumer) -> None:
+        """Refuse a range that the log does not hold, now."""
+        for one in self.ranges:
+            low, high = watermarks(reader, self.part.topic, one.partition, Deadline(ASK_SECONDS))
+            where = f"{self.part.topic}/{one.partition}"
+            if one.first < low and one.first < one.end:
+                raise Failure(f"{_lost(where, one.first)}: the log begins at {low}")
+            if one.end > high:
+                raise Failure(f"{where} ends at offset {high}: there is no offset {one.end - 1} yet")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Let the client's errors be sentences."""
+        try:
+            yield
+        except KafkaException as error:
+            raise Failure(f"the broker refused: {self.name}: {error.args[0].str()}") from None
+        except Unfinished as error:
+            raise Unreachable(str(error)) from None
+
+    def _described(self) -> str:
+        parts = [f"partition {one.partition} from {one.first} to {one.end}" for one in self.ranges]
+        return f"{self.part.topic}, {', '.join(parts)}"
+
+
+def _lost(where: str, first: int) -> str:
+    return f"retention has passed offset {first} of {where}, where the range begins"
+
+
+def _reader(bootstrap: str, passthrough: Mapping[str, Any]) -> Consumer:
+    """A client that reads what was committed, and belongs to no group.
+
+    Raises
+    ------
+    UsageFailure
+        A client property is not valid.
+    """
+    own = {**READER, "auto.offset.reset": "error"}
+    theirs = without_membership(base_properties(bootstrap, passthrough))
+    try:
+        return Consumer(quiet({**CONSUMER_TUNING, **theirs, **own}))
+    except KafkaException as error:
+        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None

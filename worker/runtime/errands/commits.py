@@ -1,0 +1,89 @@
+"""Commits that run beside the loop: a commit is a wait for the broker, and the loop has better to do.
+
+`Task.begin_commit` and `Task.end_commit` belong to the loop's thread; only `Commit.carry` runs on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+from worker.kafka.deadline import Deadline
+from worker.kafka.verdicts import Setback, Unfinished
+from worker.runtime.errands.errand import Errand, await_all
+from worker.runtime.partition.task import Commit, Task
+from worker.state.snapshot import Pointer
+
+
+@dataclass(frozen=True)
+class Underway:
+    """A commit on its way."""
+
+    commit: Commit
+    errand: Errand[Pointer | None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A commit that is over, or stuck: what went wrong, if something did."""
+
+    errand: Errand[Pointer | None]
+    error: KafkaException | Setback | None
+
+    @property
+    def task(self) -> Task:
+        """Whose commit it was."""
+        return self.errand.task
+
+
+class Commits:
+    """The commits on their way, at most one per partition."""
+
+    def __init__(self) -> None:
+        self._underway: dict[int, Underway] = {}
+
+    def __len__(self) -> int:
+        return len(self._underway)
+
+    def begin(
+        self, tasks: Iterable[Task], membership: Any, deadline: Deadline, closing: bool = False, inline: bool = False
+    ) -> None:
+        """Start the commits of `tasks`, side by side, or one after the other and here, if `inline`.
+
+        Other parameters as `Task.begin_commit` and `Commit.carry`.
+        """
+        for task in tasks:
+            commit = task.begin_commit(closing)
+            errand = Errand(task, "commit", partial(commit.carry, membership, deadline), deadline, inline)
+            self._underway[task.partition] = Underway(commit, errand)
+
+    def wait(self, partitions: Collection[int], deadline: Deadline) -> None:
+        """Wait until those of the partitions are over, at most until the deadline."""
+        await_all([self._underway[p].errand for p in partitions if p in self._underway], deadline)
+
+    def conclude(self) -> Iterator[Outcome]:
+        """End those that are over or stuck, and say how each went; a failed one is the caller's to settle."""
+        for partition, underway in list(self._underway.items()):
+            if underway.errand.over or underway.errand.stuck:
+                del self._underway[partition]
+                yield Outcome(underway.errand, _end(underway))
+
+    def forget(self, partitions: Collection[int]) -> list[Errand[Pointer | None]]:
+        """Forget the commits of partitions that others own by now; return those that are still on their way."""
+        return [self._underway.pop(partition).errand for partition in partitions if partition in self._underway]
+
+
+def _end(underway: Underway) -> KafkaException | Setback | None:
+    """Conclude a commit; return what went wrong."""
+    if not underway.errand.over:
+        step = underway.errand.task.checkpoint.step
+        return Unfinished(f"the client did not come back from the commit, whose last step was {step.value!r}")
+    try:
+        underway.errand.task.end_commit(underway.commit, underway.errand.result())
+    except (KafkaException, Setback) as failure:
+        return failure
+    return None

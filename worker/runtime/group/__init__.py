@@ -1,0 +1,1 @@
+"""The consumer group: who is in it, what it hands out, and what becomes of partitions that fail."""

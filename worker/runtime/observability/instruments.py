@@ -1,0 +1,79 @@
+"""Everything that tells what a worker does: metrics, the log's chronicle, the pulse, what clients complain of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from worker.runtime.observability.chronicle import Chronicle
+from worker.runtime.observability.complaints import Complaints
+from worker.runtime.observability.journal import Journal
+from worker.runtime.observability.pulse import Pulse
+from worker.runtime.observability.telemetry import Telemetry
+from worker.runtime.partition.task import Task
+from worker.settings import WorkerSettings
+from worker.state.model import Outputs
+from worker.wire.events import Records
+
+
+class Instruments:
+    """What a worker's loop tells of itself, in one place.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Whose.
+    journal : Journal
+        The log.
+    telemetry : Telemetry
+        The metrics.
+    tasks : mapping
+        Partition -> task, as the loop keeps it.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, journal: Journal, telemetry: Telemetry, tasks: Mapping[int, Task]
+    ) -> None:
+        self.telemetry, self._tasks = telemetry, tasks
+        self.pulse = Pulse(settings, journal, lambda: list(tasks))
+        self.chronicle = Chronicle(journal, settings.input, settings.model.expected)
+        complaints = Complaints(journal, telemetry.complained, telemetry.slowed)
+        self.callbacks: dict[str, Any] = {"error_cb": complaints.error, "throttle_cb": complaints.throttled}
+        """Properties of every client that are called."""
+
+    def begin(self) -> dict[str, Any]:
+        """Look from now on; the group member's client has these callbacks."""
+        self.pulse.begin()
+        return {**self.callbacks, "stats_cb": self.telemetry.statistics}
+
+    def turned(self) -> None:
+        """The loop has turned.
+
+        Raises
+        ------
+        Unreachable
+            The cluster has been silent for longer than the worker waits.
+        """
+        self.pulse.require_patience()
+        self.pulse.beat(settled=not any(task.uncommitted for task in self._tasks.values()))
+        self.chronicle.tick(list(self._tasks.values()), self.pulse.ends)
+
+    def advanced(self, task: Task, records: Records, outputs: Outputs | None, passed: int) -> None:
+        """A task took records; what it emitted, None while it only relearns; offsets before them without a record."""
+        self.telemetry.advanced(task, records, outputs, passed)
+        if outputs is not None:
+            self.chronicle.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
+
+    def committed(self, task: Task, seconds: float) -> None:
+        """A commit that took `seconds` succeeded."""
+        self.telemetry.committed(task, seconds)
+        self.pulse.beat(settled=True)
+
+    def end(self) -> None:
+        """Look no more, and say what was done."""
+        self.pulse.end()
+        self.chronicle.end(list(self._tasks.values()))
+
+    def look(self) -> None:
+        """Bring up to date what the endpoint shows; called from its thread."""
+        self.telemetry.look(list(self._tasks.values()), self.pulse)

@@ -1,0 +1,1 @@
+"""One partition's life: its task, its restore, its commits."""

@@ -1,0 +1,385 @@
+"""The commit: outputs, snapshot, input offset and snapshot pointer become visible together, or not at all.
+
+The six steps, in this order and under these names in logs, code and fault tests:
+
+    BEGUN              a transaction is open on the partition's producer
+    OUTPUTS_PRODUCED   predictions, accuracy points and rejections are handed to the client
+    SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
+    FLUSHED            the broker has all of them, and its reports of where they are prove it
+    OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once also
+                       writes a record of it all, the position, beside the snapshots (`worker.state.position`)
+    COMMITTED          the broker has committed
+
+A worker that dies before COMMITTED leaves nothing that a read_committed reader sees: the next owner of the
+partition initialises the same transactional id, which fences the dead one and aborts what it left open.
+
+A producer is never used again after a transaction that failed: its numbers may be those of messages that the broker has
+(docs/decisions/0018). Nothing is aborted either: the next one's takeover does that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from worker.errors import Failure, UsageFailure
+from worker.kafka.client import Properties, base_properties, quiet, without_membership
+from worker.kafka.deadline import Deadline
+from worker.kafka.reports import Reports, Span
+from worker.kafka.topics import LARGEST_RECORD
+from worker.kafka.verdicts import Unfinished
+from worker.settings import EXACTLY_ONCE, WorkerSettings
+from worker.state.model import Outputs
+from worker.state.position import Position
+from worker.state.snapshot import Pointer, chunk_key, cut
+
+QUEUE_MESSAGES = 200_000
+"""Records that a producer may hold; about two batches of the loop, some tens of MB."""
+MOST_UNREPORTED = 20_000
+"""Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
+ROOM_SECONDS = 5.0
+"""How long the loop waits for room in the client's queue: then the broker takes nothing, and the commit says so."""
+FLUSH_SECONDS, MOVING_SECONDS = 0.5, 5.0
+"""A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
+
+PRODUCER_TUNING = {
+    # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` waits without
+    # end for one of them (librdkafka 5511). Where brokers have moved, the next producer finds them.
+    "metadata.recovery.strategy": "none",
+    "linger.ms": 5,
+    "compression.type": "none",
+    "queue.buffering.max.messages": QUEUE_MESSAGES,
+    # Never the limit that is met first: a record refused in the middle of a batch would leave a hole.
+    "queue.buffering.max.kbytes": 1_048_576,
+}
+
+
+class Step(enum.Enum):
+    """Where a commit stands."""
+
+    BEGUN = "begun"
+    OUTPUTS_PRODUCED = "outputs produced"
+    SNAPSHOT_PRODUCED = "snapshot produced"
+    FLUSHED = "flushed"
+    OFFSETS_SENT = "offsets sent"
+    COMMITTED = "committed"
+
+
+Probe = Callable[[Step, int], None]
+"""Called after each step with the partition; the fault tests kill the process there."""
+
+
+@dataclass(frozen=True)
+class Due:
+    """What a commit makes visible, beside the outputs.
+
+    Parameters
+    ----------
+    previous : int
+        The offset of the commit before.
+    offset : int
+        The next input offset to read.
+    snapshot : bytes or None
+        A snapshot standing at `offset`, if one is due.
+    pointer : Pointer or None
+        The newest committed snapshot; kept if `snapshot` is None.
+    """
+
+    previous: int
+    offset: int
+    snapshot: bytes | None
+    pointer: Pointer | None
+
+
+class Checkpoint:
+    """One partition's way out: a producer, and the steps that make what it wrote visible.
+
+    What differs between the guarantees (modules `exactly_once` and `at_least_once`) is how a partition is acquired, and
+    what sending offsets and concluding mean.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Topics and client properties.
+    partition : int
+        Outputs go to the same partition number as the input.
+    own : dict
+        Client properties of the guarantee.
+    probe : Probe or None
+        See `Probe`.
+    """
+
+    every_report = False
+    """Whether every record's delivery is to be reported, not the first and last ones only."""
+
+    def __init__(self, settings: WorkerSettings, partition: int, own: Properties, probe: Probe | None = None) -> None:
+        self.settings = settings
+        self.partition = partition
+        self.topics = settings.topics
+        self.open = False
+        """Whether outputs have been produced since the last commit."""
+        self.bytes_since_snapshot = 0
+        self.ends: dict[str, int] = {}
+        """Topic -> an offset below which nothing of the open transaction is; set by a restore and by commits."""
+        self.step = Step.COMMITTED
+        """What was reached last: tells where a call is stuck."""
+        self._probe = probe
+        self._own = own
+        self._producer: Producer | None = None
+        self._reports = Reports()
+
+    @property
+    def producer(self) -> Producer:
+        """The client; made by `renew`."""
+        if self._producer is None:
+            raise RuntimeError("the checkpoint has not been acquired")
+        return self._producer
+
+    def renew(self) -> None:
+        """Throw the producer away and make a new one.
+
+        Raises
+        ------
+        UsageFailure
+            A client property is not valid, or does not go with a transaction.
+        """
+        self.discard()
+        ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
+        theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
+        self._reports = Reports()
+        all_reports = {"on_delivery": self._reports.note_refusal} if self.every_report else {}
+        properties = {**ours, **theirs, **self._own, **all_reports}
+        try:
+            self._producer = Producer(quiet(properties))
+        except KafkaException as error:
+            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+
+    def discard(self) -> None:
+        """Let go of the producer; what it had not delivered is dropped, beside whoever calls this."""
+        left, self._producer = [self._producer], None
+        self.open = False
+        if left != [None]:
+            threading.Thread(target=_end, args=(left,), name=f"discard {self.partition}", daemon=True).start()
+
+    def reached(self, step: Step) -> None:
+        """Note the step, and tell the probe."""
+        self.step = step
+        if self._probe is not None:
+            self._probe(step, self.partition)
+
+    def produce(self, outputs: Outputs) -> None:
+        """Hand the outputs over; the transaction was begun by whoever acquired the partition, or committed last.
+
+        Raises
+        ------
+        KafkaException, Setback
+            To be judged by `worker.kafka.verdicts`; the checkpoint has to be acquired again.
+        """
+        if not self.open:
+            self.open = True
+            self.reached(Step.BEGUN)
+        with self._explained():
+            self.send(outputs)
+
+    def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
+        """Take what was produced since the last commit through the remaining steps.
+
+        Parameters
+        ----------
+        due : Due
+            What it says.
+        membership : object
+            The consumer's group metadata: a second, independent fence.
+        deadline : Deadline
+            For all calls together; it is extended while records are being delivered.
+
+        Returns
+        -------
+        Pointer or None
+            The newest committed snapshot.
+
+        Raises
+        ------
+        KafkaException, Setback
+            To be judged by `worker.kafka.verdicts`; the checkpoint has to be acquired again.
+        """
+        self.reached(Step.OUTPUTS_PRODUCED)
+        with self._explained():
+            chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
+            self.reached(Step.SNAPSHOT_PRODUCED)
+            self.flush(deadline)
+            spans = self._reports.spans(self.ends)
+            state = spans.pop(self.topics.snapshots, None)
+            pointer = Pointer(state.first, chunks, due.offset) if state is not None else due.pointer
+        self.reached(Step.FLUSHED)
+        with self._explained():
+            written = self._send_offsets(Position(due.offset, due.previous, pointer, spans), membership, deadline)
+        self.reached(Step.OFFSETS_SENT)
+        self._conclude(deadline)
+        self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
+        self._reports.clear()
+        self.open = False
+        self.reached(Step.COMMITTED)
+        self._begin()
+        return pointer
+
+    def acquire(self, deadline: Deadline) -> None:
+        """Take the partition over from whoever owned it, with a new producer; may block."""
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        """Open what the next outputs go into."""
+        raise NotImplementedError
+
+    def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
+        """Let the input offset join the outputs; where what was written for it lies."""
+        raise NotImplementedError
+
+    def _conclude(self, deadline: Deadline) -> None:
+        """Make outputs and offset visible."""
+        raise NotImplementedError
+
+    def send(self, outputs: Outputs) -> None:
+        """Hand predictions, accuracy points and rejections to the client."""
+        topics = self.topics
+        records: list[dict[str, Any]]
+        if outputs.keys.count(None) == len(outputs.keys):
+            records = [{"value": value} for value in outputs.predictions]
+        else:
+            pairs = zip(outputs.predictions, outputs.keys, strict=True)
+            records = [{"value": value} if key is None else {"value": value, "key": key} for value, key in pairs]
+        self._send(topics.predictions, records)
+        self._send(topics.accuracy, [{"key": key, "value": value} for key, value in outputs.points])
+        for bad in outputs.rejected:
+            self._room(1)
+            self.producer.produce(
+                topics.rejected,
+                bad.value,
+                key=bad.key,
+                partition=self.partition,
+                on_delivery=self._reports.one(topics.rejected),
+                headers={
+                    "reason": bad.reason.encode(),
+                    "topic": topics.input.encode(),
+                    "partition": str(self.partition).encode(),
+                    "offset": str(bad.offset).encode(),
+                    "timestamp": str(bad.timestamp).encode(),
+                },
+            )
+        if outputs.predictions:  # about: they differ by some digits
+            self.bytes_since_snapshot += len(outputs.predictions) * len(outputs.predictions[0])
+        if len(self.producer) > MOST_UNREPORTED:
+            self.producer.poll(0)
+
+    def _send(self, topic: str, records: list[dict[str, Any]]) -> None:
+        """Hand records to the client in order, never more than its queue has room for."""
+        if records:
+            self._reports.mark(topic, records)
+        start = 0
+        while start < len(records):
+            part = records[start : start + self._room(1)]
+            if self.producer.produce_batch(topic, part, partition=self.partition) != len(part):
+                # The call itself does not fail, e.g. where the topic has fewer partitions than the input.
+                raise KafkaException(next(record["_error"] for record in part if "_error" in record))
+            start += len(part)
+
+    def _room(self, wanted: int) -> int:
+        """Free places in the client's queue, after waiting until `wanted` are free.
+
+        Raises
+        ------
+        Unfinished
+            The broker takes nothing.
+        """
+        patience = Deadline(ROOM_SECONDS)
+        while (free := QUEUE_MESSAGES - len(self.producer)) < wanted:
+            if patience.passed:
+                raise Unfinished("the broker takes no outputs, and the client's queue is full")
+            self.producer.poll(0.01)
+        return free
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Let a failure to write be known by its cause: an output refused for good must not be tried for ever.
+
+        Raises
+        ------
+        Failure
+            An output may not be written.
+        KafkaException
+            Whatever else broke the open transaction; to be judged by `worker.kafka.verdicts`.
+        """
+        try:
+            yield
+        except Failure:
+            raise
+        except Exception:
+            if self.open and self.settings.guarantee == EXACTLY_ONCE:
+                self._require_sound()
+            raise
+
+    def _require_sound(self) -> None:
+        """Ask by beginning again: refused as out of place in a sound transaction, with the cause in a broken one."""
+        try:
+            self.producer.begin_transaction()
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise Failure(
+                    f"{self.topics.input}/{self.partition}: one of {', '.join(self.topics.outputs())} may not be "
+                    f"written: {error.args[0].str()}"
+                ) from None
+            if code != KafkaError._STATE:
+                raise
+
+    def send_snapshot(self, blob: bytes) -> int:
+        """Hand a snapshot's chunks to the client; return their number."""
+        chunks = cut(blob)
+        for i, chunk in enumerate(chunks):
+            self._room(1)
+            self.producer.produce(
+                self.topics.snapshots,
+                chunk,
+                key=chunk_key(self.partition, i),
+                partition=self.partition,
+                on_delivery=self._reports.one(self.topics.snapshots),
+            )
+        self.bytes_since_snapshot = 0
+        return len(chunks)
+
+    def flush(self, deadline: Deadline) -> None:
+        """Wait until the broker has everything, or has refused it.
+
+        Raises
+        ------
+        Unfinished
+            It has not, inside the deadline, and nothing was getting on any more.
+        """
+        left = len(self.producer)
+        while True:
+            try:
+                before, left = left, self.producer.flush(min(FLUSH_SECONDS, deadline.remaining()))
+            except SystemError as error:  # a fatal error came first: the client calls back with its exception still set
+                if isinstance(error.__cause__, KafkaException):
+                    raise error.__cause__ from None
+                raise
+            if left == 0:
+                return
+            if left < before:
+                deadline.extend(MOVING_SECONDS)
+            if deadline.passed:
+                raise Unfinished("the broker did not take the outputs in time")
+
+
+def _end(left: list[Producer]) -> None:
+    """Drop what a producer holds. The last reference to it ends here, which waits for its threads."""
+    producer = left.pop()
+    with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
+        producer.purge()
+        producer.flush(0)

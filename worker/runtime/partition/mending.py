@@ -1,0 +1,185 @@
+"""Outputs of a commit that nobody sees: found at a restore, and written again before anything new.
+
+A commit is one transaction in several logs, and each log learns of its end by a marker of its own. A transaction
+coordinator that comes back with half of its memory may commit the offset, the state and the position, and abort what
+lies in the predictions (docs/decisions/0018). So a restore asks for the records that the last commit says it has
+written; what is not there is computed once more from the rows, and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import watermarks
+from worker.kafka.reports import Span
+from worker.kafka.topics import Topics
+from worker.kafka.verdicts import Unfinished
+from worker.kafka.visibility import shown, stable
+from worker.state.history import positions
+from worker.state.model import Outputs
+from worker.state.position import Position
+from worker.wire.codec import read_json
+from worker.wire.packed import decode_predictions, is_packed
+
+HANGING_SECONDS = 5.0
+"""How long an undecided output of a commit is waited for; its marker comes within milliseconds, if it comes at all."""
+
+Key = tuple[int, bytes | None]
+"""What an output answers: an input offset, and for accuracy points also their key: several stand at one offset."""
+
+
+@dataclass(frozen=True)
+class Mend:
+    """What is to be written again.
+
+    Parameters
+    ----------
+    since, until : int
+        Input offsets: outputs of the rows between are missing.
+    there : mapping
+        Topic with missing outputs -> those of them that are there all the same. Of other topics nothing is missing.
+    """
+
+    since: int
+    until: int
+    there: Mapping[str, Collection[Key]] = field(default_factory=dict)
+
+    def missing(self, outputs: Outputs, topics: Topics) -> Outputs:
+        """What of `outputs`, all of rows before `until`, has to be written."""
+        made = Outputs(outputs.next_offset)
+        if (there := self.there.get(topics.predictions)) is not None:
+            kept = [i for i, offset in enumerate(outputs.offsets.tolist()) if (offset, None) not in there]
+            made.offsets = outputs.offsets[kept]
+            made.predictions = [outputs.predictions[i] for i in kept]
+            made.keys = [outputs.keys[i] for i in kept]
+        if (there := self.there.get(topics.accuracy)) is not None:
+            made.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in there]
+        if (there := self.there.get(topics.rejected)) is not None:
+            made.rejected = [bad for bad in outputs.rejected if (bad.offset, None) not in there]
+        return made
+
+
+class Hanging(Exception):
+    """Outputs of a commit are neither committed nor aborted, and nobody is going to say which.
+
+    Parameters
+    ----------
+    topic : str
+        Where.
+    """
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(topic)
+        self.topic = topic
+
+
+class Inspection:
+    """Looks at the outputs of a partition's last commits.
+
+    Parameters
+    ----------
+    partition : int
+        Which.
+    readers : tuple
+        One that is given committed records only, and one that is given all.
+    deadline : Deadline
+        For all of it.
+    """
+
+    def __init__(self, partition: int, readers: tuple[Consumer, Consumer], deadline: Deadline) -> None:
+        self._partition, self._deadline = partition, deadline
+        self._reader, self._witness = readers
+        self.settled: set[str] = set()
+        """Topics in which nothing hangs any more."""
+
+    def mend(self, newest: Position, snapshots: str) -> Mend | None:
+        """What is missing; None: all outputs of the last commit are there, and before it those of the ones before.
+
+        Parameters
+        ----------
+        newest : Position
+            The last commit.
+        snapshots : str
+            The topic in which the ones before are.
+
+        Raises
+        ------
+        Hanging
+            The broker does not decide.
+        KafkaException, Unfinished
+            It does not deliver.
+        """
+        since, there = newest.offset, dict[str, set[Key]]()
+        for position in self._chain(newest, snapshots):
+            hidden = self._hidden(position)
+            if not hidden:
+                break
+            since = position.offset if position.previous is None else position.previous
+            for topic, span in hidden.items():
+                there[topic] = there.get(topic, set()) | self._keys(topic, span)
+        return Mend(since, newest.offset, there) if there else None
+
+    def _chain(self, newest: Position, snapshots: str) -> Iterator[Position]:
+        """The commits from the newest back, as long as the log holds the one directly before."""
+        position, depth = newest, 1
+        while True:
+            yield position
+            depth += 1
+            found = positions(self._reader, snapshots, self._partition, self._deadline, depth)
+            if len(found) < depth or found[depth - 1].offset != position.previous:
+                return
+            position = found[depth - 1]
+
+    def _hidden(self, position: Position) -> dict[str, Span]:
+        """Topics of which the first or the last output of a commit is hidden."""
+        for topic, span in position.outputs.items():
+            decided = stable(self._reader, topic, self._partition, span.last + 1, self._deadline, HANGING_SECONDS)
+            if not decided and topic not in self.settled:
+                raise Hanging(topic)
+        return {topic: span for topic, span in position.outputs.items() if self._is_hidden(topic, span)}
+
+    def _is_hidden(self, topic: str, span: Span) -> bool:
+        """Whether records are aborted, or cut off; those that retention or compaction has taken were there once."""
+        low, end = watermarks(self._reader, topic, self._partition, self._deadline)
+        ends = [offset for offset in (span.first, span.last) if offset >= low]
+        if any(offset >= end for offset in ends):
+            return True
+        committed = shown(self._reader, topic, self._partition, ends, self._deadline)
+        if all(committed):
+            return False
+        there = shown(self._witness, topic, self._partition, ends, self._deadline)
+        return any(seen and not given for seen, given in zip(there, committed, strict=True))
+
+    def _keys(self, topic: str, span: Span) -> set[Key]:
+        """What the visible records of a span answer."""
+        found: set[Key] = set()
+        self._reader.assign([TopicPartition(topic, self._partition, span.first)])
+        while not self._deadline.passed:
+            message = self._reader.poll(min(1.0, self._deadline.remaining()))
+            if message is None:
+                continue
+            if message.error() is not None or (message.offset() or 0) > span.last:
+                return found
+            found.add(_key(message))
+        raise Unfinished(f"{topic}/{self._partition} was not delivered in time")
+
+
+def _key(message: Any) -> Key:
+    """What an output answers, of whichever topic."""
+    rejected = dict(message.headers() or ()).get("offset")
+    if rejected is not None:
+        return int(rejected), None
+    value = message.value() or b""
+    if is_packed(value):
+        return int(decode_predictions([value]).offset[0]), None
+    told = read_json(value)
+    return int(told["offset"]), None if "prediction" in told else message.key()
+
+
+def _offset(point: bytes) -> int:
+    return int(read_json(point)["offset"])

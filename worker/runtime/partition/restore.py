@@ -1,0 +1,269 @@
+"""From a committed offset back to a model: who owned the partition last decides nothing, the log decides all.
+
+1. Acquire: fence the last owner, so that nothing can be committed behind our back.
+2. Read what the last commit says of itself, once everything that was written until then is decided: the position. The
+   group's coordinator is asked for the committed offset C too. Where it names another one, although a worker committed
+   it, it is asked again for a while; then the position counts. An offset that somebody set by hand has no pointer.
+3. See that the outputs of that commit are there; what is missing is written again (`worker.runtime.partition.mending`).
+4. Seek to the snapshot that the pointer names, at S <= C, and load it; or keep what the task remembers, if that stands
+   at C.
+5. The loop then reads S..C once more, learning without emitting; from C on it emits.
+
+A damaged snapshot is an accident: an older one of the same history, or the log itself where it still reaches back
+to its first row, gives the same bits, and the restore says so in its note. Anything else (another learner, an offset
+committed by hand, rows that retention has taken) is somebody's decision: it is refused (exit 4), naming the option
+that chooses otherwise; a restore never turns into a cold start by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from confluent_kafka import Consumer
+
+from worker.errors import CannotRestore
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import ANY, committed_offset, open_reader, watermarks
+from worker.kafka.topics import grow_topics, partition_counts
+from worker.kafka.verdicts import Missing, Unfinished, ask
+from worker.kafka.visibility import first_from, log_ends, stable
+from worker.runtime.partition.checkpoint import Checkpoint
+from worker.runtime.partition.exactly_once import TransactionalCheckpoint
+from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend
+from worker.runtime.partition.ways import Restored, Ways
+from worker.settings import EARLIEST, WorkerSettings
+from worker.state.history import mark, positions
+from worker.state.model import Model
+from worker.state.position import Position
+from worker.state.snapshot import CLAIMED, PLAIN, Pointer
+
+STALE_SECONDS = 2.0
+"""How long a coordinator may name another offset than the log before it is not believed."""
+MOVED_SECONDS = 10.0
+"""How long before somebody must have set the group, or removed its offset: then a policy is asked for."""
+STALE_WAIT_SECONDS = 0.2
+GROWTH_SECONDS = 5.0
+"""For an output that has been grown to be known so."""
+
+
+def restore(
+    settings: WorkerSettings,
+    partition: int,
+    checkpoint: Checkpoint,
+    make_model: Callable[[], Model],
+    deadline: Deadline,
+    remembered: int | None = None,
+) -> Restored:
+    """Acquire the partition and rebuild its model; blocks, so it runs beside the loop.
+
+    Parameters
+    ----------
+    settings, partition, checkpoint
+        Whose.
+    make_model : callable
+        Makes an empty one.
+    deadline : Deadline
+        For all of it; extended while records come.
+    remembered : int or None
+        The committed offset of which the task has the state in memory; None: of none.
+
+    Raises
+    ------
+    CannotRestore
+        A policy refuses.
+    KafkaException, Setback
+        To be judged by `worker.kafka.verdicts`.
+    """
+    checkpoint.acquire(deadline)
+    with contextlib.closing(open_reader(settings)) as reader, contextlib.closing(open_reader(settings, ANY)) as witness:
+        # As in `acquire`: metadata first, or the coordinator is looked for too late.
+        ask(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
+        found = _Rebuilding(settings, partition, checkpoint, (reader, witness), make_model, deadline).run(remembered)
+        if found.began is not None:
+            _begin_history(settings, partition, reader, found, deadline)
+        return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
+
+
+def _begin_history(
+    settings: WorkerSettings, partition: int, reader: Consumer, found: Restored, deadline: Deadline
+) -> None:
+    """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0.
+
+    One with a claim in it is as good as empty.
+    """
+    low, high = watermarks(reader, settings.topics.snapshots, partition, deadline)
+    if found.began != 0 or high - low > (partition == CLAIMED):
+        mark(settings, partition, None if found.kept else found.began, deadline)
+
+
+class _Rebuilding:
+    """Steps 2 to 4 of the module's docstring, with the policies.
+
+    Parameters
+    ----------
+    settings, partition, checkpoint, make_model, deadline
+        As `restore`.
+    readers : tuple
+        One that is given committed records only, and one that is given all.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        partition: int,
+        checkpoint: Checkpoint,
+        readers: tuple[Consumer, Consumer],
+        make_model: Callable[[], Model],
+        deadline: Deadline,
+    ) -> None:
+        self.settings, self.partition = settings, partition
+        self.reader, self._witness = self._readers = readers
+        self.make_model, self.deadline = make_model, deadline
+        # Only transactions have positions, and can be mended.
+        self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
+        self._inspection = Inspection(partition, readers, deadline)
+
+    def run(self, remembered: int | None) -> Restored:
+        """Find out where the partition stands, and bring a model there."""
+        settings, partition, reader = self.settings, self.partition, self.reader
+        last = self._last_commit()
+        (committed, metadata), note = _settled_offset(settings.input, partition, reader, last, self.deadline)
+        low, high = watermarks(reader, settings.input, partition, self.deadline)
+        pointer, plain = Pointer.parse(metadata), (metadata or "").endswith(PLAIN)
+        ways = Ways(settings, partition, reader, self.make_model, self.deadline, committed or 0, low, high, pointer)
+        if committed is None and last is not None:
+            ways.committed = last.offset
+            return ways.as_told(f"the group's offset is gone (deleted, or expired); the last one was {last.offset}")
+        if committed is None:
+            start = _first_offset(settings, partition, low, high)
+            return Restored(self.make_model(), start, start, None, began=start)
+        mend = None
+        if self._checkpoint is not None and pointer is not None and not plain:
+            if last is None:
+                return ways.as_told(f"offset {committed} was committed by a worker, but its own log does not say so")
+            ways.committed, ways.pointer = last.offset, last.pointer or pointer
+            mend = self._missing(last)
+        if mend is not None:
+            found = ways.mended(mend)
+        elif pointer is not None and remembered == ways.committed:
+            found = Restored(None, remembered, remembered, ways.pointer)
+        else:
+            found = ways.ordinary()
+        if found.position < low or found.committed > high:
+            return ways.offset_lost(found)
+        return replace(found, note="; ".join(part for part in (note, found.note) if part) or None)
+
+    def _last_commit(self) -> Position | None:
+        """The newest position of all that was in the log when nobody else could write any more; None: there is none."""
+        topic = self.settings.topics.snapshots
+        for name in self.settings.topics.outputs():
+            self._require_partition(name)
+        if self._checkpoint is None:
+            return None
+        end = self._take_ends()[topic]
+        if not stable(self.reader, topic, self.partition, end, self.deadline, HANGING_SECONDS):
+            self._settle(topic)
+            if not stable(self.reader, topic, self.partition, end, self.deadline, self.deadline.left):
+                raise Unfinished(f"an open transaction hides the end of {topic}/{self.partition}")
+        found = positions(self.reader, topic, self.partition, self.deadline)
+        if not found:
+            self._require_readable()
+        return next(iter(found), None)
+
+    def _require_readable(self) -> None:
+        """Whoever may not read what is written must learn it at the first start, not at the second."""
+        for topic in self.settings.topics.outputs():
+            end = watermarks(self.reader, topic, self.partition, self.deadline)[1]
+            first_from(self.reader, topic, self.partition, end, self.deadline)
+
+    def _missing(self, last: Position) -> Mend | None:
+        """Outputs of the last commits that are not visible."""
+        while True:
+            try:
+                return self._inspection.mend(last, self.settings.topics.snapshots)
+            except Hanging as hanging:
+                self._settle(hanging.topic)
+
+    def _settle(self, topic: str) -> None:
+        """Settle what hangs in a topic, and acquire anew."""
+        assert self._checkpoint is not None  # noqa: S101
+        self._checkpoint.settle_hanging(topic, self.deadline)
+        self._checkpoint.acquire(self.deadline)
+        self._inspection.settled.add(topic)
+        self._take_ends()
+
+    def _take_ends(self) -> dict[str, int]:
+        """Where the logs of the outputs end now: what the new producer writes lies behind."""
+        assert self._checkpoint is not None  # noqa: S101
+        self._checkpoint.ends = log_ends(self._witness, self.settings.topics.outputs(), self.partition, self.deadline)
+        return self._checkpoint.ends
+
+    def _require_partition(self, topic: str) -> None:
+        """See that an output has the partition; a reader that has no metadata would also wait a second for it."""
+        settings, patience = self.settings, Deadline(GROWTH_SECONDS)
+        count = self._partitions(topic)
+        if 0 < count <= self.partition < (wanted := self._partitions(settings.input)):
+            grow_topics(settings.bootstrap, settings.passthrough, [topic], wanted)
+            while (count := self._partitions(topic)) <= self.partition and not patience.passed:
+                time.sleep(STALE_WAIT_SECONDS)
+        if count <= self.partition:
+            raise Missing(
+                f"topic {topic} has {count} partitions, and none for partition {self.partition} of "
+                f"{self.settings.input}: give it as many as the input has"
+            )
+
+    def _partitions(self, topic: str) -> int:
+        """Of a topic, as both readers know it."""
+
+        def count(reader: Consumer) -> int:
+            found = ask(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
+            return partition_counts(found).get(topic, 0)
+
+        return min(map(count, self._readers))
+
+
+def _first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:
+    """Where a group without committed offsets starts in a log that holds low..high.
+
+    Raises
+    ------
+    CannotRestore
+        At an offset that the log does not hold.
+    """
+    if isinstance(settings.start, str):
+        return low if settings.start == EARLIEST else high
+    if not low <= settings.start <= high:
+        raise CannotRestore(
+            f"cannot start {settings.input}/{partition} at offset {settings.start}: the log holds {low} to {high}"
+        )
+    return settings.start
+
+
+def _settled_offset(
+    topic: str, partition: int, reader: Consumer, last: Position | None, deadline: Deadline
+) -> tuple[tuple[int | None, str | None], str | None]:
+    """The committed offset and its metadata, asked for until they fit the last commit; a note if they did not at once.
+
+    A commit by hand has no metadata of ours, and one without a transaction has no position: these are what they are.
+    """
+    began = time.monotonic()
+    answer = at_first = committed_offset(reader, topic, partition, deadline)
+
+    def patience() -> float:
+        offset, metadata = answer
+        if last is None or offset == last.offset or (metadata or "").endswith(PLAIN):
+            return 0.0
+        return STALE_SECONDS if Pointer.parse(metadata) is not None else MOVED_SECONDS
+
+    while time.monotonic() - began < patience() and not deadline.passed:
+        time.sleep(STALE_WAIT_SECONDS)
+        answer = committed_offset(reader, topic, partition, deadline)
+    waited = time.monotonic() - began
+    if patience() == STALE_SECONDS and last is not None:
+        return answer, f"the broker says offset {answer[0]}, the log of the last commit {last.offset}, which counts"
+    if answer == at_first:
+        return answer, None
+    return answer, f"the broker said offset {at_first[0]} first, and {answer[0]} after {waited:.1f} s"

@@ -1,0 +1,55 @@
+"""What a worker looks after before it joins the group."""
+
+from __future__ import annotations
+
+from worker.errors import UsageFailure
+from worker.kafka.client import require_broker
+from worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts
+from worker.kafka.verdicts import told
+from worker.runtime.observability.journal import Journal
+from worker.runtime.partition.exactly_once import TransactionalCheckpoint
+from worker.settings import WorkerSettings
+from worker.state.claim import claim
+
+
+def check_properties(settings: WorkerSettings) -> None:
+    """Make a producer and let go of it: a wrong client property is found before anything is created.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid, or does not go with a transaction.
+    """
+    checkpoint = TransactionalCheckpoint(settings, partition=0)
+    checkpoint.renew()
+    checkpoint.discard()
+
+
+def prepare_topics(settings: WorkerSettings, journal: Journal) -> int:
+    """Require the input; create what is missing of the outputs, grow what is too small.
+
+    Returns
+    -------
+    int
+        Partitions that the input had when the group began.
+
+    Raises
+    ------
+    Failure
+        There is no broker, or no such input, or a topic cannot be made or grown.
+    UsageFailure
+        The outputs are another group's.
+    """
+    present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    if settings.input not in present:
+        raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
+    wanted = present[settings.input]
+    plan = output_plan(settings.topics, wanted)
+    small = [name for name in plan if present.get(name, wanted) < wanted]
+    if small:
+        grow_topics(settings.bootstrap, settings.passthrough, small, wanted)
+        journal.event("grew topics", topics=small, partitions=wanted)
+    for name in create_topics(settings.bootstrap, settings.passthrough, plan):
+        journal.event("created topic", topic=name)
+    with told(settings):
+        return claim(settings, wanted)

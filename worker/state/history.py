@@ -1,0 +1,225 @@
+"""What the snapshot topic still holds of a partition's past, for the day when its newest snapshot is damaged.
+
+A learner's state is a function of the rows from its history's first one to its own offset. So an older snapshot that
+relearns the rows up to the committed offset stands there with the same bits as the newest one would have. That holds
+within one history only: when a learner starts empty, or goes on behind rows that it has not seen, `mark` writes so
+into the topic, and what lies before the mark is not looked at any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from worker.kafka.client import base_properties, quiet, without_membership
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import watermarks
+from worker.kafka.verdicts import Unfinished
+from worker.settings import WorkerSettings
+from worker.state import snapshot
+from worker.state.position import Position
+from worker.state.snapshot import CLAIM, DamagedSnapshot, Outline, Pointer, chunk_key, mark_key, position_key
+
+MOST_CANDIDATES = 16
+"""Places of older snapshots that are kept while looking: memory stays small however long the topic is."""
+NEAR = 16
+"""Records from the end of the snapshot topic among which the last position is looked for at first, then four times as
+many. Behind it lie only what transactions wrote that came to nothing, and their markers."""
+GETTING_ON_SECONDS = 10.0
+"""Of a reader's budget that are always left while records come: a large state takes as long as it takes."""
+UNKNOWN = -1
+"""`Search.began` behind a mark that names no offset: of a learner that kept what it had learned before, of an imported
+state (`worker.tools.snapshots`), or unreadable. The rows of such a history do not give its state."""
+KEPT = b"kept"
+"""Value of a mark where a learner goes on with what it had learned before."""
+IMPORTED = b"imported"
+"""Value of a mark where a learner goes on in a state out of a file."""
+
+
+def read_mark(value: bytes | None) -> int | None:
+    """The input offset at which learners began empty, by a mark's value; None: it names no offset, see `UNKNOWN`."""
+    return int(value) if value and value.isdigit() else None
+
+
+class Search:
+    """Goes through a partition's records of the snapshot topic and notes which complete snapshots could be used.
+
+    Parameters
+    ----------
+    partition : int
+        Whose records these are.
+    least, most : int
+        The input offsets between which a state must stand, both included.
+    """
+
+    def __init__(self, partition: int, least: int, most: int) -> None:
+        self.partition, self.least, self.most = partition, least, most
+        self.began: int | None = None
+        """Input offset at which the present history began, by the last mark; None without one."""
+        self._found: list[Pointer] = []
+        self._begun: tuple[int, Outline] | None = None
+        self._chunks = self._bytes = 0
+
+    @property
+    def candidates(self) -> list[Pointer]:
+        """Where the complete snapshots are, the one with the least to relearn first."""
+        return sorted(self._found, key=lambda place: (place.state_offset, place.first), reverse=True)
+
+    def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
+        """Take the next record."""
+        if key == mark_key(self.partition):
+            began = read_mark(value)
+            self.began = UNKNOWN if began is None else began
+            self._begun = None
+            self._found.clear()
+            return
+        if key == chunk_key(self.partition, 0):
+            drawn = snapshot.outline(value or b"")
+            self._begun = (offset, drawn) if drawn else None
+            self._chunks = self._bytes = 0
+        elif key != chunk_key(self.partition, self._chunks):
+            self._begun = None
+        if self._begun is None:
+            return
+        first, drawn = self._begun
+        self._chunks += 1
+        self._bytes += len(value or b"")
+        if self._bytes >= drawn.nbytes:
+            self._begun = None
+            if self._bytes == drawn.nbytes and self.least <= drawn.state_offset <= self.most:
+                self._keep(Pointer(first, self._chunks, drawn.state_offset))
+
+    def _keep(self, place: Pointer) -> None:
+        self._found = [*self.candidates[: MOST_CANDIDATES - 1], place]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Records of a topic's partition, from offset `first` to before `end`."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+
+def look_through(reader: Consumer, stretch: Stretch, search: Search, deadline: Deadline) -> Search:
+    """Give `search` the committed records of `stretch`; return it.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not deliver in time.
+    """
+    if stretch.first >= stretch.end:
+        return search
+    reader.assign([TopicPartition(stretch.topic, stretch.partition, stretch.first)])
+    where = f"{stretch.topic}/{stretch.partition}"
+    while (message := _next(reader, where, deadline)) is not None:
+        offset = message.offset() or 0
+        if offset >= stretch.end:
+            break
+        search.take(offset, message.key(), message.value())
+    return search
+
+
+def positions(reader: Consumer, topic: str, partition: int, deadline: Deadline, least: int = 1) -> list[Position]:
+    """What the last commits say of themselves, the newest first: `least` of them, or all that there are.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not deliver in time.
+    """
+    low, high = watermarks(reader, topic, partition, deadline)
+    back, found = NEAR, list[Position]()
+    while low < high:
+        found.clear()
+        reader.assign([TopicPartition(topic, partition, max(low, high - back))])
+        while (message := _next(reader, f"{topic}/{partition}", deadline)) is not None:
+            if message.key() == position_key(partition):
+                told = Position.read(message.value())
+                found += [told] if told else []
+        if len(found) >= least or back >= high - low:
+            break
+        back *= 4
+    return found[::-1]
+
+
+def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, deadline: Deadline) -> list[bytes]:
+    """The chunks that `pointer` names.
+
+    Raises
+    ------
+    DamagedSnapshot
+        One of them is not there.
+    KafkaException, Unfinished
+        The broker did not deliver in time.
+    """
+    where = f"{topic}/{partition}@{pointer.first}"
+    chunks: list[bytes] = []
+    reader.assign([TopicPartition(topic, partition, pointer.first)])
+    while len(chunks) < pointer.chunks:
+        message = _next(reader, where, deadline)
+        if message is None or (not chunks and message.offset() != pointer.first):
+            raise DamagedSnapshot(f"the snapshot at {where} is not there")
+        if message.key() != chunk_key(partition, len(chunks)):
+            raise DamagedSnapshot(f"chunk {len(chunks)} of the snapshot at {where} is missing")
+        chunks.append(message.value() or b"")
+    return chunks
+
+
+def _next(reader: Consumer, where: str, deadline: Deadline) -> Message | None:
+    """The next record; None at the partition's end, or where the log does not reach."""
+    while (message := reader.poll(min(1.0, deadline.remaining()))) is None:
+        if deadline.passed:
+            raise Unfinished(f"the records of {where} were not delivered in time")
+    error = message.error()
+    if error is None:
+        deadline.extend(GETTING_ON_SECONDS)
+        if (message.key() or b"").startswith(CLAIM):  # of somebody who came too late, perhaps between two chunks
+            return _next(reader, where, deadline)
+        return message
+    if error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+        return None
+    raise KafkaException(error)
+
+
+def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: Deadline) -> None:
+    """Write down that a new history of a partition begins, with learners that know nothing at input offset `began`.
+
+    None: with what they had learned before, so that the log does not give their state again.
+
+    Outside any transaction: should nothing be committed in the new history, then the committed pointer lies before
+    the mark, and the search for older snapshots ends there.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not take it.
+    """
+    append(settings, partition, mark_key(partition), KEPT if began is None else str(began).encode(), deadline)
+
+
+def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, deadline: Deadline) -> None:
+    """Write a record into the snapshot topic, outside any transaction.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not take it.
+    """
+    properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
+    producer = Producer(quiet({**properties, "enable.idempotence": True}))
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failed.append(error)
+
+    producer.produce(settings.topics.snapshots, value, key=key, partition=partition, on_delivery=delivered)
+    if producer.flush(deadline.remaining()) > 0:
+        raise Unfinished(f"the broker did not take a record for {settings.topics.snapshots} in time")
+    if failed:
+        raise KafkaException(failed[0])

@@ -1,0 +1,338 @@
+"""What one partition has learned: its schema, learners and metrics, and how a batch moves them on.
+
+Pure computation: no Kafka, no clock. The same rows give the same bits, however they are cut into batches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.learner import Learner
+from learners.metrics.rolling import Metrics, create_metrics
+from learners.parameters import ParameterError
+from learners.prequential import predicted_class
+from learners.reductions.maps import create_mapped
+from learners.spec import Spec
+from worker.errors import Failure
+from worker.settings import ModelSettings
+from worker.wire import packed
+from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, write_json
+from worker.wire.events import Batch, Records, Rejection, Schema
+from worker.wire.rejections import Flags, TooManyRejected, Watch
+
+if TYPE_CHECKING:
+    from worker.wire.scanner import Integers
+
+DIGEST_BYTES = 6
+"""Of `Model.digests`: enough to tell a group's learners apart."""
+
+
+@dataclass
+class Outputs:
+    """What a batch adds to the output topics, as encoded records in input order."""
+
+    next_offset: int
+    offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of the rows that were predicted, i8[rows]."""
+    keys: list[bytes | None] = field(default_factory=list)
+    predictions: list[bytes] = field(default_factory=list)
+    points: list[tuple[bytes, bytes]] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
+    excess: TooManyRejected | None = None
+    """Too many of the last events were rejected: to be raised once the batch is dealt with."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that were predicted."""
+        return len(self.offsets)
+
+
+def joined(*parts: Outputs) -> Outputs:
+    """One after the other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
+    for part in parts:
+        whole.keys += part.keys
+        whole.predictions += part.predictions
+        whole.points += part.points
+        whole.rejected += part.rejected
+        whole.excess = whole.excess or part.excess
+    return whole
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model at rest: enough to go back to it, or to write it down."""
+
+    schema: Schema | None
+    rows: int
+    parts: tuple[NDArray[np.uint8], ...]
+    recent: Flags | None = None
+    """Memory of `worker.wire.rejections.Watch`; for going back only, a snapshot leaves it out."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of state."""
+        return sum(part.nbytes for part in self.parts)
+
+
+class Model:
+    """Champion and challengers of one partition, with a set of rolling metrics each.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+        What is learned.
+    partition : int
+        Whose rows these are; part of the output records.
+    group : str
+        Whose learners these are; part of accuracy points.
+    """
+
+    def __init__(self, settings: ModelSettings, partition: int, group: str = "") -> None:
+        self.settings = settings
+        self.partition = partition
+        self.group = group
+        self.rows = 0
+        schema = Schema(settings.n_features) if settings.n_features is not None else None
+        self._decoder = Decoder(settings.target, schema, settings.form, self._admit)
+        self._learners: list[Learner] = []
+        self._metrics: list[Metrics] = []
+        self._digests: list[str] = []
+        self._watch = Watch(settings.max_rejected, partition) if settings.max_rejected is not None else None
+        self._fit_to_schema()
+
+    @property
+    def schema(self) -> Schema | None:
+        """The shape of the partition's events; None until a good one was seen."""
+        return self._decoder.schema
+
+    @property
+    def learners(self) -> tuple[Learner, ...]:
+        """Champion and challengers, for a look at their states; none before the schema is known."""
+        return tuple(self._learners)
+
+    def advance(self, records: Records, emit: bool = True) -> Outputs:
+        """Decode, predict, learn, observe, encode.
+
+        Parameters
+        ----------
+        records : Records
+            The partition's next records.
+        emit : bool
+            False while replaying after a restore: the state moves, nothing is encoded.
+        """
+        batch = self.decode(records)
+        outputs = Outputs(batch.next_offset, batch.offsets, rejected=batch.rejected)
+        scores = [np.empty((len(batch), learner.n_scores)) for learner in self._learners]
+        for i, (learner, score) in enumerate(zip(self._learners, scores, strict=True)):
+            if i == 0 and self.settings.frozen:
+                learner.predict(batch.X, score)
+            else:
+                learner.predict_then_update(batch.X, batch.y, score)
+        self._observe(batch, scores, outputs, emit)
+        if emit and len(batch):
+            outputs.predictions = self._encode(batch, scores[0])
+            outputs.keys = batch.keys
+        if emit and self._watch is not None:
+            outputs.excess = self._watch.observe(batch.offsets, batch.rejected)
+        return outputs
+
+    def decode(self, records: Records) -> Batch:
+        """Read records, and learn from none: the first good event makes the learners, which need its shape."""
+        batch = self._decoder.decode(records)
+        self._fit_to_schema()
+        return batch
+
+    def latest_points(self) -> dict[str, dict[str, Any]]:
+        """Learner -> its rolling metrics now, for the endpoint."""
+        pairs = zip(self.settings.names, self._metrics, strict=False)
+        return {name: metrics.point() for name, metrics in pairs}
+
+    def save(self) -> Saved:
+        """Copy the state."""
+        recent = None if self._watch is None else self._watch.save()
+        return Saved(self.schema, self.rows, tuple(part.copy() for part in self._parts()), recent)
+
+    def load(self, saved: Saved) -> None:
+        """Go back to a saved state, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            Its parts do not fit this model's learners and metrics.
+        """
+        if self.settings.n_features is None:
+            self._decoder.schema = saved.schema
+            self._learners, self._metrics = [], []
+            self._fit_to_schema()
+        parts = self._parts()
+        if [part.nbytes for part in parts] != [part.nbytes for part in saved.parts]:
+            raise ValueError("the saved state has other sizes than these learners")
+        for part, memory in zip(parts, saved.parts, strict=True):
+            part[:] = memory
+        self.rows = saved.rows
+        if self._watch is not None:
+            self._watch.load(saved.recent)
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that a written state must agree on before it may be loaded."""
+        settings, target = self.settings, self.settings.target
+        warm = settings.warm
+        return {
+            "learners": [spec.text + settings.behind for spec in settings.specs],
+            "standardize": settings.standardize,
+            "task": target.task,
+            "n_classes": target.n_classes,
+            "labels": list(target.labels),
+            "window": settings.window,
+            "accuracy_every": settings.accuracy_every,
+            "states": [learner.identity() for learner in self._learners],
+            # Only where there is something to say, so that snapshots from before warm starts stay valid.
+            **({} if warm is None else {"warm": warm.digest}),
+            **({"frozen": True} if settings.frozen else {}),
+        }
+
+    def digests(self) -> list[str]:
+        """Short for what `identity` says of each learner: those with the same learn the same from the same rows."""
+        whole = self.identity()
+        shared = ("standardize", "task", "n_classes", "labels", "window")
+        common: dict[str, Any] = {key: whole[key] for key in shared}
+        begun: dict[str, Any] = {key: whole[key] for key in ("warm", "frozen") if key in whole}  # the champion, that is
+        parts = zip(whole["learners"], whole["states"], strict=True)
+        told = [{**common, "learner": name, "state": state} for name, state in parts]
+        if told:
+            told[0] |= begun
+        return [hashlib.blake2b(write_json(one), digest_size=DIGEST_BYTES).hexdigest() for one in told]
+
+    def _parts(self) -> list[NDArray[np.uint8]]:
+        return [part.state.memory for part in (*self._learners, *self._metrics)]
+
+    def _admit(self, found: Schema) -> Schema:
+        """The schema that the first good event fixes.
+
+        Raises
+        ------
+        Failure
+            Another one than the model file's.
+        """
+        warm = self.settings.warm
+        return found if warm is None else warm.admit(found, f"the first good event of partition {self.partition}")
+
+    def _fit_to_schema(self) -> None:
+        """Make the learners once the number of features is known.
+
+        Raises
+        ------
+        Failure
+            Their state cannot be allocated, or a parameter does not fit the number of features.
+        """
+        if self._learners or self.schema is None:
+            return
+        settings, target, d = self.settings, self.settings.target, self.schema.n_features
+        for i, spec in enumerate(settings.specs):
+            with allocating(spec.text, d):
+                learner = _create(spec, settings, d)
+                metrics = create_metrics(target.task, target.n_classes, learner.n_scores, settings.window)
+            if i == 0 and settings.warm is not None and settings.warm.state:
+                learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
+            self._learners.append(learner)
+            self._metrics.append(metrics)
+        self._digests = self.digests()
+
+    @property
+    def champion(self) -> Learner:
+        """The learner whose predictions are written.
+
+        Raises
+        ------
+        Failure
+            There is none yet: no good event was seen.
+        """
+        if not self._learners:
+            raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
+        return self._learners[0]
+
+    def _encode(self, batch: Batch, score: NDArray[np.float64]) -> list[bytes]:
+        """The champion's predictions in the output format."""
+        settings = self.settings
+        predicted = predicted_class(score, self._learners[0].kind)
+        if settings.output_form == PACKED:
+            return packed.encode_predictions(batch, score, predicted, settings.target)
+        return encode_predictions(batch, score, predicted, settings.target, settings.names[0])
+
+    def _observe(self, batch: Batch, scores: list[NDArray[np.float64]], outputs: Outputs, emit: bool) -> None:
+        """Feed the metrics; cut at every accuracy point, so that points stand at fixed rows."""
+        every, start, n = self.settings.accuracy_every, 0, len(batch)
+        while start < n:
+            end = min(n, start + every - self.rows % every)
+            for metrics, score in zip(self._metrics, scores, strict=True):
+                metrics.observe(score[start:end], batch.y[start:end])
+            self.rows += end - start
+            if emit and self.rows % every == 0:
+                offset, t = int(batch.offsets[end - 1]), int(batch.t[end - 1])
+                for name, metrics, digest in zip(self.settings.names, self._metrics, self._digests, strict=True):
+                    key, whose = f"{name}/{self.partition}".encode(), {"group": self.group, "model": digest}
+                    point = encode_point(metrics.point(), self.partition, offset, name, t, whose)
+                    outputs.points.append((key, point))
+            start = end
+
+
+def _create(spec: Spec, settings: ModelSettings, d: int) -> Learner:
+    """A learner over `d` features, behind the maps and the standardiser.
+
+    Raises
+    ------
+    Failure
+        A parameter, valid by itself, does not fit that many features: the first event has just told how many.
+    """
+    target = settings.target
+    try:
+        return create_mapped(spec, settings.maps, d, target.n_classes, target.task, settings.standardize)
+    except ParameterError as error:
+        raise Failure(f"learner {spec.text} over {d} features: {error}") from None
+
+
+@contextlib.contextmanager
+def allocating(what: str, n_features: int) -> Iterator[None]:
+    """Turn a refused allocation of a learner's state into a sentence.
+
+    Raises
+    ------
+    Failure
+        There is not so much memory, or the state has more bytes than an array can.
+    """
+    try:
+        yield
+    except ParameterError:
+        raise
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise Failure(f"the state of {what} over {n_features} features cannot be allocated: {error}") from None
+
+
+def warm(settings: ModelSettings) -> None:
+    """Compile every kernel of a batch's way on scratch data, so that no message waits for a compiler.
+
+    Raises
+    ------
+    Failure, UnknownLearner
+        A learner or one of its parameters is not valid.
+    """
+    known = None if settings.warm is None else settings.warm.schema
+    d = settings.n_features or (1 if known is None else known.n_features)
+    model = Model(settings, partition=0)
+    for values in _scratch_events(d, settings.form):
+        model.advance(Records(0, np.zeros(1, np.int64), [values], [None], [0]))
+
+
+def _scratch_events(d: int, form: str) -> list[bytes]:
+    X, y = np.full((2, d), 0.5), np.array([0.0, np.nan])
+    return packed.encode_events(X, y) if form == PACKED else encode_events(X, y, 0)

@@ -1,0 +1,267 @@
+"""A model in a file (`*.driftway`): a snapshot that also says where it comes from.
+
+`driftway train` writes one, `driftway snapshot export` writes one of any snapshot, and `--warm-start` begins in the
+state of its champion. The bytes are those of `worker.state.snapshot`; the header's key `origin` holds the provenance.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from learners.learner import Learner
+from learners.spec import Spec
+from worker.errors import Failure, UsageFailure
+from worker.settings import ModelSettings
+from worker.state import snapshot
+from worker.state.model import Model, Saved
+from worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
+from worker.warm_start import WarmStart
+from worker.wire.codec import JSON
+from worker.wire.events import Schema, Target
+
+SUFFIX = ".driftway"
+BEHIND = " behind "
+"""In a header, between a learner's spec and the feature maps in front of it."""
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file that has been read, or a snapshot out of its topic.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in sentences: the path.
+    contents : Contents
+        Header and state.
+    digest : str
+        Of all bytes, in hexadecimal.
+    nbytes : int
+        Length of the whole.
+    """
+
+    name: str
+    contents: Contents
+    digest: str
+    nbytes: int
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """Everything it says of itself."""
+        return self.contents.header
+
+    @property
+    def saved(self) -> Saved:
+        """The state of learners and metrics."""
+        return self.contents.saved
+
+    @property
+    def offset(self) -> int:
+        """The input offset that the state stands at: rows before it have been learned."""
+        return self.contents.offset
+
+    @property
+    def partition(self) -> int:
+        """Whose state it is; 0 for a trained model."""
+        return self.contents.partition
+
+    @property
+    def origin(self) -> dict[str, Any] | None:
+        """Where the model comes from; None: a snapshot as a worker wrote it."""
+        found = self.header.get("origin")
+        return dict(found) if isinstance(found, dict) else None
+
+    def settings(self, form: str = JSON) -> ModelSettings:
+        """What the model learns, for events of that format.
+
+        Raises
+        ------
+        Failure
+            This version does not know the learner's form, or the header says nonsense.
+        """
+        try:
+            return settings_of(self.contents.identity, form)
+        except KeyError as error:
+            raise self._cannot(f"its header says no {error.args[0]}") from None
+        except (TypeError, ValueError, AttributeError, UsageFailure) as error:
+            raise self._cannot(error) from None
+
+    def model(self, form: str = JSON) -> Model:
+        """The model, standing where it was written down.
+
+        Raises
+        ------
+        Failure
+            This version does not know the learner, or has another state layout for it.
+        """
+        settings = self.settings(form)
+        try:
+            model = Model(settings, self.partition)
+            snapshot.load(self.contents, model)
+        except (BadSnapshot, ValueError, Failure) as error:
+            raise self._cannot(error) from None
+        return model
+
+    def warm_start(self, frozen: bool = False) -> WarmStart:
+        """The champion's state, to begin in.
+
+        Raises
+        ------
+        Failure
+            As `model`, or the file holds no learner yet.
+        """
+        if self.saved.schema is None:
+            raise Failure(f"{self.name} holds no learner yet: it was written before the first good event")
+        state = self.model().champion.state.memory.tobytes()
+        return WarmStart(self.name, self.digest, frozen, self.saved.schema, state)
+
+    def _cannot(self, error: object) -> Failure:
+        return Failure(f"{self.name} cannot be used by this version: {error}")
+
+
+def settings_of(identity: dict[str, Any], form: str = JSON) -> ModelSettings:
+    """What a model of this identity learns; its features come with the state.
+
+    Parameters
+    ----------
+    identity : dict
+        See `Model.identity`; `model` in a snapshot's header.
+    form : str
+        Format of the events; no part of an identity.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, UsageFailure
+        Not an identity.
+    """
+    pairs = [learner.split(BEHIND) for learner in identity["learners"]]
+    maps = {", ".join(rest) for _, *rest in pairs}
+    if len(maps) > 1:
+        raise ValueError("its learners stand behind different feature maps")
+    target = Target(identity["task"], int(identity["n_classes"]), tuple(identity["labels"]))
+    warm = None
+    if identity.get("warm") is not None:
+        digest = str(identity["warm"])
+        warm = WarmStart(digest, digest, bool(identity.get("frozen", False)))
+    return ModelSettings(
+        tuple(Spec.parse(text) for text, *_ in pairs),
+        target,
+        form=form,
+        standardize=bool(identity["standardize"]),
+        maps=tuple(Spec.parse(one) for one in "".join(maps).split(", ") if one),
+        window=int(identity["window"]),
+        accuracy_every=int(identity["accuracy_every"]),
+        warm=warm,
+    )
+
+
+def pack(model: Model, saved: Saved, offset: int, origin: dict[str, Any] | None = None) -> bytes:
+    """The bytes of a file with that model, standing at input offset `offset`."""
+    return snapshot.write(model, saved, offset, origin)
+
+
+def trained(learner: Learner, names: Sequence[str] | None, target: Target, origin: dict[str, Any]) -> bytes:
+    """The bytes of a file with one learner, out of a registry or behind wrappers, that was trained elsewhere.
+
+    Parameters
+    ----------
+    learner : Learner
+        As it stands; made without standardiser and maps, as `Spec.create` does.
+    names : sequence of str or None
+        Names of the features in the order of its columns, if they have names.
+    target : Target
+        What it predicts.
+    origin : dict
+        Where it comes from.
+
+    Raises
+    ------
+    ValueError
+        The learner is not what its own name and parameters make.
+    """
+    defaults = {field.name: field.default for field in fields(learner.parameters)}
+    given = {name: value for name, value in learner.parameters.as_dict().items() if value != defaults[name]}
+    spec = Spec(learner.name, tuple((name, _text(value)) for name, value in given.items()))
+    # A learner that is not standardizable, such as `scaled:`, has none before it whatever the settings say.
+    standardize = not learner.standardizable
+    model = Model(ModelSettings((spec,), target, learner.n_features, standardize=standardize), 0)
+    if model.champion.identity() != learner.identity():
+        raise ValueError(f"{spec.text} makes another learner than the trained one")
+    model.champion.state.memory[:] = learner.state.memory
+    saved = model.save()
+    schema = Schema(learner.n_features, None if names is None else tuple(names))
+    return pack(model, Saved(schema, saved.rows, saved.parts), 0, origin)
+
+
+def _text(value: Any) -> str:
+    """A parameter's value as a spec says it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def unpack(blob: bytes, name: str) -> ModelFile:
+    """Read the bytes of a file, or of a snapshot.
+
+    Parameters
+    ----------
+    blob : bytes
+        All of them.
+    name : str
+        What it is called in sentences.
+
+    Raises
+    ------
+    Failure
+        Cut short, altered, something else, or of a newer format.
+    """
+    if blob[:3] != MAGIC[:3]:
+        raise Failure(f"{name} is no model file of Driftway")
+    try:
+        contents = snapshot.parse(blob)
+    except BadSnapshot as error:
+        raise Failure(f"{name} cannot be used: {error}") from None
+    return ModelFile(name, contents, blob[-DIGEST_BYTES:].hex(), len(blob))
+
+
+def load(path: str | Path) -> ModelFile:
+    """Read a file.
+
+    Raises
+    ------
+    UsageFailure
+        It cannot be read.
+    Failure
+        As `unpack`.
+    """
+    try:
+        blob = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageFailure(f"cannot read {path}: {error.strerror}") from None
+    return unpack(blob, str(path))
+
+
+def save(path: str | Path, blob: bytes) -> None:
+    """Write a file so that it is there whole or not at all; one of that name is replaced.
+
+    Raises
+    ------
+    UsageFailure
+        It cannot be written.
+    """
+    whole = Path(path)
+    part = whole.with_name(f".{whole.name}.{secrets.token_hex(4)}")
+    try:
+        with part.open("xb") as out:
+            out.write(blob)
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(whole)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise UsageFailure(f"cannot write {path}: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""Tools around a running deployment, and for development; none of them is needed by the worker."""

@@ -1,0 +1,92 @@
+"""A whole deployment: every partition of an input, up to what the group had committed when the audit began."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaException
+
+from worker.errors import Failure, Unreachable, UsageFailure
+from worker.kafka.client import require_broker
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import committed_offset, watermarks
+from worker.kafka.stream import ASK_SECONDS, reader_of
+from worker.kafka.topics import partition_counts
+from worker.kafka.verdicts import Unfinished
+from worker.settings import WorkerSettings
+from worker.tools.audit.partition import Account, Progress, Standing, audit_partition
+
+
+class Deployment:
+    """What is to be audited, as it stood at the beginning.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        As the workers have them; what does not decide the outputs' bits is not looked at.
+
+    Raises
+    ------
+    UsageFailure
+        A topic is missing, or a client property is not valid.
+    Failure
+        The group has committed nothing.
+    Unreachable
+        No broker answers.
+    """
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self.settings = settings
+        counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+        if settings.input not in counts:
+            raise UsageFailure(f"there is no topic {settings.input}")
+        for name in settings.topics.outputs():
+            if name not in counts:
+                raise UsageFailure(
+                    f"there is no topic {name}: no worker of group {settings.group} has run on {settings.input} yet"
+                )
+            if counts[name] < counts[settings.input]:
+                raise UsageFailure(f"topic {name} has {counts[name]} partitions, the input {counts[settings.input]}")
+        self.standings: list[Standing] = []
+        self.total = 0
+        """Records to go through, about."""
+        self._ask(range(counts[settings.input]))
+        if all(standing.committed is None for standing in self.standings):
+            raise Failure(f"group {settings.group} has committed nothing of {settings.input}: nothing can be checked")
+
+    def audit(self, progress: Progress) -> list[Account]:
+        """Audit every partition.
+
+        Raises
+        ------
+        Difference
+            The first one.
+        Failure
+            Nothing can be checked.
+        Unreachable
+            The broker has gone.
+        """
+        try:
+            accounts = [audit_partition(self.settings, standing, progress) for standing in self.standings]
+        except KafkaException as error:
+            raise Failure(f"the broker refused: {error.args[0].str()}") from None
+        except Unfinished as error:
+            raise Unreachable(str(error)) from None
+        if all(account.empty for account in accounts):
+            reasons = "; ".join(sentence for account in accounts for sentence in account.unchecked)
+            raise Failure(reasons or f"{self.settings.input}: nothing has been written that could be checked")
+        return accounts
+
+    def _ask(self, partitions: range) -> None:
+        settings = self.settings
+        reader, deadline = reader_of(settings), Deadline(ASK_SECONDS)
+        try:
+            for p in partitions:
+                standing = Standing(p, *committed_offset(reader, settings.input, p, deadline))
+                low, _ = watermarks(reader, settings.input, p, deadline)
+                self.standings.append(standing)
+                self.total += max(0, (standing.committed or 0) - low)
+        except KafkaException as error:
+            raise Failure(f"cannot ask for the offsets of group {settings.group}: {error.args[0].str()}") from None
+        except Unfinished as error:
+            raise Unreachable(str(error)) from None
+        finally:
+            reader.close()

@@ -1,0 +1,360 @@
+"""One partition: the input recomputed in lockstep with everything that was written about it.
+
+Where the recomputation begins, with a fresh model or a snapshot:
+
+1. Where the group must have begun: with ``--start earliest`` at the log's start, if that is offset 0 or if the outputs
+   are whole (their logs begin at 0) and none answers an earlier offset; with ``--start latest`` at the offset that the
+   worker marked in the snapshot topic, else at the first output, if the outputs are whole; with ``--start OFFSET``
+   there, if the input still holds it, and then nothing may answer an earlier offset.
+2. Else at the earliest complete snapshot whose offset the input still holds; that snapshot is then believed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+
+from worker.kafka.columns import records_of
+from worker.kafka.deadline import Deadline
+from worker.kafka.reader import ANY, committed_offset, open_reader
+from worker.kafka.stream import ASK_SECONDS, BATCH_MESSAGES, Stream, reader_of
+from worker.kafka.visibility import log_ends
+from worker.settings import EARLIEST, ModelSettings, WorkerSettings
+from worker.state.model import Model, Outputs
+from worker.state.snapshot import Pointer, unlike
+from worker.tools.audit.contrast import Difference, input_offset
+from worker.tools.audit.outputs import Ledger, Points, Predictions, Rejections
+from worker.tools.audit.snapshots import Snapshots, Written
+from worker.wire.codec import JSON, PACKED
+from worker.wire.events import Records
+from worker.wire.packed import is_packed
+from worker.wire.rejections import kind_of
+
+Progress = Callable[[int], None]
+"""Told how many records are done."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the group had committed when the audit began: offset (None: nothing) and its metadata text."""
+
+    partition: int
+    committed: int | None
+    metadata: str | None = None
+
+
+@dataclass
+class Account:
+    """What was compared of a partition, and what could not be."""
+
+    partition: int
+    begin: int = 0
+    end: int = 0
+    records: int = 0
+    predictions: int = 0
+    rejections: int = 0
+    points: int = 0
+    snapshots: int = 0
+    orphans: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    rejected: dict[str, int] = field(default_factory=dict)
+    """Kind of reason -> rejections."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all was compared."""
+        return not (self.predictions or self.rejections or self.snapshots)
+
+
+def audit_partition(settings: WorkerSettings, standing: Standing, progress: Progress) -> Account:
+    """Recompute a partition up to its committed offset and compare.
+
+    Raises
+    ------
+    Difference
+        The first one.
+    Failure
+        The topics cannot be read.
+    """
+    topics, p = settings.topics, standing.partition
+    outputs = topics.predictions, topics.accuracy, topics.rejected, topics.snapshots
+    with closing(open_reader(settings, ANY)) as witness:
+        found = log_ends(witness, outputs, p, Deadline(ASK_SECONDS))
+    ends = standing.committed or 0, *(found[name] for name in outputs)
+    with ExitStack() as stack:
+        names = zip((topics.input, *outputs), ends, strict=True)
+        streams = [stack.enter_context(Stream(settings, name, p, end)) for name, end in names]
+        return Partition(settings, standing, streams, progress).audit()
+
+
+class Partition:
+    """The audit of one partition.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    standing : Standing
+        Up to where.
+    streams : list of Stream
+        Input, predictions, accuracy, rejected, snapshots.
+    progress : Progress
+        See there.
+    """
+
+    def __init__(self, settings: WorkerSettings, standing: Standing, streams: list[Stream], progress: Progress) -> None:
+        self.settings = settings
+        self.standing = standing
+        self.committed = standing.committed or 0
+        self.progress = progress
+        self.pointer = Pointer.parse(standing.metadata)
+        self.account = Account(standing.partition, end=self.committed)
+        self._input, self._predicted, self._accuracy, self._rejected, chunks = streams
+        self._snapshots = Snapshots(chunks, settings.model)
+        self._model = Model(settings.model, standing.partition, settings.group)
+        self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
+        self._position = 0
+        self._ahead: Written | None = None
+        """The next snapshot to compare."""
+        self._pointed = False
+        self._newest_snapshot = -1
+
+    def audit(self) -> Account:
+        """Go through it once.
+
+        Raises
+        ------
+        Difference
+            The first one.
+        """
+        self._require_log()
+        self._ahead = self._next_snapshot()
+        if self.committed and not self._begin():
+            self.account.begin = self.committed
+            return self.account
+        self._make_ledgers()
+        for whole in self._batches():
+            rest = whole
+            while len(rest):
+                self._compare_snapshots(int(rest.offsets[0]))
+                part = rest.before(self._cut(rest))
+                self._require(self._model.advance(part))
+                rest = rest.after(len(part))
+            self.account.records += len(whole)
+            self.progress(len(whole))
+        self._compare_snapshots(self.committed)
+        self._conclude()
+        return self.account
+
+    # Where it begins.
+
+    def _require_log(self) -> None:
+        if self.committed > self._input.high:
+            raise Difference(
+                f"{self._input}@{self.committed} is committed: expected it in the log, found its end at "
+                f"{self._input.high}"
+            )
+
+    def _begin(self) -> bool:
+        """Stand the model where it is known; False if that is nowhere."""
+        low, fresh = self._input.low, self._fresh_at()
+        if fresh is not None:
+            self._position = self.account.begin = fresh
+            return True
+        while self._ahead is not None and self._ahead.offset < low:
+            self._ahead = self._next_snapshot()
+        found = self._ahead
+        if found is None or found.offset > self.committed:
+            self._unchecked(f"nothing can be checked: the log begins at {low}, and no complete snapshot stands in it")
+            return False
+        self._model.load(found.saved)
+        self._position = self.account.begin = found.offset
+        self._ahead = self._next_snapshot()
+        self._unchecked(f"offsets before {found.offset} cannot be checked; the snapshot at {found.where} was believed")
+        return True
+
+    def _fresh_at(self) -> int | None:
+        """The offset at which the group began with a fresh model; None if that is not known or not in the log."""
+        low, start = self._input.low, self.settings.start
+        if self._ahead is not None and self._ahead.taken_over:
+            return None
+        earliest = start == EARLIEST
+        if isinstance(start, int):
+            return self._told(start) if low <= start else None
+        if earliest and low == 0:
+            return 0
+        if self._predicted.low or self._rejected.low:
+            return None
+        firsts = [ledger.first() for ledger in self._pair((0, self.committed))]
+        first = min((offset for offset in firsts if offset is not None), default=-1)
+        if first < low:
+            return None
+        began = self._snapshots.began
+        if not earliest and began is not None and low <= began <= first:
+            return began
+        return low if earliest else min(first, self.committed)
+
+    def _told(self, start: int) -> int:
+        """The offset at which the group began by its option, which nothing that was written contradicts.
+
+        Raises
+        ------
+        Difference
+            Something answers an earlier event.
+        """
+        for ledger in self._pair((0, self.committed)):
+            first = ledger.first()
+            if first is not None and first < start:
+                raise Difference(
+                    f"{self._input}@{first} has a {ledger.noun} in {ledger.stream}: expected none before offset "
+                    f"{start}, where the group is said to have started"
+                )
+        return start
+
+    def _pair(self, span: tuple[int, int]) -> tuple[Predictions, Rejections]:
+        name = str(self._input)
+        return Predictions(self._predicted, name, span), Rejections(self._rejected, name, span)
+
+    def _make_ledgers(self) -> None:
+        span = self._position, self.committed
+        self.predictions, self.rejections = self._pair(span)
+        self._kinds: Counter[str] = Counter()
+        keys = [f"{name}/{self.standing.partition}".encode() for name in self.settings.model.names]
+        self.points = Points(self._accuracy, str(self._input), span, keys)
+        self._ledgers: tuple[Ledger, ...] = self.predictions, self.rejections, self.points
+        for ledger in self._ledgers:
+            if ledger.stream.low and self.committed:
+                first = ledger.first()
+                until = self.committed if first is None else first
+                if until > self._position:
+                    self._unchecked(f"{ledger.noun}s before offset {until} are no longer in {ledger.stream}")
+
+    # Lockstep.
+
+    def _batches(self) -> Iterator[Records]:
+        """The input from the beginning to the committed offset."""
+        while messages := self._input.peek(BATCH_MESSAGES):
+            self._input.drop(len(messages))
+            share = [message for message in messages if message.offset() >= self._position]
+            if share:
+                yield records_of(self.standing.partition, share)
+
+    def _cut(self, rest: Records) -> int:
+        """How many records go to the model at once: up to the next snapshot, and of one form of predictions."""
+        n = len(rest)
+        if self._ahead is not None:
+            n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
+        found = self.predictions.stream.peek(n)
+        forms = [is_packed(message.value() or b"") for message in found]
+        if forms:
+            form = PACKED if forms[0] else JSON
+            self._model.settings = self._forms.get(form, self._model.settings)
+            if (not forms[0]) not in forms:
+                return n
+            try:
+                change = input_offset(found[forms.index(not forms[0])].value() or b"")
+            except ValueError:
+                return n  # the comparison will say what it is
+            n = min(n, int(rest.offsets.searchsorted(change)) or n)
+        return n
+
+    def _require(self, outputs: Outputs) -> None:
+        self.predictions.require(list(zip(outputs.keys, outputs.predictions, strict=True)))
+        self.rejections.require(self.rejections.faces(outputs.rejected))
+        self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
+        self.points.require(outputs.points)
+        self._position = outputs.next_offset
+
+    # Snapshots.
+
+    def _next_snapshot(self) -> Written | None:
+        written = self._snapshots.take()
+        if written is not None and self.pointer is not None and written.first == self.pointer.first:
+            named = self.pointer.chunks, self.pointer.state_offset
+            if named != (written.chunks, written.offset):
+                raise Difference(
+                    f"{written.where}: expected {named[0]} chunks that stand at {named[1]}, as the pointer says, "
+                    f"found {written.chunks} that stand at {written.offset}"
+                )
+            self._pointed = True
+        return written
+
+    def _compare_snapshots(self, until: int) -> None:
+        """Those that stand at most at `until`, the next record's offset."""
+        while self._ahead is not None and self._ahead.offset <= until:
+            written = self._ahead
+            if written.offset < self._position:
+                raise Difference(
+                    f"{written.where}: expected a snapshot at or after {self._input}@{self._position}, "
+                    f"found one at {written.offset}"
+                )
+            difference = unlike(written.saved, self._model.save())
+            if written.taken_over:
+                self._model.load(written.saved)
+                self._unchecked(f"the snapshot at {written.where} was imported or kept, and believed")
+            elif difference is not None:
+                raise Difference(f"{written.where}, which stands at {self._input}@{written.offset}: {difference}")
+            else:
+                self.account.snapshots += 1
+            self._ahead = self._next_snapshot()
+
+    # The end.
+
+    def _conclude(self) -> None:
+        for ledger in self._ledgers:
+            ledger.finish()
+        while self._ahead is not None:
+            self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
+            self._ahead = self._next_snapshot()
+        account = self.account
+        account.predictions, account.rejections = self.predictions.matched, self.rejections.matched
+        account.rejected = dict(self._kinds.most_common())
+        account.points, account.orphans = self.points.matched, self._snapshots.orphans
+        reader = reader_of(self.settings)
+        try:
+            now = committed_offset(reader, self.settings.input, account.partition, Deadline(ASK_SECONDS))
+        finally:
+            reader.close()
+        self._require_pointer(now[1])
+        self._require_nothing_beyond(now[0] or 0)
+
+    def _require_pointer(self, metadata_now: str | None) -> None:
+        if not self.committed:
+            return
+        place = f"{self._input}@{self.committed} is committed"
+        if self.pointer is None:
+            raise Difference(f"{place}: expected a snapshot's place in the commit, found {self.standing.metadata!r}")
+        if self.pointer.state_offset > self.committed:
+            raise Difference(f"{place}: expected a snapshot up to there, found one at {self.pointer.state_offset}")
+        if self._pointed:
+            return
+        where = f"{self._snapshots.stream}@{self.pointer.first}"
+        if metadata_now == self.standing.metadata:
+            raise Difference(f"{place}: expected its snapshot at {where}, found no complete one there")
+        self._unchecked(f"the snapshot at {where} was replaced during the audit")
+
+    def _require_nothing_beyond(self, committed_now: int) -> None:
+        """Everything visible is committed: what is newer than the audit's beginning was committed meanwhile."""
+        for ledger in self._ledgers:
+            if ledger.newest >= committed_now:
+                raise Difference(
+                    f"{self._input}@{ledger.newest} has a {ledger.noun} in {ledger.stream}: expected none, "
+                    f"for the group has committed offset {committed_now}"
+                )
+        if self._newest_snapshot > committed_now:
+            raise Difference(
+                f"{self._snapshots.stream} holds a snapshot that stands at {self._newest_snapshot}: expected none "
+                f"after offset {committed_now}, which the group has committed"
+            )
+
+    def _unchecked(self, sentence: str) -> None:
+        self.account.unchecked.append(f"{self._input}: {sentence}")
+
+
+def output_forms(settings: ModelSettings) -> tuple[str, ...]:
+    """Forms in which these predictions can be written: the packed one has a limit of its own."""
+    from worker.wire.packed import MOST_SCORES
+
+    return (JSON, PACKED) if settings.target.n_classes <= MOST_SCORES else (JSON,)

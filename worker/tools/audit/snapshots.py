@@ -1,0 +1,116 @@
+"""Snapshots as they lie in their topic: chunks put together again, and those that belong to no whole one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from worker.kafka.stream import Stream
+from worker.settings import ModelSettings
+from worker.state import snapshot
+from worker.state.history import read_mark
+from worker.state.model import Model, Saved
+from worker.state.snapshot import CLAIM, BadSnapshot, chunk_key, mark_key, position_key
+from worker.tools.audit.contrast import Difference
+
+
+@dataclass(frozen=True)
+class Written:
+    """A complete snapshot that reads well.
+
+    Parameters
+    ----------
+    where : str
+        The place of its first chunk, for sentences.
+    first, chunks : int
+        Offset of its first chunk, and how many there are.
+    offset : int
+        Input offset that it stands at.
+    saved : Saved
+        What is in it.
+    taken_over : bool
+        It was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or the learner kept
+        what it had learned before.
+    """
+
+    where: str
+    first: int
+    chunks: int
+    offset: int
+    saved: Saved
+    taken_over: bool = False
+
+
+class Snapshots:
+    """The complete snapshots of a partition, one at a time.
+
+    Parameters
+    ----------
+    stream : Stream
+        The chunks.
+    settings : ModelSettings
+        The model that they must belong to.
+    """
+
+    def __init__(self, stream: Stream, settings: ModelSettings) -> None:
+        self.stream = stream
+        self.settings = settings
+        self.orphans: list[str] = []
+        """Places of chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
+        self.began: int | None = None
+        """Where the workers' last mark says that the learners began empty; see `worker.state.history`."""
+        self._held: list[Any] = []
+        self._taken_over = False
+
+    def take(self) -> Written | None:
+        """The next complete one; None at the end.
+
+        Raises
+        ------
+        Difference
+            It is damaged or of another model.
+        """
+        while messages := self.stream.peek(1):
+            self.stream.drop(1)
+            message = messages[0]
+            if message.key() == position_key(self.stream.partition) or (message.key() or b"").startswith(CLAIM):
+                continue
+            if message.key() == mark_key(self.stream.partition):
+                self._give_up()
+                self._take_mark(message.value() or b"")
+                continue
+            if message.key() == chunk_key(self.stream.partition, 0):
+                self._give_up()
+            elif not self._held or message.key() != chunk_key(self.stream.partition, len(self._held)):
+                self._give_up()
+                self.orphans.append(self._at(message))
+                continue
+            self._held.append(message)
+            drawn = snapshot.outline(self._held[0].value() or b"")
+            if drawn is None or sum(len(chunk.value() or b"") for chunk in self._held) >= drawn.nbytes:
+                return self._read()
+        self._give_up()
+        return None
+
+    def _take_mark(self, value: bytes) -> None:
+        self.began = read_mark(value)
+        self._taken_over = self.began is None
+
+    def _read(self) -> Written:
+        chunks, self._held = self._held, []
+        where = self._at(chunks[0])
+        blob = b"".join([chunk.value() or b"" for chunk in chunks])
+        try:
+            saved, offset = snapshot.read(blob, Model(self.settings, self.stream.partition))
+        except BadSnapshot as error:
+            raise Difference(f"{where}: expected a snapshot of this model, found: {error}") from None
+        taken_over, self._taken_over = self._taken_over, False
+        return Written(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
+
+    def _give_up(self) -> None:
+        """What was held will not become whole any more."""
+        self.orphans += map(self._at, self._held)
+        self._held = []
+
+    def _at(self, message: Any) -> str:
+        return f"{self.stream}@{message.offset()}"

@@ -1,0 +1,149 @@
+"""What stands in a topic of rejections: by kind, with samples; and the events back to where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from worker.errors import Failure
+from worker.kafka.client import base_properties, quiet
+from worker.kafka.topics import Topics
+from worker.tools.watch.tail import Ends, Tail
+from worker.wire.rejections import kind_of
+
+AGAIN = "driftway-again"
+"""Header of an event that was sent again: which rejection it was."""
+SEND_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A record of the topic.
+
+    Parameters
+    ----------
+    partition, offset : int
+        Of the event, in the input.
+    reason : str
+        Why it was rejected.
+    value, key : bytes or None
+        The event as it came.
+    """
+
+    partition: int
+    offset: int
+    reason: str
+    value: bytes | None
+    key: bytes | None
+
+    @property
+    def kind(self) -> str:
+        """Of the reason."""
+        return kind_of(self.reason)
+
+
+@dataclass
+class Pile:
+    """Rejections of one kind.
+
+    Parameters
+    ----------
+    most : int
+        Samples that are kept.
+    """
+
+    most: int
+    count: int = 0
+    samples: list[Rejected] = field(default_factory=list)
+
+    def add(self, one: Rejected) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self.samples) < self.most:
+            self.samples.append(one)
+
+
+def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partitions: int) -> Iterator[Rejected]:
+    """All rejections up to the present end of the topic.
+
+    Raises
+    ------
+    Failure
+        The broker refuses, or a record is no rejection.
+    """
+    topic = {topics.rejected: partitions}
+    ends = {p: end for (_, p), end in Ends(bootstrap, passthrough).of(topic).items()}
+    unread = {p for p, end in ends.items() if end}
+    tail = Tail(bootstrap, passthrough, topic)
+    try:
+        while unread and not tail.at_end:
+            for message in tail.take(0.2):
+                if message.offset() >= ends[message.partition()] - 1:
+                    unread.discard(message.partition())
+                if message.offset() < ends[message.partition()]:  # what comes meanwhile may be what was sent again
+                    yield _read(message)
+    finally:
+        tail.close()
+
+
+def piles(found: Iterator[Rejected], samples: int) -> dict[str, Pile]:
+    """Kind -> its rejections, the largest pile first."""
+    made: dict[str, Pile] = {}
+    for one in found:
+        made.setdefault(one.kind, Pile(samples)).add(one)
+    return dict(sorted(made.items(), key=lambda item: -item[1].count))
+
+
+def send_again(
+    bootstrap: str,
+    passthrough: Mapping[str, Any],
+    topics: Topics,
+    found: Iterator[Rejected],
+    kinds: Collection[str],
+) -> int:
+    """Write the events of some kinds into the input once more, each into the partition that it came from; say how many.
+
+    Raises
+    ------
+    Failure
+        The broker did not take one; those before it have been sent.
+    """
+    producer = Producer(quiet({**base_properties(bootstrap, passthrough), "enable.idempotence": True}))
+    failed: list[str] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failed.append(error.str())
+
+    sent = 0
+    for one in found:
+        if one.kind not in kinds:
+            continue
+        header: dict[str, Any] = {AGAIN: f"{topics.input}/{one.partition}@{one.offset}".encode()}
+        while True:
+            try:
+                producer.produce(topics.input, one.value, one.key, one.partition, on_delivery=delivered, headers=header)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+        if failed:
+            break
+        sent += 1
+    left = producer.flush(SEND_SECONDS)
+    if failed or left:
+        raise Failure(f"{left + len(failed)} of {sent} events were not taken: {failed[0] if failed else 'no answer'}")
+    return sent
+
+
+def _read(message: Any) -> Rejected:
+    headers = dict(message.headers() or ())
+    try:
+        partition, offset, reason = int(headers["partition"]), int(headers["offset"]), headers["reason"].decode()
+    except (KeyError, ValueError, TypeError):
+        where = f"{message.topic()}/{message.partition()} at {message.offset()}"
+        raise Failure(f"{where} is no rejection: it lacks the headers of one") from None
+    return Rejected(partition, offset, reason, message.value(), message.key())

@@ -1,0 +1,193 @@
+"""What the snapshot topic still holds of a partition: complete snapshots, and the marks between two histories.
+
+Unlike `worker.state.history`, which looks for one snapshot that a restore can use, this lists them all, damaged ones
+too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from worker.kafka.stream import Stream
+from worker.settings import WorkerSettings
+from worker.state import snapshot
+from worker.state.history import read_mark
+from worker.state.snapshot import BadSnapshot, Outline, Pointer, chunk_key, mark_key
+from worker.warm_start import WarmStart
+
+PIECE = 64
+"""Records that are held at a time: chunks are up to a megabyte each."""
+Progress = Callable[[int], None]
+"""Told how many records are done."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A complete snapshot.
+
+    Parameters
+    ----------
+    place : Pointer
+        Where it lies, and the input offset that its state stands at.
+    nbytes : int
+        Of all its chunks.
+    written : int
+        When, in ms since 1970.
+    rows : int or None
+        Rows learned and predicted until then; None: damaged.
+    learners : tuple of str
+        Champion and challengers; empty: damaged.
+    problem : str or None
+        Why it cannot be used; None: it can.
+    """
+
+    place: Pointer
+    nbytes: int
+    written: int
+    rows: int | None = None
+    learners: tuple[str, ...] = ()
+    problem: str | None = None
+
+    @property
+    def state_offset(self) -> int:
+        """S: rows before it have been learned."""
+        return self.place.state_offset
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a new history begins; see `worker.state.history`.
+
+    Parameters
+    ----------
+    record : int
+        Its offset in the snapshot topic.
+    began : int or None
+        The input offset at which the history began; None: a state that was imported or kept, or not readable.
+    written : int
+        When, in ms since 1970.
+    """
+
+    record: int
+    began: int | None
+    written: int
+
+
+@dataclass(frozen=True)
+class History:
+    """One history of a partition.
+
+    Parameters
+    ----------
+    mark : Mark or None
+        Where it begins; None: the topic's first.
+    snapshots : tuple of Found
+        The complete ones, in the order of writing.
+    over : bool
+        A newer one has begun behind it.
+    """
+
+    mark: Mark | None
+    snapshots: tuple[Found, ...]
+    over: bool = False
+
+    @property
+    def began(self) -> int | None:
+        """The input offset at which its learners began; a topic without marks says that this was 0. None: not known."""
+        return 0 if self.mark is None else self.mark.began
+
+
+@dataclass
+class Past:
+    """Everything of one partition, as it is found in the topic from its first record to its last.
+
+    Parameters
+    ----------
+    partition : int
+        Whose.
+    """
+
+    partition: int
+    found: list[Found | Mark] = field(default_factory=list)
+    orphans: int = 0
+    """Chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
+    _held: list[Any] = field(default_factory=list)
+    _drawn: Outline | None = None
+
+    def take(self, message: Any) -> None:
+        """Take the next record."""
+        key, value = message.key(), message.value() or b""
+        if key == mark_key(self.partition):
+            self.give_up()
+            self.found.append(Mark(message.offset(), read_mark(value), message.timestamp()[1]))
+            return
+        if not re.fullmatch(rb"%d\.[0-9]+" % self.partition, key or b""):
+            return
+        if key == chunk_key(self.partition, 0):
+            self.give_up()
+            self._drawn = snapshot.outline(value)
+        elif not self._held or key != chunk_key(self.partition, len(self._held)):
+            self.give_up()
+            self.orphans += 1
+            return
+        self._held.append(message)
+        nbytes = sum(len(chunk.value() or b"") for chunk in self._held)
+        if self._drawn is None or nbytes > self._drawn.nbytes:
+            self.give_up()
+        elif nbytes == self._drawn.nbytes:
+            self._complete(self._drawn, nbytes)
+
+    def give_up(self) -> None:
+        """What was held will not become whole any more."""
+        self.orphans += len(self._held)
+        self._held, self._drawn = [], None
+
+    def present(self, pointer: Pointer | None) -> History:
+        """The history that the snapshot which `pointer` names belongs to; the last one without a pointer."""
+        mark, snapshots, over = None, list[Found](), False
+        for one in self.found:
+            if not isinstance(one, Mark):
+                snapshots.append(one)
+            elif pointer is not None and one.record > pointer.first:
+                over = True
+                break
+            else:
+                mark, snapshots = one, []
+        return History(mark, tuple(snapshots), over)
+
+    def _complete(self, drawn: Outline, nbytes: int) -> None:
+        chunks, self._held, self._drawn = self._held, [], None
+        place = Pointer(chunks[0].offset(), len(chunks), drawn.state_offset)
+        written = chunks[-1].timestamp()[1]
+        try:
+            contents = snapshot.parse(b"".join(chunk.value() or b"" for chunk in chunks))
+        except BadSnapshot as error:
+            self.found.append(Found(place, nbytes, written, problem=str(error)))
+            return
+        identity = contents.identity
+        champion, *challengers = identity["learners"]
+        if identity.get("warm") is not None:
+            champion = WarmStart("", identity["warm"], bool(identity.get("frozen"))).called(champion)
+        self.found.append(Found(place, nbytes, written, contents.saved.rows, (champion, *challengers)))
+
+
+def look(settings: WorkerSettings, partition: int, end: int, progress: Progress = lambda _: None) -> Past:
+    """Go through a partition of the snapshot topic up to the record `end`.
+
+    Raises
+    ------
+    Failure, Unreachable
+        It cannot be read.
+    """
+    past = Past(partition)
+    with Stream(settings, settings.topics.snapshots, partition, end) as stream:
+        while messages := stream.peek(PIECE):
+            for message in messages:
+                past.take(message)
+            stream.drop(len(messages))
+            progress(len(messages))
+    past.give_up()
+    return past

@@ -1,0 +1,290 @@
+"""The wire format: events in, predictions, accuracy points and rejections out. Leaf module.
+
+The only door to orjson. Batches of plain JSON events go through compiled kernels (`worker.wire.scanner`,
+`worker.wire.writer`); whatever is not plain is read by orjson, event by event, with the same result. The packed format
+is that of `worker.wire.packed`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from worker.wire import packed
+from worker.wire.events import (
+    BAD_X,
+    DEEP_ID,
+    LATE_LABEL,
+    NO_X,
+    NOT_JSON,
+    NOT_OBJECT,
+    NULL_VALUE,
+    REGRESSION,
+    Batch,
+    Records,
+    Reject,
+    Rejection,
+    Schema,
+    Target,
+    as_number,
+    finite,
+)
+
+if TYPE_CHECKING:
+    from worker.wire.scanner import Floats, Integers
+    from worker.wire.writer import Column, Layout
+
+JSON, PACKED = "json", "packed"
+FORMATS = (JSON, PACKED)
+NULL = b"null"
+LARGEST_TIME = 2**63
+LARGEST_SHORT = 2.0**53
+MOST_LAYOUTS = 1024
+"""Of predictions that are kept, one for each partition; far more than a worker has."""
+
+
+class Decoder:
+    """Turns a partition's records into batches; learns the partition's schema from its first good event.
+
+    Parameters
+    ----------
+    target : Target
+        What labels mean.
+    schema : Schema or None
+        None: the first good event fixes it.
+    form : str
+        ``json`` or ``packed``.
+    admit : callable or None
+        Given the first good event's schema, returns the one to go by, or raises a `Failure`.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        schema: Schema | None = None,
+        form: str = JSON,
+        admit: Callable[[Schema], Schema] | None = None,
+    ) -> None:
+        self.target = target
+        self.schema = schema
+        self.form = form
+        self._admit = admit
+
+    def decode(self, records: Records) -> Batch:
+        """Read records; each becomes a row or a rejection. How records are cut into calls changes nothing."""
+        rejected: list[Rejection] = []
+        start = 0
+        while self.schema is None and start < len(records):
+            try:
+                found = self._schema_of(records.values[start])
+                self.schema = found if self._admit is None else self._admit(found)
+            except Reject as reject:
+                rejected.append(_rejection(records, start, str(reject)))
+                start += 1
+        schema = self.schema or Schema(1)
+        rest = records.after(start) if start else records
+        read = self._packed if self.form == PACKED else self._json
+        batch, reasons = read(rest, schema)
+        rejected += [_rejection(rest, i, reason) for i, reason in sorted(reasons.items())]
+        batch.rejected = rejected
+        batch.next_offset = int(records.offsets[-1]) + 1
+        return batch
+
+    def _schema_of(self, value: bytes | None) -> Schema:
+        if self.form == PACKED:
+            return packed.schema_of(value, self.target)
+        x, *_ = self._event(value)
+        schema = Schema.of(x)
+        for name, feature in zip(schema.names or range(len(x)), schema.check(x), strict=True):
+            finite(feature, f"x[{name}]")
+        return schema
+
+    def _event(self, value: bytes | None) -> tuple[Any, float, bytes, int | None]:
+        """Features as parsed, class index, JSON text of the id, time of one JSON event."""
+        if value is None:
+            raise Reject(NULL_VALUE)
+        try:
+            event = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            raise Reject(NOT_JSON) from None
+        if not isinstance(event, dict):
+            raise Reject(NOT_OBJECT)
+        if "x" not in event:
+            raise Reject(LATE_LABEL if "id" in event and "y" in event else NO_X)
+        x, t = event["x"], event.get("t")
+        if not isinstance(x, list | dict):
+            raise Reject(BAD_X)
+        known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
+        y = self.target.index(event.get("y"))
+        try:
+            name = orjson.dumps(event.get("id"))
+        except orjson.JSONEncodeError:  # orjson reads 1024 levels and writes 254
+            raise Reject(DEEP_ID) from None
+        return x, y, name, t if known else None
+
+    def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
+        from worker.wire.scanner import NO_TIME, scan
+        from worker.wire.writer import as_text
+
+        text, X, y, spans, t, plain = scan(records.values, schema.n_features)
+        if schema.names is not None:
+            plain[:] = False
+        y, known = self.target.indices(y)
+        plain &= known
+        reasons: dict[int, str] = {}
+        tail: list[bytes] = []
+        end = len(text)
+        for i in np.flatnonzero(~plain).tolist():
+            try:
+                x, y[i], name, time = self._event(records.values[i])
+                for j, feature in enumerate(schema.check(x)):
+                    X[i, j] = finite(feature, f"x[{schema.names[j] if schema.names else j}]")
+            except Reject as reject:
+                reasons[i] = str(reject)
+                continue
+            t[i] = NO_TIME if time is None else time
+            tail.append(name)
+            spans[:, i] = end, end + len(name)
+            end += len(name)
+        ids = as_text(text + b"".join(tail) if tail else text), spans
+        return self._batch(records, X, y, ids, t, reasons), reasons
+
+    def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
+        from worker.wire.scanner import NO_TIME
+        from worker.wire.writer import as_text
+
+        n = len(records)
+        X, y, reasons = packed.decode_events(records.values, schema, self.target)
+        ids = as_text(NULL), np.repeat([[0], [len(NULL)]], n, axis=1)
+        return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons), reasons
+
+    @staticmethod
+    def _batch(records: Records, X: Floats, y: Floats, ids: Column, t: Integers, reasons: dict[int, str]) -> Batch:
+        """Everything that was not rejected."""
+        if not reasons:
+            return Batch(records.partition, 0, records.offsets, X, y, ids, t, records.keys)
+        keep = np.ones(len(records), np.bool_)
+        keep[list(reasons)] = False
+        keys = [key for key, kept in zip(records.keys, keep.tolist(), strict=True) if kept]
+        kept_ids = ids[0], np.ascontiguousarray(ids[1][:, keep])
+        return Batch(records.partition, 0, records.offsets[keep], X[keep], y[keep], kept_ids, t[keep], keys)
+
+
+def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> list[bytes]:
+    """One JSON record per row.
+
+    Parameters
+    ----------
+    batch : Batch
+        n rows.
+    score : f8[n, k]
+        Scores of the champion.
+    predicted : f8[n]
+        Class index, or the predicted number in regression.
+    target : Target
+        How classes are called.
+    learner : str
+        The champion's spec.
+    """
+    from worker.wire.writer import write
+
+    n, k = score.shape
+    if n == 0:
+        return []
+    if target.task == REGRESSION:
+        front = back = np.zeros(n, np.int64)
+        numbers = np.column_stack([score, score, batch.y])
+    else:
+        front = predicted.astype(np.int64, copy=False)
+        back = np.where(np.isnan(batch.y), target.n_classes, batch.y).astype(np.int64)
+        numbers = score
+    layout = _layout(target, batch.partition, learner, k)
+    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t)
+
+
+@lru_cache(maxsize=MOST_LAYOUTS)
+def _layout(target: Target, partition: int, learner: str, k: int) -> Layout:
+    """What a learner's predictions with k scores have in common; kept, since it takes microseconds per class."""
+    from worker.wire.writer import Layout
+
+    start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
+    end = b',"learner":' + orjson.dumps(learner) + b',"t":'
+    if target.task == REGRESSION:  # numbers of a row: the score as prediction, the score, the label
+        return Layout(start, middle, [b',"prediction":'], [b',"score":', b',"y":'], [end])
+    opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
+    words = target.words()
+    fronts = [b',"prediction":' + word + b',"score":' + opening for word in words[:-1]]
+    backs = [closing + b',"y":' + word + end for word in words]
+    return Layout(start, middle, fronts, [b","] * (k - 1), backs)
+
+
+def encode_point(
+    point: dict[str, Any], partition: int, offset: int, learner: str, t: int, whose: dict[str, str]
+) -> bytes:
+    """One accuracy point; `offset` and `t` are those of the last row it covers. `drift`: no detector yet."""
+    from worker.wire.scanner import NO_TIME
+
+    place = {"partition": partition, "offset": offset}
+    rest = {"drift": None, "learner": learner, **whose, "t": None if t == NO_TIME else t}
+    return orjson.dumps({**place, **point, **rest})
+
+
+def read_json(value: bytes) -> Any:
+    """Parse a record that Driftway itself wrote."""
+    return orjson.loads(value)
+
+
+def write_json(value: Any) -> bytes:
+    """JSON text with sorted keys; numpy arrays are written as lists."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
+
+
+def encode_events(
+    X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
+) -> list[bytes]:
+    """JSON events of a block of rows.
+
+    Parameters
+    ----------
+    X : f8[n, d]
+        Features; NaN (missing) becomes null.
+    y : f8[n]
+        Labels; NaN becomes null, a whole number below 2^53 is written as an integer.
+    first_id : int
+        `id` of the first row; the others count on.
+    names : sequence of str or None
+        Write `x` as an object with these feature names.
+    labels : sequence of str or None
+        Write class k as labels[k], a number where that is one: as a worker with these ``--labels`` reads it.
+    """
+    if labels is None:
+        wire: list[Any] = [None if math.isnan(v) else int(v) if _short(v) else v for v in y.tolist()]
+    else:
+        words = [as_number(label) for label in labels]
+        wire = [None if math.isnan(v) else words[int(v)] for v in y.tolist()]
+    rows: list[Any] = X.tolist()
+    if names is not None:
+        rows = [dict(zip(names, row, strict=True)) for row in rows]
+    return [
+        orjson.dumps({"id": i, "x": row, "y": label})
+        for i, (row, label) in enumerate(zip(rows, wire, strict=True), first_id)
+    ]
+
+
+def _short(label: float) -> bool:
+    """Whether an integer says the same: not -0.0, and not what other readers would round."""
+    return label.is_integer() and abs(label) < LARGEST_SHORT and (label != 0.0 or math.copysign(1.0, label) > 0.0)
+
+
+def _numbers(array: NDArray[Any]) -> bytes:
+    return orjson.dumps(np.ascontiguousarray(array), option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _rejection(records: Records, i: int, reason: str) -> Rejection:
+    return Rejection(reason, int(records.offsets[i]), records.values[i], records.keys[i], records.timestamps[i])

@@ -1,0 +1,249 @@
+"""What an event is: its target, its shape, and the columns that batches of events travel in. Leaf module."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from worker.wire.scanner import Floats, Integers
+    from worker.wire.writer import Column
+
+CLASSIFICATION, REGRESSION = "classification", "regression"
+MAX_FEATURES = 10_000
+"""Longest `x` that a first event may fix as the partition's shape, so that a hostile event cannot take all memory: a
+second-order learner holds d x d numbers. --features N allows any number."""
+
+# Why an event is rejected; the texts are part of the wire format.
+NULL_VALUE = "null value"
+NOT_JSON = "not JSON"
+NOT_OBJECT = "not a JSON object"
+NO_X = "no x"
+LATE_LABEL = "late label: not supported yet"
+BAD_X = "x is neither a list nor an object"
+EMPTY_X = "x is empty"
+DEEP_ID = "id is nested too deeply"
+
+
+class Reject(Exception):
+    """An event cannot be used; the message is the reason that its rejection carries."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is predicted: a class out of K, or a number, and how classes are called on the wire.
+
+    Parameters
+    ----------
+    task : str
+        ``classification`` or ``regression``.
+    n_classes : int
+        K >= 2 in classification, 0 in regression.
+    labels : tuple of str
+        Wire labels in class order (numbers such as ``-1`` stay numbers); empty = the class indices.
+    """
+
+    task: str = CLASSIFICATION
+    n_classes: int = 2
+    labels: tuple[str, ...] = ()
+
+    def expected(self) -> str:
+        """What a label looks like, in words."""
+        return "number" if self.task == REGRESSION else " or ".join(word.decode() for word in self.words()[:-1])
+
+    def words(self) -> list[bytes]:
+        """JSON text of each class, then of an unknown label."""
+        names: list[Any] = [as_number(label) for label in self.labels] or list(range(self.n_classes))
+        return [*(json.dumps(name).encode() for name in names), b"null"]
+
+    def index(self, value: Any) -> float:
+        """Class index (or target) of a wire label; NaN if it is null.
+
+        Raises
+        ------
+        Reject
+            Not a label of this target.
+        """
+        if value is None:
+            return math.nan
+        if self.task == REGRESSION:
+            return finite(value, "label")
+        if not isinstance(value, bool):
+            for k, name in enumerate(self.labels or range(self.n_classes)):
+                known = as_number(name) if isinstance(name, str) else name
+                # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
+                if value == known if isinstance(known, str) else _as_float(value) == known:
+                    return float(k)
+        shown = json.dumps(value) if not isinstance(value, dict | list) else "given"
+        raise Reject(f"label {shown[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
+
+    def indices(self, y: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Class indices of numeric wire labels, and which of them are labels of this target."""
+        missing = np.isnan(y)
+        if self.task == REGRESSION:
+            return y, missing | np.isfinite(y)
+        numbers = [as_number(label) for label in self.labels] or list(range(self.n_classes))
+        out = np.full(len(y), math.nan)
+        for k, number in enumerate(numbers):
+            if not isinstance(number, str):
+                out[y == number] = k
+        return out, missing | ~np.isnan(out)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The shape of a partition's events: d, and the sorted feature names if they are named."""
+
+    n_features: int
+    names: tuple[str, ...] | None = None
+
+    def check(self, x: Any) -> list[Any]:
+        """The features of an event's `x`, in this schema's order.
+
+        Raises
+        ------
+        Reject
+            Another length or another set of names.
+        """
+        if isinstance(x, list):
+            if self.names is not None:
+                raise Reject(f"x is a list, expected an object of {self.n_features} named features")
+            if len(x) != self.n_features:
+                raise Reject(f"x has {len(x)} features, expected {self.n_features}")
+            return x
+        if self.names is None:
+            raise Reject(f"x is an object, expected a list of {self.n_features} features")
+        if x.keys() != set(self.names):
+            lacks = [name for name in self.names if name not in x]
+            extra = sorted(name for name in x if name not in set(self.names))
+            parts = [f"lacks {_some(lacks)}"] * bool(lacks) + [f"has unknown {_some(extra)}"] * bool(extra)
+            raise Reject(f"x {' and '.join(parts)}")
+        return [x[name] for name in self.names]
+
+    @classmethod
+    def of(cls, x: Any) -> Schema:
+        """The schema that an event's `x` fixes.
+
+        Raises
+        ------
+        Reject
+            Not a list or an object of 1 to MAX_FEATURES features.
+        """
+        if not isinstance(x, list | dict):
+            raise Reject(BAD_X)
+        if not x:
+            raise Reject(EMPTY_X)
+        return cls.first(len(x), tuple(sorted(x)) if isinstance(x, dict) else None)
+
+    @classmethod
+    def first(cls, n_features: int, names: tuple[str, ...] | None = None) -> Schema:
+        """The schema that a partition's first event of `n_features` features fixes.
+
+        Raises
+        ------
+        Reject
+            More than MAX_FEATURES.
+        """
+        if n_features > MAX_FEATURES:
+            raise Reject(f"x has {n_features} features, more than {MAX_FEATURES}")
+        return cls(n_features, names)
+
+
+@dataclass
+class Records:
+    """One partition's share of what the client delivered: columns of equal length, offsets rising."""
+
+    partition: int
+    offsets: Integers
+    values: list[bytes | None]
+    keys: list[bytes | None]
+    timestamps: Sequence[int]
+    """Of the records, in ms; looked at for rejections only."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def after(self, start: int) -> Records:
+        """The records from index `start` on."""
+        return self._slice(slice(start, None))
+
+    def before(self, end: int) -> Records:
+        """The records up to index `end`."""
+        return self._slice(slice(0, end))
+
+    def _slice(self, part: slice) -> Records:
+        columns = self.offsets[part], self.values[part], self.keys[part], self.timestamps[part]
+        return Records(self.partition, *columns)
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """An event that cannot be used, and why."""
+
+    reason: str
+    offset: int
+    value: bytes | None
+    key: bytes | None
+    timestamp: int
+
+
+@dataclass
+class Batch:
+    """Rows of one partition, ready for the learners; n rows accepted, in offset order."""
+
+    partition: int
+    next_offset: int
+    offsets: Integers
+    X: Floats
+    y: Floats
+    ids: Column
+    t: Integers
+    keys: list[bytes | None]
+    rejected: list[Rejection] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+def finite(value: Any, what: str) -> float:
+    """`value` as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Reject(f"{_some([what])} is not a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise Reject(f"{_some([what])} is not finite")
+    return number
+
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def as_number(label: str) -> Any:
+    """The number that a label is, or the label itself (also `nan` and `inf`, which JSON does not have)."""
+    if not NUMBER.fullmatch(label) or not math.isfinite(float(label)):
+        return label
+    number = float(label)
+    return int(number) if number.is_integer() else number
+
+
+def _as_float(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+SHOWN_CHARACTERS = 40
+"""Of each name in a reason: reasons travel as headers, and must not make a record larger than the broker takes."""
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = (name if len(name) <= SHOWN_CHARACTERS else f"{name[:SHOWN_CHARACTERS]}..." for name in names[:3])
+    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

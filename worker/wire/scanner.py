@@ -1,0 +1,272 @@
+"""Plain JSON events straight into arrays, in one kernel call per batch.
+
+Plain means: one object; `x` a list of d numbers; `y` a number or null; `id` an integer or a simple string;
+`t` an integer; other fields holding numbers, simple strings, true, false or null. Everything else (escapes,
+non-ASCII, nesting, repeated keys, anything malformed) is marked and left to orjson, which decides.
+
+A zero byte ends each event. No fragment steps over a byte that it has not recognised, and none recognises a zero byte:
+so all of them stop at the event's end, and nothing has to ask where that is. Eight bytes read at a time may be some of
+the next event, or of TAIL after the last one; those behind the first unrecognised byte are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import bare_kernel, fragment, load8, trailing_zeros
+from worker.wire.decimals import (
+    EIGHT,
+    FOUR,
+    HIGH_BITS,
+    LOWER_E,
+    MINUS,
+    NINE,
+    NOWHERE,
+    ONE,
+    POINT,
+    THREE,
+    UPPER_E,
+    ZERO,
+    ZERO_DIGIT,
+    Text,
+    read_number,
+)
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+QUOTE, COLON, COMMA = 34, 58, 44
+OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
+LOWER_N = 110
+SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
+SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
+MOST_INTEGER_DIGITS = np.uint64(18)
+NO_TIME = np.iinfo(np.int64).min
+
+END = b"\0"
+TAIL = b"null" + bytes(16)
+"""Stands after the last event: the word for events without an id, the zeros for whoever reads eight bytes at a time."""
+SPARE = len(TAIL)
+
+
+def _word(text: bytes) -> np.uint64:
+    """Up to eight bytes as `load8` finds them."""
+    return np.uint64(int.from_bytes(text, "little"))
+
+
+FIVE = np.uint64(5)
+THREE_BYTES, FOUR_BYTES, FIVE_BYTES = (np.uint64(256**n - 1) for n in (3, 4, 5))
+X_NAME, Y_NAME, T_NAME, ID_NAME = _word(b'"x"'), _word(b'"y"'), _word(b'"t"'), _word(b'"id"')
+NULL, TRUE, FALSE = _word(b"null"), _word(b"true"), _word(b"false")
+LOW_BITS, SPACES, QUOTES, BACKSLASHES = _word(b"\1" * 8), _word(b" " * 8), _word(b'"' * 8), _word(b"\\" * 8)
+
+
+def scan(
+    values: Sequence[bytes | None], n_features: int
+) -> tuple[bytes, Floats, Floats, Integers, Integers, NDArray[np.bool_]]:
+    """Read plain events.
+
+    Parameters
+    ----------
+    values : sequence of bytes or None
+        n events.
+    n_features : int
+        d, the length that `x` must have to be plain.
+
+    Returns
+    -------
+    text : bytes
+        What `spans` are the bounds in; it ends with TAIL.
+    X : f8[n, d]
+    y : f8[n]
+        NaN where `y` is null or absent.
+    spans : i8[2, n]
+        Bounds of the JSON text of `id` in `text`; of a null where there is none.
+    t : i8[n]
+        `t`, or NO_TIME.
+    plain : bool[n]
+        False where the event was left to orjson; its other outputs are then undefined.
+    """
+    n = len(values)
+    X = np.empty((n, n_features))
+    y = np.empty(n)
+    spans = np.empty((2, n), np.int64)
+    t = np.empty(n, np.int64)
+    plain = np.empty(n, np.bool_)
+    text = _joined(values)
+    if not _scan(np.frombuffer(text, np.uint8), X, y, spans, t, plain):
+        # An event with a zero byte is no JSON, so nothing is lost with it.
+        text = _joined([value if value and END not in value else b"" for value in values])
+        _scan(np.frombuffer(text, np.uint8), X, y, spans, t, plain)
+    return text, X, y, spans, t, plain
+
+
+def _joined(values: Sequence[bytes | None]) -> bytes:
+    """One text of all events, an empty one for None."""
+    try:
+        return END.join(cast("list[bytes]", [*values, TAIL]))
+    except TypeError:  # None is rare, and looking for it takes longer than joining
+        return END.join([*(value or b"" for value in values), TAIL])
+
+
+@bare_kernel
+def _scan(text: Text, X: Floats, y: Floats, spans: Integers, t: Integers, plain: NDArray[np.bool_]) -> bool:
+    """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as in `scan`."""
+    p = ZERO
+    null = len(text) - SPARE
+    for i in range(len(y)):
+        y[i] = np.nan
+        t[i] = NO_TIME
+        spans[0, i] = null
+        spans[1, i] = null + 4
+        end = _event(text, p, X, y, spans, t, i)
+        plain[i] = False
+        if end != NOWHERE:
+            p = end
+            plain[i] = text[p] == 0
+        while text[p] != 0:
+            p += ONE
+        p += ONE
+    return bool(p == np.uint64(null))
+
+
+@fragment
+def _event(text: Text, p: np.uint64, X: Floats, y: Floats, spans: Integers, t: Integers, i: int) -> np.uint64:
+    """Read one event into row i; the position after it, or NOWHERE if it is not plain."""
+    p = _skip(text, p)
+    if text[p] != OPEN:
+        return NOWHERE
+    seen = 0
+    while True:
+        p, field = _name(text, _skip(text, p + ONE))
+        if p == NOWHERE or seen & field:
+            return NOWHERE
+        seen |= field
+        p = _skip(text, p)
+        if text[p] != COLON:
+            return NOWHERE
+        p = _field(text, _skip(text, p + ONE), field, X, y, spans, t, i)
+        if p == NOWHERE:
+            return NOWHERE
+        p = _skip(text, p)
+        if text[p] != COMMA:
+            break
+    if text[p] != CLOSE or seen & SEEN_X == 0:
+        return NOWHERE
+    return _skip(text, p + ONE)
+
+
+@fragment
+def _name(text: Text, p: np.uint64) -> tuple[np.uint64, int]:
+    """Read a field's name: (position after it, SEEN_X, ... or 0); NOWHERE if it is no simple string."""
+    word = load8(text, p)
+    if word & THREE_BYTES == X_NAME:
+        return p + THREE, SEEN_X
+    if word & THREE_BYTES == Y_NAME:
+        return p + THREE, SEEN_Y
+    if word & THREE_BYTES == T_NAME:
+        return p + THREE, SEEN_T
+    if word & FOUR_BYTES == ID_NAME:
+        return p + FOUR, SEEN_ID
+    return (_string(text, p) if text[p] == QUOTE else NOWHERE), 0
+
+
+@fragment
+def _field(
+    text: Text, p: np.uint64, field: int, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
+) -> np.uint64:
+    """Read a field's value into row i; the position after it, or NOWHERE."""
+    start = p
+    if field == SEEN_X:
+        return _features(text, p, X, i)
+    if field == SEEN_T or (field == SEEN_ID and text[p] != QUOTE):
+        p, whole = _integer(text, p)
+        if field == SEEN_T:
+            t[i] = whole
+    elif text[p] == QUOTE and field != SEEN_Y:
+        p = _string(text, p)
+    elif text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:
+        p, number = read_number(text, p)
+        if field == SEEN_Y:
+            y[i] = number
+    else:
+        p = _literal(text, p) if field == 0 or text[p] == LOWER_N else NOWHERE
+    if field == SEEN_ID:
+        spans[0, i] = start
+        spans[1, i] = p
+    return p
+
+
+@fragment
+def _features(text: Text, p: np.uint64, X: Floats, i: int) -> np.uint64:
+    """Read a list of exactly d numbers into row i; the position after it, or NOWHERE."""
+    if text[p] != OPEN_LIST:
+        return NOWHERE
+    last = X.shape[1] - 1
+    for j in range(last + 1):
+        p, X[i, j] = read_number(text, _skip(text, p + ONE))
+        if p == NOWHERE:
+            return NOWHERE
+        p = _skip(text, p)
+        if text[p] != (COMMA if j < last else CLOSE_LIST):
+            return NOWHERE
+    return p + ONE
+
+
+@fragment
+def _skip(text: Text, p: np.uint64) -> np.uint64:
+    """The position of the next byte that is not white space."""
+    while text[p] <= SPACE and (text[p] == SPACE or text[p] == NEWLINE or text[p] == RETURN or text[p] == TAB):
+        p += ONE
+    return p
+
+
+@fragment
+def _string(text: Text, p: np.uint64) -> np.uint64:
+    """The position after an ASCII string without escapes whose quote is at p, or NOWHERE."""
+    p += ONE
+    word = load8(text, p)
+    others = _no_letters(word)
+    while others == ZERO:
+        p += EIGHT
+        others = _no_letters(load8(text, p))
+    p += trailing_zeros(others) >> THREE
+    return p + ONE if text[p] == QUOTE else NOWHERE
+
+
+@fragment
+def _no_letters(word: np.uint64) -> np.uint64:
+    """The high bit of quotes, backslashes, controls and non-ASCII; right up to the first, as in `_no_digits`."""
+    marks = ((word ^ QUOTES) - LOW_BITS) | ((word ^ BACKSLASHES) - LOW_BITS)
+    return (marks | (word - SPACES) | word) & HIGH_BITS
+
+
+@fragment
+def _integer(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
+    """Read a canonical integer that fits 64 bits: (position after it, value); NOWHERE if it is not (also for -0)."""
+    negative = text[p] == MINUS
+    p += np.uint64(negative)
+    first, value = p, np.int64(0)
+    digit = np.uint64(text[p]) - ZERO_DIGIT
+    while digit <= NINE:
+        value = value * 10 + np.int64(digit)
+        p += ONE
+        digit = np.uint64(text[p]) - ZERO_DIGIT
+    digits = p - first
+    sound = ZERO < digits <= MOST_INTEGER_DIGITS and (text[first] != ZERO_DIGIT or (digits == ONE and not negative))
+    if text[p] == POINT or text[p] == LOWER_E or text[p] == UPPER_E:
+        sound = False
+    return (p if sound else NOWHERE), (-value if negative else value)
+
+
+@fragment
+def _literal(text: Text, p: np.uint64) -> np.uint64:
+    """The position after null, true or false, or NOWHERE."""
+    word = load8(text, p)
+    if word & FOUR_BYTES == NULL or word & FOUR_BYTES == TRUE:
+        return p + FOUR
+    return p + FIVE if word & FIVE_BYTES == FALSE else NOWHERE
