@@ -1,12 +1,17 @@
-"""Readers of logs that are no members of a group, and the questions that any reader may ask."""
+"""Readers of logs that are no members of a group: one bounded way to read, and what any reader may ask."""
 
 from __future__ import annotations
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
+import time
+from collections.abc import Callable, Mapping
 
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from worker.errors import Failure, Unreachable
 from worker.kafka.client import Link, Properties, base_properties, quiet, without_membership
+from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.deadline import Deadline
-from worker.kafka.verdicts import Unfinished, ask
+from worker.kafka.verdicts import Unfinished, ask, hopeless
 
 READER_TUNING: Properties = {
     # A fetch at a log's end waits so long, and every question behind it: 14 ms instead of 3 with 10.
@@ -16,6 +21,138 @@ READER_TUNING: Properties = {
 }
 COMMITTED, ANY = "read_committed", "read_uncommitted"
 """Levels of readers."""
+ASK_SECONDS = 30.0
+POLL_SECONDS = 0.1
+SILENT_SECONDS = 60.0
+"""How long a broker may deliver nothing, not even the end of the log, before it counts as gone."""
+
+Place = tuple[str, int]
+"""Topic and partition."""
+Complaint = Callable[[Message, KafkaError], None]
+"""Given an error that came in a message's place; raises, or lets the reading go on."""
+
+
+def strict(_message: Message, error: KafkaError) -> None:
+    """No error is let pass."""
+    raise KafkaException(error)
+
+
+def to_the_end(_message: Message, error: KafkaError) -> None:
+    """A log that does not reach to where reading begins has ended there."""
+    if error.code() != KafkaError._AUTO_OFFSET_RESET:
+        raise KafkaException(error)
+
+
+def spoken(where: str, lost: str) -> Complaint:
+    """What no waiting helps against becomes a sentence, `lost` where the log does not hold the beginning any more."""
+
+    def complain(_message: Message, error: KafkaError) -> None:
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise Failure(lost)
+        if hopeless(error):
+            raise Failure(f"cannot read {where}: {error.str()}")
+
+    return complain
+
+
+class Reader:
+    """Partitions that a client is sent to, read piece by piece until their bounds, or the ends of their logs, are met.
+
+    Parameters
+    ----------
+    consumer : Consumer
+        Of no group's; reports ends of partitions.
+    begins : mapping
+        Place -> the offset of the first record.
+    ends : mapping or None
+        Place -> the offset of the first record that is left out; None: none is.
+    complain : Complaint
+        What becomes of errors.
+    """
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        begins: Mapping[Place, int],
+        ends: Mapping[Place, int] | None = None,
+        complain: Complaint = strict,
+    ) -> None:
+        self._consumer, self._complain, self._ends = consumer, complain, ends or {}
+        self.unread = {place for place, first in begins.items() if place not in self._ends or first < self._ends[place]}
+        """Places whose bound is not met yet."""
+        self.at_end: dict[Place, int | None] = {}
+        """Place -> where its log ended, as long as nothing comes behind that."""
+        self._heard = time.monotonic()
+        if self.unread:
+            consumer.assign([TopicPartition(*place, begins[place]) for place in sorted(self.unread)])
+
+    @property
+    def done(self) -> bool:
+        """Whether every partition has been read to its bound, or to where its log ends."""
+        return self.unread <= self.at_end.keys()
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since a record came, or the end of a log."""
+        return time.monotonic() - self._heard
+
+    def take(self, seconds: float, most: int = BATCH_MESSAGES) -> list[Message]:
+        """The records that are there, after waiting up to `seconds` for the first."""
+        first = self._consumer.poll(seconds)
+        if first is None:
+            return []
+        arrived = []
+        for message in [first, *self._consumer.consume(most - 1, timeout=0)] if most > 1 else [first]:
+            place, offset, error = (
+                (message.topic() or "", message.partition() or 0),
+                message.offset() or 0,
+                message.error(),
+            )
+            end = self._ends.get(place)
+            if error is None:
+                self._heard = time.monotonic()
+                self.at_end.pop(place, None)
+                if end is None or offset < end:
+                    arrived.append(message)
+                if end is not None and offset >= end - 1:
+                    self.unread.discard(place)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                if place not in self.at_end:
+                    self._heard = time.monotonic()
+                self.at_end[place] = message.offset()
+                if end is not None and offset >= end:  # markers and aborted records may be all that is left
+                    self.unread.discard(place)
+            else:
+                self._complain(message, error)
+                if error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    self.at_end[place] = None
+        return arrived
+
+    def next(self, deadline: Deadline, what: str) -> Message | None:
+        """The next record; None where the bound, or the log's end, is met.
+
+        Raises
+        ------
+        Unfinished
+            It did not come in time; `what` begins the sentence.
+        """
+        while not (arrived := self.take(min(1.0, deadline.remaining()), 1)):
+            if self.done:
+                return None
+            if deadline.passed:
+                raise Unfinished(f"{what} not delivered in time")
+        return arrived[0]
+
+    def require_news(self, bootstrap: str, where: str) -> None:
+        """See that the broker still delivers.
+
+        Raises
+        ------
+        Unreachable
+            Nothing for a minute.
+        """
+        if (silent := self.silent_seconds) > SILENT_SECONDS:
+            raise Unreachable(f"the broker at {bootstrap} has delivered nothing of {where} for {silent:.0f} s")
 
 
 def open_reader(link: Link, level: str = COMMITTED, tuning: Properties | None = None) -> Consumer:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka import admin as untyped
+from confluent_kafka import Consumer, KafkaException
 
-from worker.errors import Failure, Unreachable, UsageFailure
+from worker.errors import UsageFailure
 from worker.kafka.client import Link, Properties
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import open_reader, watermarks
-from worker.kafka.verdicts import hopeless
+from worker.kafka.reader import ASK_SECONDS, POLL_SECONDS, Reader, open_reader, spoken, watermarks
 
-api: Any = untyped  # its stubs do not export everything
-
-BATCH_MESSAGES = 10_000
-POLL_SECONDS = 0.1
-ASK_SECONDS = 30.0
 PATIENCE_SECONDS = 10.0
 """How long an open transaction is waited for: a commit's markers reach the topics a moment after its offset."""
-SILENT_SECONDS = 60.0
-"""How long a broker may deliver nothing, not even the end of the log, before it counts as gone."""
 TUNING: Properties = {
     "fetch.wait.max.ms": 10,
     # As in worker.runtime.group.intake: with the default back-off of 1 s a reader that drains its queue waits.
@@ -71,12 +61,10 @@ class Stream:
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
+        place, lost = (topic, partition), f"{self} has lost its beginning while it was read: run this again"
         begin = self.low if first is None else first
-        self._over = begin >= self.end
-        self._heard = time.monotonic()
-        self._at_end = False
-        if not self._over:
-            self._reader.assign([TopicPartition(topic, partition, begin)])
+        self._reading = Reader(self._reader, {place: begin}, {place: end}, spoken(str(self), lost))
+        self._over = not self._reading.unread
 
     def __enter__(self) -> Self:
         return self
@@ -108,26 +96,8 @@ class Stream:
         del self._buffer[:n]
 
     def _fetch(self) -> None:
-        first = self._reader.poll(POLL_SECONDS)
-        messages = [] if first is None else [first, *self._reader.consume(BATCH_MESSAGES - 1, timeout=0)]
-        for message in messages:
-            offset = message.offset() or 0
-            error = message.error()
-            if error is None:
-                self._heard, self._at_end = time.monotonic(), False
-                if offset < self.end:
-                    self._buffer.append(message)
-                self._over = self._over or offset >= self.end - 1
-            elif error.code() == KafkaError._PARTITION_EOF:
-                self._heard = self._heard if self._at_end else time.monotonic()
-                self._at_end = True
-                self._over = self._over or offset >= self.end
-            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                raise Failure(f"{self} has lost its beginning while it was read: run this again")
-            elif hopeless(error):
-                raise Failure(f"cannot read {self}: {error.str()}")
-        silent = time.monotonic() - self._heard
-        if self._at_end and silent > PATIENCE_SECONDS:
-            self._over = True
-        elif silent > SILENT_SECONDS:
-            raise Unreachable(f"the broker at {self._bootstrap} has delivered nothing of {self} for {silent:.0f} s")
+        reading = self._reading
+        self._buffer += reading.take(POLL_SECONDS)
+        self._over = not reading.unread or (reading.done and reading.silent_seconds > PATIENCE_SECONDS)
+        if not self._over:
+            reading.require_news(self._bootstrap, str(self))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import watermarks
-from worker.kafka.verdicts import Unfinished
+from worker.kafka.reader import Reader, watermarks
 
 STABLE_WAIT_SECONDS = 0.05
 """Between two looks at how far a log is decided; a transaction's markers follow its end within milliseconds."""
@@ -56,14 +55,15 @@ def first_from(reader: Consumer, topic: str, partition: int, offset: int, deadli
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
-    reader.assign([TopicPartition(topic, partition, offset)])
-    while (message := reader.poll(min(1.0, deadline.remaining()))) is None:
-        if deadline.passed:
-            raise Unfinished(f"{topic}/{partition} was not delivered in time")
-    error, place = message.error(), message.offset()
-    if error is None or error.code() == KafkaError._PARTITION_EOF:
-        return offset if place is None else place, error is None
-    raise KafkaException(KafkaError(error.code(), f"{topic}/{partition} cannot be read: {error.str()}"))
+    place = topic, partition
+
+    def complain(_message: Message, error: KafkaError) -> None:
+        raise KafkaException(KafkaError(error.code(), f"{topic}/{partition} cannot be read: {error.str()}"))
+
+    reading = Reader(reader, {place: offset}, complain=complain)
+    message = reading.next(deadline, f"{topic}/{partition} was")
+    found = reading.at_end[place] if message is None else message.offset()
+    return offset if found is None else found, message is not None
 
 
 def shown(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], deadline: Deadline) -> list[bool]:

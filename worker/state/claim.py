@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer
 
 from worker.errors import UsageFailure
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ANY, open_reader, watermarks
-from worker.kafka.verdicts import Unfinished
+from worker.kafka.reader import ANY, Reader, open_reader, watermarks
 from worker.settings import WorkerSettings
 from worker.state.history import append
 from worker.state.snapshot import CLAIM, CLAIMED, claim_key
@@ -73,15 +72,9 @@ def _owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> tu
     low, high = watermarks(reader, topic, CLAIMED, deadline)
     if low == high:
         return None
-    reader.assign([TopicPartition(topic, CLAIMED, low)])
-    while (message := reader.poll(min(1.0, deadline.remaining()))) is None:
-        if deadline.passed:
-            raise Unfinished(f"the first record of {topic} was not delivered in time")
-    error = message.error()
-    if error is not None and error.code() == KafkaError._PARTITION_EOF:  # markers only
+    message = Reader(reader, {(topic, CLAIMED): low}).next(deadline, f"the first record of {topic} was")
+    if message is None:  # markers only
         return None
-    if error is not None:
-        raise KafkaException(error)
     if not (message.key() or b"").startswith(CLAIM):
         if settings.outputs:
             raise UsageFailure(f"topic {topic} does not say whose it is: choose other outputs with --outputs PREFIX")

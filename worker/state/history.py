@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from worker.kafka.client import base_properties, quiet, without_membership
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import watermarks
+from worker.kafka.reader import Reader, to_the_end, watermarks
 from worker.kafka.verdicts import Unfinished
 from worker.settings import WorkerSettings
 from worker.state import snapshot
@@ -112,15 +112,10 @@ def look_through(reader: Consumer, stretch: Stretch, search: Search, deadline: D
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
-    if stretch.first >= stretch.end:
-        return search
-    reader.assign([TopicPartition(stretch.topic, stretch.partition, stretch.first)])
-    where = f"{stretch.topic}/{stretch.partition}"
-    while (message := _next(reader, where, deadline)) is not None:
-        offset = message.offset() or 0
-        if offset >= stretch.end:
-            break
-        search.take(offset, message.key(), message.value())
+    place = stretch.topic, stretch.partition
+    reading = Reader(reader, {place: stretch.first}, {place: stretch.end}, to_the_end)
+    while reading.unread and (message := _next(reading, f"{stretch.topic}/{stretch.partition}", deadline)) is not None:
+        search.take(message.offset() or 0, message.key(), message.value())
     return search
 
 
@@ -136,8 +131,8 @@ def positions(reader: Consumer, topic: str, partition: int, deadline: Deadline, 
     back, found = NEAR, list[Position]()
     while low < high:
         found.clear()
-        reader.assign([TopicPartition(topic, partition, max(low, high - back))])
-        while (message := _next(reader, f"{topic}/{partition}", deadline)) is not None:
+        reading = Reader(reader, {(topic, partition): max(low, high - back)}, complain=to_the_end)
+        while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
             if message.key() == position_key(partition):
                 told = Position.read(message.value())
                 found += [told] if told else []
@@ -159,9 +154,9 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
     """
     where = f"{topic}/{partition}@{pointer.first}"
     chunks: list[bytes] = []
-    reader.assign([TopicPartition(topic, partition, pointer.first)])
+    reading = Reader(reader, {(topic, partition): pointer.first}, complain=to_the_end)
     while len(chunks) < pointer.chunks:
-        message = _next(reader, where, deadline)
+        message = _next(reading, where, deadline)
         if message is None or (not chunks and message.offset() != pointer.first):
             raise DamagedSnapshot(f"the snapshot at {where} is not there")
         if message.key() != chunk_key(partition, len(chunks)):
@@ -170,20 +165,13 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
     return chunks
 
 
-def _next(reader: Consumer, where: str, deadline: Deadline) -> Message | None:
-    """The next record; None at the partition's end, or where the log does not reach."""
-    while (message := reader.poll(min(1.0, deadline.remaining()))) is None:
-        if deadline.passed:
-            raise Unfinished(f"the records of {where} were not delivered in time")
-    error = message.error()
-    if error is None:
+def _next(reading: Reader, where: str, deadline: Deadline) -> Message | None:
+    """The next record; None at the end. Claims of somebody who came too late may stand even between two chunks."""
+    while (message := reading.next(deadline, f"the records of {where} were")) is not None:
         deadline.extend(GETTING_ON_SECONDS)
-        if (message.key() or b"").startswith(CLAIM):  # of somebody who came too late, perhaps between two chunks
-            return _next(reader, where, deadline)
-        return message
-    if error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-        return None
-    raise KafkaException(error)
+        if not (message.key() or b"").startswith(CLAIM):
+            return message
+    return None
 
 
 def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: Deadline) -> None:

@@ -18,10 +18,10 @@ from learners.explain import Explanation, explain
 from learners.prequential import predicted_class
 from worker.errors import Failure, UsageFailure
 from worker.kafka.client import require_broker
-from worker.kafka.columns import records_of
+from worker.kafka.columns import BATCH_MESSAGES, records_of
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import watermarks
-from worker.kafka.stream import ASK_SECONDS, BATCH_MESSAGES, Stream, reader_of
+from worker.kafka.reader import ASK_SECONDS, watermarks
+from worker.kafka.stream import Stream, reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import told
 from worker.tools.snapshots.source import Source

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.kafka.client import CONSUMER_TUNING, READER, base_properties, quiet, require_broker, without_membership
-from worker.kafka.columns import BATCH_MESSAGES, records_of
+from worker.kafka.columns import records_of
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import watermarks
+from worker.kafka.reader import ASK_SECONDS, POLL_SECONDS, Reader, spoken, watermarks
 from worker.kafka.topics import partition_counts
-from worker.kafka.verdicts import Unfinished, hopeless
+from worker.kafka.verdicts import Unfinished
 from worker.lab.training.bounds import Bound
 from worker.lab.training.rows import Blocks, Counts
 from worker.wire.codec import Decoder
 from worker.wire.events import Target
 from worker.wire.rejections import shown
-
-ASK_SECONDS = 30.0
-POLL_SECONDS = 0.1
-SILENT_SECONDS = 60.0
-"""How long a broker may deliver nothing, not even the end of the log, before it counts as gone."""
 
 
 class Range(NamedTuple):
@@ -153,32 +147,14 @@ class TopicRows:
             self._require_held(reader)
 
     def _read(self, reader: Consumer, one: Range) -> Blocks:
-        where = f"{self.part.topic}/{one.partition}"
-        reader.assign([TopicPartition(self.part.topic, one.partition, one.first)])
-        heard, over = time.monotonic(), False
-        while not over:
-            first = reader.poll(POLL_SECONDS)
-            messages = [] if first is None else [first, *reader.consume(BATCH_MESSAGES - 1, timeout=0)]
-            inside: list[Message] = []
-            for message in messages:
-                heard, offset, error = time.monotonic(), message.offset() or 0, message.error()
-                if error is None:
-                    if offset < one.end:
-                        inside.append(message)
-                    over = over or offset >= one.end - 1
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    over = over or offset >= one.end  # markers and aborted records may be all that is left
-                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                    raise Failure(_lost(where, one.first))
-                elif hopeless(error):
-                    raise Failure(f"cannot read {where}: {error.str()}")
+        place, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
+        reading = Reader(reader, {place: one.first}, {place: one.end}, spoken(where, _lost(where, one.first)))
+        while reading.unread:
+            inside = reading.take(POLL_SECONDS)
+            if reading.unread:
+                reading.require_news(self._bootstrap, where)
             if inside:
                 yield self._rows(one.partition, inside)
-            silent = time.monotonic() - heard
-            if not over and silent > SILENT_SECONDS:
-                raise Unreachable(
-                    f"the broker at {self._bootstrap} has delivered nothing of {where} for {silent:.0f} s"
-                )
 
     def _rows(self, partition: int, messages: list[Message]) -> tuple[Any, Any]:
         """Labelled rows of the messages."""

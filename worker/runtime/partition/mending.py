@@ -12,13 +12,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
 
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import watermarks
+from worker.kafka.reader import Reader, to_the_end, watermarks
 from worker.kafka.reports import Span
 from worker.kafka.topics import Topics
-from worker.kafka.verdicts import Unfinished
 from worker.kafka.visibility import shown, stable
 from worker.state.history import positions
 from worker.state.model import Outputs
@@ -158,15 +157,11 @@ class Inspection:
     def _keys(self, topic: str, span: Span) -> set[Key]:
         """What the visible records of a span answer."""
         found: set[Key] = set()
-        self._reader.assign([TopicPartition(topic, self._partition, span.first)])
-        while not self._deadline.passed:
-            message = self._reader.poll(min(1.0, self._deadline.remaining()))
-            if message is None:
-                continue
-            if message.error() is not None or (message.offset() or 0) > span.last:
-                return found
+        place, where = (topic, self._partition), f"{topic}/{self._partition}"
+        reading = Reader(self._reader, {place: span.first}, {place: span.last + 1}, to_the_end)
+        while reading.unread and (message := reading.next(self._deadline, f"{where} was")) is not None:
             found.add(_key(message))
-        raise Unfinished(f"{topic}/{self._partition} was not delivered in time")
+        return found
 
 
 def _key(message: Any) -> Key:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
-from worker.kafka.columns import records_of
+from worker.kafka.columns import BATCH_MESSAGES, records_of
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ANY, committed_offset, open_reader
-from worker.kafka.stream import ASK_SECONDS, BATCH_MESSAGES, Stream, reader_of
+from worker.kafka.reader import ANY, ASK_SECONDS, committed_offset, open_reader
+from worker.kafka.stream import Stream, reader_of
 from worker.kafka.visibility import log_ends
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from worker.state.model import Model, Outputs

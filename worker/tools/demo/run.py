@@ -11,11 +11,12 @@ from typing import Any
 
 from worker.drawing.curves import Curves, Dip, dips, scaled
 from worker.errors import Failure
+from worker.kafka.reader import Place
 from worker.kafka.topics import Topics, create_topics, output_plan
 from worker.tools.demo.children import Command, end_all
 from worker.tools.watch.board import Board, Row
 from worker.tools.watch.ledger import Account, Ledger
-from worker.tools.watch.tail import Ends, Place, Tail, outcome_place, points, reason_kind
+from worker.tools.watch.tail import Ends, Tail, outcome_place, points, reason_kind
 
 WINDOW = 500
 ACCURACY_EVERY = 100

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from worker.errors import CannotRestore, Failure, UsageFailure
-from worker.kafka.columns import records_of
-from worker.kafka.stream import BATCH_MESSAGES, Stream
+from worker.kafka.columns import BATCH_MESSAGES, records_of
+from worker.kafka.stream import Stream
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings
 from worker.state.model import Model

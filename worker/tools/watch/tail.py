@@ -7,23 +7,20 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka import admin as untyped
 
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.kafka.client import READER, Properties, base_properties, quiet
+from worker.kafka.reader import Place, Reader
 from worker.wire.codec import read_json
 from worker.wire.packed import decode_predictions, is_packed
 from worker.wire.rejections import kind_of
 
 api: Any = untyped  # its stubs do not export everything
 
-Place = tuple[str, int]
-"""Topic and partition."""
-
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
 """How long ends are asked for, by whom cannot go on without them, and by whom can."""
-BATCH_MESSAGES = 10_000
 TUNING: Properties = {
     # As in worker.runtime.group.intake: with the default back-off of 1 s a reader that drains its queue waits.
     "fetch.queue.backoff.ms": 5,
@@ -114,16 +111,14 @@ class Tail:
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
         self.topics = dict(topics)
-        self._reading = {(topic, p) for topic, n in topics.items() for p in range(n)}
-        begin = starts or {}
-        self._consumer.assign(
-            [TopicPartition(*place, begin.get(place, OFFSET_BEGINNING)) for place in sorted(self._reading)]
-        )
+        begins = {(topic, p): OFFSET_BEGINNING for topic, n in topics.items() for p in range(n)}
+        begins |= {place: first for place, first in (starts or {}).items() if place in begins}
+        self._reading = Reader(self._consumer, begins, complain=_complain)
 
     @property
     def at_end(self) -> bool:
         """Whether every partition has been read to its end, and nothing has come since."""
-        return not self._reading
+        return self._reading.done
 
     def take(self, seconds: float) -> list[Any]:
         """What has arrived, at most BATCH_MESSAGES, after waiting up to `seconds` for the first.
@@ -133,23 +128,7 @@ class Tail:
         Failure
             The broker refuses this reader.
         """
-        first = self._consumer.poll(seconds)
-        if first is None:
-            return []
-        arrived = []
-        for message in [first, *self._consumer.consume(BATCH_MESSAGES - 1, timeout=0)]:
-            error, place = message.error(), (message.topic() or "", message.partition() or 0)
-            if error is None:
-                self._reading.add(place)
-                arrived.append(message)
-            elif error.code() == KafkaError._PARTITION_EOF:
-                self._reading.discard(place)
-            elif error.fatal() or error.code() in (
-                KafkaError.TOPIC_AUTHORIZATION_FAILED,
-                KafkaError.UNKNOWN_TOPIC_OR_PART,
-            ):
-                raise Failure(f"cannot read {message.topic()}: {error.str()}")
-        return arrived
+        return self._reading.take(seconds)
 
     def jump(self, ends: Mapping[Place, int], back: int, behind: int) -> None:
         """Leave out records: where more than `behind` remain, go on `back` before the end."""
@@ -164,6 +143,11 @@ class Tail:
     def close(self) -> None:
         """Let go of the client."""
         self._consumer.close()
+
+
+def _complain(message: Message, error: KafkaError) -> None:
+    if error.fatal() or error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
+        raise Failure(f"cannot read {message.topic()}: {error.str()}")
 
 
 def near(ends: Mapping[Place, int], back: int) -> dict[Place, int]:
