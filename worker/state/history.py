@@ -17,9 +17,9 @@ from worker.kafka.deadline import Deadline
 from worker.kafka.reader import Reader, to_the_end, watermarks
 from worker.kafka.verdicts import Unfinished
 from worker.settings import WorkerSettings
-from worker.state import snapshot
+from worker.state.assembly import Assembler
 from worker.state.position import Position
-from worker.state.snapshot import CLAIM, DamagedSnapshot, Outline, Pointer, chunk_key, mark_key, position_key
+from worker.state.snapshot import CLAIM, DamagedSnapshot, Pointer, chunk_key, mark_key, position_key
 
 MOST_CANDIDATES = 16
 """Places of older snapshots that are kept while looking: memory stays small however long the topic is."""
@@ -58,8 +58,7 @@ class Search:
         self.began: int | None = None
         """Input offset at which the present history began, by the last mark; None without one."""
         self._found: list[Pointer] = []
-        self._begun: tuple[int, Outline] | None = None
-        self._chunks = self._bytes = 0
+        self._assembler = Assembler[int](partition)
 
     @property
     def candidates(self) -> list[Pointer]:
@@ -71,24 +70,12 @@ class Search:
         if key == mark_key(self.partition):
             began = read_mark(value)
             self.began = UNKNOWN if began is None else began
-            self._begun = None
+            self._assembler.give_up()
             self._found.clear()
             return
-        if key == chunk_key(self.partition, 0):
-            drawn = snapshot.outline(value or b"")
-            self._begun = (offset, drawn) if drawn else None
-            self._chunks = self._bytes = 0
-        elif key != chunk_key(self.partition, self._chunks):
-            self._begun = None
-        if self._begun is None:
-            return
-        first, drawn = self._begun
-        self._chunks += 1
-        self._bytes += len(value or b"")
-        if self._bytes >= drawn.nbytes:
-            self._begun = None
-            if self._bytes == drawn.nbytes and self.least <= drawn.state_offset <= self.most:
-                self._keep(Pointer(first, self._chunks, drawn.state_offset))
+        pile = self._assembler.take(offset, key, value or b"")
+        if pile is not None and pile.whole is not None and self.least <= pile.whole.state_offset <= self.most:
+            self._keep(Pointer(pile.chunks[0], len(pile.chunks), pile.whole.state_offset))
 
     def _keep(self, place: Pointer) -> None:
         self._found = [*self.candidates[: MOST_CANDIDATES - 1], place]

@@ -8,9 +8,10 @@ from typing import Any
 from worker.kafka.stream import Stream
 from worker.settings import ModelSettings
 from worker.state import snapshot
+from worker.state.assembly import Assembler
 from worker.state.history import read_mark
 from worker.state.model import Model, Saved
-from worker.state.snapshot import CLAIM, BadSnapshot, chunk_key, mark_key, position_key
+from worker.state.snapshot import CLAIM, BadSnapshot, mark_key, position_key
 from worker.tools.audit.contrast import Difference
 
 
@@ -59,7 +60,7 @@ class Snapshots:
         """Places of chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
         self.began: int | None = None
         """Where the workers' last mark says that the learners began empty; see `worker.state.history`."""
-        self._held: list[Any] = []
+        self._assembler = Assembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
 
     def take(self) -> Written | None:
@@ -76,28 +77,20 @@ class Snapshots:
             if message.key() == position_key(self.stream.partition) or (message.key() or b"").startswith(CLAIM):
                 continue
             if message.key() == mark_key(self.stream.partition):
-                self._give_up()
+                self._assembler.give_up()
                 self._take_mark(message.value() or b"")
                 continue
-            if message.key() == chunk_key(self.stream.partition, 0):
-                self._give_up()
-            elif not self._held or message.key() != chunk_key(self.stream.partition, len(self._held)):
-                self._give_up()
-                self.orphans.append(self._at(message))
-                continue
-            self._held.append(message)
-            drawn = snapshot.outline(self._held[0].value() or b"")
-            if drawn is None or sum(len(chunk.value() or b"") for chunk in self._held) >= drawn.nbytes:
-                return self._read()
-        self._give_up()
+            pile = self._assembler.take(message, message.key(), message.value() or b"")
+            if pile is not None:
+                return self._read(pile.chunks)
+        self._assembler.give_up()
         return None
 
     def _take_mark(self, value: bytes) -> None:
         self.began = read_mark(value)
         self._taken_over = self.began is None
 
-    def _read(self) -> Written:
-        chunks, self._held = self._held, []
+    def _read(self, chunks: list[Any]) -> Written:
         where = self._at(chunks[0])
         blob = b"".join([chunk.value() or b"" for chunk in chunks])
         try:
@@ -107,10 +100,8 @@ class Snapshots:
         taken_over, self._taken_over = self._taken_over, False
         return Written(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
 
-    def _give_up(self) -> None:
-        """What was held will not become whole any more."""
-        self.orphans += map(self._at, self._held)
-        self._held = []
+    def _orphaned(self, chunks: list[Any]) -> None:
+        self.orphans += map(self._at, chunks)
 
     def _at(self, message: Any) -> str:
         return f"{self.stream}@{message.offset()}"

@@ -14,8 +14,9 @@ from typing import Any
 from worker.kafka.stream import Stream
 from worker.settings import WorkerSettings
 from worker.state import snapshot
+from worker.state.assembly import Assembler
 from worker.state.history import read_mark
-from worker.state.snapshot import BadSnapshot, Outline, Pointer, chunk_key, mark_key
+from worker.state.snapshot import BadSnapshot, Outline, Pointer, mark_key
 from worker.warm_start import WarmStart
 
 PIECE = 64
@@ -114,8 +115,9 @@ class Past:
     found: list[Found | Mark] = field(default_factory=list)
     orphans: int = 0
     """Chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
-    _held: list[Any] = field(default_factory=list)
-    _drawn: Outline | None = None
+
+    def __post_init__(self) -> None:
+        self._assembler = Assembler[Any](self.partition, self._orphaned)
 
     def take(self, message: Any) -> None:
         """Take the next record."""
@@ -126,24 +128,18 @@ class Past:
             return
         if not re.fullmatch(rb"%d\.[0-9]+" % self.partition, key or b""):
             return
-        if key == chunk_key(self.partition, 0):
-            self.give_up()
-            self._drawn = snapshot.outline(value)
-        elif not self._held or key != chunk_key(self.partition, len(self._held)):
-            self.give_up()
-            self.orphans += 1
-            return
-        self._held.append(message)
-        nbytes = sum(len(chunk.value() or b"") for chunk in self._held)
-        if self._drawn is None or nbytes > self._drawn.nbytes:
-            self.give_up()
-        elif nbytes == self._drawn.nbytes:
-            self._complete(self._drawn, nbytes)
+        pile = self._assembler.take(message, key, value)
+        if pile is not None and pile.whole is not None:
+            self._complete(pile.chunks, pile.whole, pile.nbytes)
+        elif pile is not None:
+            self._orphaned(pile.chunks)
 
     def give_up(self) -> None:
         """What was held will not become whole any more."""
-        self.orphans += len(self._held)
-        self._held, self._drawn = [], None
+        self._assembler.give_up()
+
+    def _orphaned(self, chunks: list[Any]) -> None:
+        self.orphans += len(chunks)
 
     def present(self, pointer: Pointer | None) -> History:
         """The history that the snapshot which `pointer` names belongs to; the last one without a pointer."""
@@ -158,8 +154,7 @@ class Past:
                 mark, snapshots = one, []
         return History(mark, tuple(snapshots), over)
 
-    def _complete(self, drawn: Outline, nbytes: int) -> None:
-        chunks, self._held, self._drawn = self._held, [], None
+    def _complete(self, chunks: list[Any], drawn: Outline, nbytes: int) -> None:
         place = Pointer(chunks[0].offset(), len(chunks), drawn.state_offset)
         written = chunks[-1].timestamp()[1]
         try:
