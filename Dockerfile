@@ -14,7 +14,7 @@ COPY pyproject.toml README.md LICENSE driftway.py ./
 COPY learners learners
 COPY worker worker
 COPY producers producers
-RUN pip install '.[files]' && rm -rf /src/*
+RUN pip install '.[files,statistics]' && rm -rf /src/*
 
 USER driftway
 WORKDIR /home/driftway

@@ -15,7 +15,7 @@ from tests.meta.sources import ROOT
 
 SECONDS = 0.5
 TRIES = 5
-HEAVY = ("numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "rich", "jgo", "prometheus_client")
+HEAVY = ("numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "rich", "jgo", "prometheus_client", "scipy")
 
 
 def cpu_seconds(*arguments: str) -> float:

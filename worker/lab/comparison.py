@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from worker.lab.significance import NEMENYI, Array, alike, critical_difference, friedman, paired_t, ranks, win_tie_loss
+from worker.lab.significance import (
+    NEEDS_SCIPY,
+    NEMENYI,
+    Array,
+    alike,
+    can_test,
+    critical_difference,
+    friedman,
+    paired_t,
+    ranks,
+    win_tie_loss,
+)
 
 Row = dict[str, Any]
 METRICS = ("holdout_accuracy", "accuracy", "holdout_mse", "mse")
@@ -25,7 +36,8 @@ def add_comparison(rows: list[Row]) -> None:
     the first learner's paired t test against this one on the stream: ``first_t``, two-sided ``first_p``, and
     ``first_verdict``, which is 1 if the first is significantly better at 95 %, -1 if worse, else 0.
 
-    Partitions, figures that are not known, and streams that not all learners saw are left out.
+    Partitions, figures that are not known, and streams that not all learners saw are left out; so is all but the rank
+    where scipy is not installed.
     """
     table = _table(rows)
     if table is None:
@@ -34,8 +46,9 @@ def add_comparison(rows: list[Row]) -> None:
     for group, places in zip(by_stream, ranks(figures, larger), strict=True):
         for row, place in zip(group, places.tolist(), strict=True):
             row["rank"] = place
-        _add_paired(group, larger)
-    if len(by_stream) < 2:
+        if can_test():
+            _add_paired(group, larger)
+    if len(by_stream) < 2 or not can_test():
         return
     found = friedman(figures, larger)
     k, n = len(by_stream[0]), len(by_stream)
@@ -52,6 +65,8 @@ def comparison(rows: list[Row]) -> list[str]:
     if table is None:
         return []
     by_stream, figures, larger = table
+    if not can_test():
+        return [NEEDS_SCIPY]
     learners = [row["learner"] for row in by_stream[0]]
     told = [ranks_in_words(learners, figures, larger, "streams")] if len(by_stream) > 1 else []
     for i, learner in enumerate(learners[1:], 1):

@@ -2,25 +2,22 @@
 
 Paired t tests on repeated runs, as the papers mark their tables (ALGORITHMS.md 16), and over many data sets the
 Friedman test with Nemenyi's critical difference (Demsar, Statistical comparisons of classifiers over multiple data
-sets, JMLR 7, 2006). The tails of the distributions are regularised incomplete gamma and beta functions by series and
-continued fractions (Abramowitz and Stegun 6.5.29, 6.5.31, 26.5.8).
+sets, JMLR 7, 2006). The tails of the distributions are scipy's regularised incomplete gamma and beta functions.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from worker.errors import Failure
 
-PRECISION = 1e-15
-TINY = 1e-300
-MOST_TERMS = 100_000
-"""A continued fraction needs about the root of its largest argument; a table never comes near."""
+Array = NDArray[np.float64]
 
 NEMENYI = {
     0.05: (
@@ -36,6 +33,7 @@ NEMENYI = {
 divided by the root of 2. The first line of each level is Demsar's table 5 (a), the second goes on with it."""
 
 WIN, TIE, LOSS = 1, 0, -1
+NEEDS_SCIPY = "tests of significance need scipy: pip install 'driftway[statistics]'"
 
 
 class Paired(NamedTuple):
@@ -176,63 +174,39 @@ def alike(mean_ranks: ArrayLike, difference: float) -> list[tuple[int, ...]]:
 
 def chi_square_tail(x: float, df: float) -> float:
     """Probability that chi-square with `df` > 0 degrees of freedom exceeds x >= 0."""
-    return gamma_tail(df / 2.0, x / 2.0)
+    return float(_special().gammaincc(df / 2.0, x / 2.0))
 
 
 def student_tails(t: float, df: float) -> float:
     """Probability that Student's t with `df` > 0 degrees of freedom lies farther from 0 than t, on both sides."""
-    return beta_share(df / 2.0, 0.5, df / (df + t * t))
+    return float(_special().betainc(df / 2.0, 0.5, df / (df + t * t)))
 
 
 def f_tail(x: float, df1: float, df2: float) -> float:
     """Probability that F with `df1` and `df2` > 0 degrees of freedom exceeds x >= 0."""
-    return beta_share(df2 / 2.0, df1 / 2.0, df2 / (df2 + df1 * x))
+    return float(_special().betainc(df2 / 2.0, df1 / 2.0, df2 / (df2 + df1 * x)))
 
 
-def gamma_tail(a: float, x: float) -> float:
-    """Regularised upper incomplete gamma function Q(a, x), a > 0, x >= 0."""
-    if x <= 0.0:
-        return 1.0
-    if math.isinf(x):
-        return 0.0
-    front = math.exp(a * math.log(x) - x - math.lgamma(a))
-    if x < a + 1.0:
-        term = total = 1.0 / a
-        n = a
-        while term > total * PRECISION:
-            n += 1.0
-            term *= x / n
-            total += term
-        return 1.0 - front * total
-    return front * _fraction(x + 1.0 - a, lambda n: (n * (a - n), x + 2.0 * n + 1.0 - a))
+def can_test() -> bool:
+    """Whether scipy, which knows the tails, is installed."""
+    return importlib.util.find_spec("scipy") is not None
 
 
-def beta_share(a: float, b: float, x: float) -> float:
-    """Regularised incomplete beta function I_x(a, b), a, b > 0, 0 <= x <= 1."""
-    if x <= 0.0 or x >= 1.0:
-        return 0.0 if x <= 0.0 else 1.0
-    if x > (a + 1.0) / (a + b + 2.0):  # there the fraction of the other side is the quick one
-        return 1.0 - beta_share(b, a, 1.0 - x)
-    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+def require_scipy() -> None:
+    """See to it before a long run.
 
-    def term(n: int) -> tuple[float, float]:
-        m = n // 2
-        if n % 2 == 0:
-            return m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m)), 1.0
-        return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0)), 1.0
-
-    return math.exp(log_front) / a * _fraction(1.0, term)
+    Raises
+    ------
+    Failure
+        Scipy is not installed.
+    """
+    if not can_test():
+        raise Failure(NEEDS_SCIPY)
 
 
-def _fraction(first: float, term: Callable[[int], tuple[float, float]]) -> float:
-    """1 / (first + a1 / (b1 + a2 / (b2 + ..))) with term(n) = (a_n, b_n), by the modified method of Lentz."""
-    c, d = first or TINY, 0.0
-    value = c
-    for n in range(1, MOST_TERMS):
-        a, b = term(n)
-        d = 1.0 / (b + a * d or TINY)
-        c = b + a / c or TINY
-        value *= c * d
-        if abs(c * d - 1.0) < PRECISION:
-            return 1.0 / value
-    return 1.0 / value
+def _special() -> Any:
+    """Scipy's special functions, loaded when something is tested."""
+    require_scipy()
+    from scipy import special
+
+    return special

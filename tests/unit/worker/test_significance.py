@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from worker.errors import Failure
+from worker.lab.comparison import add_comparison, comparison
 from worker.lab.significance import (
     LOSS,
+    NEEDS_SCIPY,
     NEMENYI,
     TIE,
     WIN,
     alike,
-    beta_share,
     chi_square_tail,
     critical_difference,
     f_tail,
     friedman,
-    gamma_tail,
     paired_t,
     ranks,
     robustness,
@@ -58,10 +59,10 @@ def test_tails_are_those_of_scipy(df):
 
 
 def test_tails_at_their_ends():
-    assert gamma_tail(0.5, math.inf) == 0.0
+    assert chi_square_tail(math.inf, 1) == 0.0
     assert student_tails(math.inf, 9) == 0.0
     assert student_tails(0.0, 9) == 1.0
-    assert (beta_share(2.0, 3.0, -0.1), beta_share(2.0, 3.0, 1.0)) == (0.0, 1.0)
+    assert (f_tail(math.inf, 6, 4), f_tail(0.0, 6, 4)) == (0.0, 1.0)
 
 
 def test_ranks_share_what_is_equal():
@@ -153,3 +154,16 @@ def test_robustness_is_the_share_of_the_worst():
 def test_what_cannot_be_tested_is_refused(call):
     with pytest.raises(ValueError, match=r"wants two or more|no q for"):
         call()
+
+
+def test_without_scipy_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.lab.significance.can_test", lambda: False)
+    monkeypatch.setattr("worker.lab.comparison.can_test", lambda: False)
+    with pytest.raises(Failure, match=r"need scipy: pip install 'driftway\[statistics\]'"):
+        paired_t([1.0, 2.0], [2.0, 4.0])
+    rows = [
+        {"stream": one, "learner": name, "accuracy": figure} for one in "ab" for name, figure in (("x", 1), ("y", 0))
+    ]
+    add_comparison(rows)
+    assert [row.keys() for row in rows] == [{"stream", "learner", "accuracy", "rank"}] * 4
+    assert comparison(rows) == [NEEDS_SCIPY]
