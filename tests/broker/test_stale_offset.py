@@ -17,14 +17,14 @@ from tests.support.stage import LEARNER, Stage
 from worker.kafka.deadline import Deadline
 from worker.runtime.partition import restore
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.settings import ModelSettings, WorkerSettings
 from worker.state.model import Model
 
 REPLAY = ("--if-unrestorable", "replay")
 
 
-def restored(stage: Stage) -> Restored:
+def restored(stage: Stage) -> Resumption:
     model = ModelSettings((Spec.parse(LEARNER),))
     settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
     checkpoint = TransactionalCheckpoint(settings, 0)

@@ -26,7 +26,7 @@ from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.state import model_file
 from worker.state.model import Model, Outputs, Saved
 from worker.state.snapshot import Pointer, chunk_key, mark_key
-from worker.tools.snapshots.past import Found, look
+from worker.tools.snapshots.listing import Found, look
 from worker.tools.snapshots.source import Source, ask, settings_for
 from worker.tools.snapshots.travel import travel
 from worker.wire.codec import encode_events

@@ -15,8 +15,8 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, END_TXN, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
 from tests.support.stage import Stage
-from worker.runtime.errands import restores
-from worker.runtime.errands.restores import Restores
+from worker.runtime.errands import restore_errands
+from worker.runtime.errands.restore_errands import RestoreErrands
 from worker.runtime.partition.checkpoint import Step
 
 STANDSTILL_SECONDS = 5.0
@@ -83,12 +83,12 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
         budgets.append(given[4].left)
         go_on.wait(10)
 
-    monkeypatch.setattr(restores, "restore", slow)
-    monkeypatch.setattr(restores, "AT_ONCE", 1)
+    monkeypatch.setattr(restore_errands, "restore", slow)
+    monkeypatch.setattr(restore_errands, "AT_ONCE", 1)
     tasks: list[Any] = [
         SimpleNamespace(partition=p, checkpoint=None, remembered=None, new_model=None) for p in range(3)
     ]
-    line = Restores(SimpleNamespace())  # type: ignore[arg-type]
+    line = RestoreErrands(SimpleNamespace())  # type: ignore[arg-type]
     for task in tasks:
         line.begin(task, 5.0)
     time.sleep(1.0)  # the wait in line that is not to count

@@ -24,15 +24,15 @@ class SlowlyRestoring(Driftway):
 def main() -> None:
     """Run the command line with `worker.runtime.partition.restore.restore` behind a wait."""
     import driftway
-    from worker.runtime.errands import restores
+    from worker.runtime.errands import restore_errands
 
-    seconds, arguments, real = float(sys.argv[1]), sys.argv[2:], restores.restore
+    seconds, arguments, real = float(sys.argv[1]), sys.argv[2:], restore_errands.restore
 
     def slow(*given: Any) -> Any:
         time.sleep(seconds)
         return real(*given)
 
-    restores.restore = slow
+    restore_errands.restore = slow
     driftway.main(arguments)
 
 

@@ -21,7 +21,7 @@ from tests.unit.worker.test_telemetry import a_task, a_telemetry
 from worker.kafka.verdicts import Verdict
 from worker.runtime.observability.telemetry import Telemetry
 from worker.runtime.partition.task import State
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.state.model import Outputs
 from worker.wire.events import Rejection
 
@@ -57,7 +57,7 @@ class Life:
         point = {"window_accuracy": 0.9, "no_change_accuracy": 0.7}
         task.model = SimpleNamespace(latest_points=lambda: {"arow": point})
         pulse: Any = SimpleNamespace(reachable=True, still=0.05, ends={3: 0})
-        self.telemetry.restored(task, Restored(None, 0, 0, None), 0.5)
+        self.telemetry.restored(task, Resumption(None, 0, 0, None), 0.5)
         for step in range(HISTORY_SECONDS // EVERY_SECONDS):
             self.telemetry.state(task)
             task.committed += 100

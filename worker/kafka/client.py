@@ -194,15 +194,3 @@ def quiet(properties: Mapping[str, Any]) -> Properties:
     if CHATTER.isdisjoint(properties):
         properties = {"log_level": 0, "logger": NOBODY, **properties}
     return {"error_cb": lambda _error: None, **properties}
-
-
-__all__ = [
-    "Failure",
-    "Properties",
-    "base_properties",
-    "parse_properties",
-    "quiet",
-    "redact",
-    "redacted",
-    "require_broker",
-]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from worker.errors import Failure, Unreachable
-from worker.kafka.client import Link, Properties, base_properties, quiet, without_membership
+from worker.errors import Failure, Unreachable, UsageFailure
+from worker.kafka.client import READER, Link, Properties, base_properties, quiet, without_membership
 from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.deadline import Deadline
 from worker.kafka.verdicts import Unfinished, ask, hopeless
@@ -168,7 +168,26 @@ def open_reader(link: Link, level: str = COMMITTED, tuning: Properties | None = 
         "isolation.level": level,
     }
     theirs = without_membership(base_properties(link.bootstrap, link.passthrough))
-    return Consumer(quiet({**READER_TUNING, **(tuning or {}), **theirs, **own}))
+    return make_consumer({**READER_TUNING, **(tuning or {}), **theirs, **own})
+
+
+def lone_reader(given: Properties, tuning: Properties, reset: str = "error") -> Consumer:
+    """A client that reads whole logs and is of no group, with `given` properties of the user."""
+    return make_consumer({**tuning, **given, **READER, "auto.offset.reset": reset})
+
+
+def make_consumer(properties: Properties) -> Consumer:
+    """A client of the group's, or of none.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    try:
+        return Consumer(quiet(properties))
+    except KafkaException as error:
+        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:

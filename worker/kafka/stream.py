@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 
-from worker.errors import UsageFailure
 from worker.kafka.client import Link, Properties
 from worker.kafka.deadline import Deadline
 from worker.kafka.reader import ASK_SECONDS, POLL_SECONDS, Reader, open_reader, spoken, watermarks
@@ -25,17 +24,8 @@ TUNING: Properties = {
 
 
 def reader_of(link: Link) -> Consumer:
-    """A client of the group that is no member, with small queues.
-
-    Raises
-    ------
-    UsageFailure
-        A client property is not valid.
-    """
-    try:
-        return open_reader(link, tuning=TUNING)
-    except KafkaException as error:
-        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+    """A client of the group that is no member, with small queues."""
+    return open_reader(link, tuning=TUNING)
 
 
 class Stream:

@@ -174,17 +174,17 @@ def alike(mean_ranks: ArrayLike, difference: float) -> list[tuple[int, ...]]:
 
 def chi_square_tail(x: float, df: float) -> float:
     """Probability that chi-square with `df` > 0 degrees of freedom exceeds x >= 0."""
-    return float(_special().gammaincc(df / 2.0, x / 2.0))
+    return float(special().gammaincc(df / 2.0, x / 2.0))
 
 
 def student_tails(t: float, df: float) -> float:
     """Probability that Student's t with `df` > 0 degrees of freedom lies farther from 0 than t, on both sides."""
-    return float(_special().betainc(df / 2.0, 0.5, df / (df + t * t)))
+    return float(special().betainc(df / 2.0, 0.5, df / (df + t * t)))
 
 
 def f_tail(x: float, df1: float, df2: float) -> float:
     """Probability that F with `df1` and `df2` > 0 degrees of freedom exceeds x >= 0."""
-    return float(_special().betainc(df2 / 2.0, df1 / 2.0, df2 / (df2 + df1 * x)))
+    return float(special().betainc(df2 / 2.0, df1 / 2.0, df2 / (df2 + df1 * x)))
 
 
 def can_test() -> bool:
@@ -192,8 +192,8 @@ def can_test() -> bool:
     return importlib.util.find_spec("scipy") is not None
 
 
-def require_scipy() -> None:
-    """See to it before a long run.
+def special() -> Any:
+    """Scipy's special functions, loaded when something is tested, or before a long run.
 
     Raises
     ------
@@ -202,11 +202,6 @@ def require_scipy() -> None:
     """
     if not can_test():
         raise Failure(NEEDS_SCIPY)
+    from scipy import special as functions
 
-
-def _special() -> Any:
-    """Scipy's special functions, loaded when something is tested."""
-    require_scipy()
-    from scipy import special
-
-    return special
+    return functions

@@ -26,9 +26,9 @@ from worker.errors import Failure
 from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.deadline import Deadline
 from worker.kafka.verdicts import Setback, Verdict, weigh
-from worker.runtime.errands.commits import Commits
+from worker.runtime.errands.commit_errands import CommitErrands
 from worker.runtime.errands.errand import GRACE_SECONDS, Errand, end_process
-from worker.runtime.errands.restores import Restores
+from worker.runtime.errands.restore_errands import RestoreErrands
 from worker.runtime.group.intake import Intake
 from worker.runtime.group.lookout import Lookout
 from worker.runtime.group.setbacks import Setbacks
@@ -81,8 +81,8 @@ class Worker:
         self.tasks: dict[int, Task] = {}
         self._probe = probe
         self._intake: Intake | None = None
-        self._restores = Restores(settings)
-        self._commits = Commits()
+        self._restores = RestoreErrands(settings)
+        self._commits = CommitErrands()
         self._setbacks = Setbacks(settings.give_up_after)
         self._paused: set[int] = set()
         """Partitions that have learned enough while their commit is on its way."""
@@ -204,7 +204,7 @@ class Worker:
                     self._leave_behind(errand)
                 self._fail(task, "restore failed", error)
                 continue
-            task.restored(found)
+            task.resume(found)
             place = {"partition": partition, "position": task.position, "committed": task.committed}
             remembered = {"from": "memory"} if found.model is None else {}
             self.journal.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
@@ -265,22 +265,22 @@ class Worker:
 
     def _collect_commits(self, leaving: Collection[int] = ()) -> None:
         """Conclude the commits that are over, and sort what went wrong."""
-        for done in self._commits.conclude():
-            partition = done.task.partition
-            if not done.errand.over:
-                self._leave_behind(done.errand)
-            if done.error is None:
+        for errand, error in self._commits.conclude():
+            task, partition = errand.task, errand.task.partition
+            if not errand.over:
+                self._leave_behind(errand)
+            if error is None:
                 self._setbacks.succeeded(partition)
-                self.instruments.committed(done.task, done.errand.seconds)
+                self.instruments.committed(task, errand.seconds)
                 if partition in self._paused:
                     self._paused.remove(partition)
                     self.intake.resume(partition)
             elif partition in leaving:
                 # Its next owner starts from the last commit, whatever became of this one.
-                self.journal.event("last commit failed", partition=partition, error=str(done.error))
-                self._close(done.task)
+                self.journal.event("last commit failed", partition=partition, error=str(error))
+                self._close(task)
             else:
-                self._settle(done.task, done.error)
+                self._settle(task, error)
 
     def _leave_behind(self, errand: Errand[Any]) -> None:
         """Give a task another checkpoint; the old one belongs to the errand whose thread is still in it."""

@@ -8,8 +8,6 @@ into the topic, and what lies before the mark is not looked at any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from worker.kafka.client import base_properties, quiet, without_membership
@@ -75,33 +73,21 @@ class Search:
             return
         pile = self._assembler.take(offset, key, value or b"")
         if pile is not None and pile.whole is not None and self.least <= pile.whole.state_offset <= self.most:
-            self._keep(Pointer(pile.chunks[0], len(pile.chunks), pile.whole.state_offset))
-
-    def _keep(self, place: Pointer) -> None:
-        self._found = [*self.candidates[: MOST_CANDIDATES - 1], place]
+            place = Pointer(pile.chunks[0], len(pile.chunks), pile.whole.state_offset)
+            self._found = [*self.candidates[: MOST_CANDIDATES - 1], place]
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """Records of a topic's partition, from offset `first` to before `end`."""
-
-    topic: str
-    partition: int
-    first: int
-    end: int
-
-
-def look_through(reader: Consumer, stretch: Stretch, search: Search, deadline: Deadline) -> Search:
-    """Give `search` the committed records of `stretch`; return it.
+def look_through(reader: Consumer, topic: str, first: int, end: int, search: Search, deadline: Deadline) -> Search:
+    """Give `search` the committed records of its partition from `first` to before `end`; return it.
 
     Raises
     ------
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
-    place = stretch.topic, stretch.partition
-    reading = Reader(reader, {place: stretch.first}, {place: stretch.end}, to_the_end)
-    while reading.unread and (message := _next(reading, f"{stretch.topic}/{stretch.partition}", deadline)) is not None:
+    place = topic, search.partition
+    reading = Reader(reader, {place: first}, {place: end}, to_the_end)
+    while reading.unread and (message := _next(reading, f"{topic}/{search.partition}", deadline)) is not None:
         search.take(message.offset() or 0, message.key(), message.value())
     return search
 

@@ -7,6 +7,7 @@ checked against the predictions topic where that still holds it.
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -210,13 +211,10 @@ def _emitted(
     if source.partition >= counts.get(topic, 0):
         return Emitted(ABSENT)
     with told(settings):
-        reader = reader_of(settings)
-        try:
+        with closing(reader_of(settings)) as reader:
             low, high = watermarks(reader, topic, source.partition, Deadline(ASK_SECONDS))
             asked = TopicPartition(topic, source.partition, max(0, appended - CLOCKS_MS))
             hint = reader.offsets_for_times([asked], timeout=ASK_SECONDS)[0].offset
-        finally:
-            reader.close()
         begin = hint if low <= hint < high else low
         progress = bars("predictions", high - low)
         other: list[float] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,18 +76,10 @@ def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partiti
         The broker refuses, or a record is no rejection.
     """
     topic = {topics.rejected: partitions}
-    ends = {p: end for (_, p), end in Ends(bootstrap, passthrough).of(topic).items()}
-    unread = {p for p, end in ends.items() if end}
-    tail = Tail(bootstrap, passthrough, topic)
-    try:
-        while unread and not tail.at_end:
-            for message in tail.take(0.2):
-                if message.offset() >= ends[message.partition()] - 1:
-                    unread.discard(message.partition())
-                if message.offset() < ends[message.partition()]:  # what comes meanwhile may be what was sent again
-                    yield _read(message)
-    finally:
-        tail.close()
+    ends = Ends(bootstrap, passthrough).of(topic)  # what comes meanwhile may be what was sent again
+    with closing(Tail(bootstrap, passthrough, topic, ends=ends)) as tail:
+        while not tail.at_end:
+            yield from map(_read, tail.take(0.2))
 
 
 def piles(found: Iterator[Rejected], samples: int) -> dict[str, Pile]:

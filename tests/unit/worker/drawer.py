@@ -8,7 +8,7 @@ from tests.unit.worker.rows import model_settings
 from worker.kafka.deadline import Deadline
 from worker.runtime.partition.checkpoint import Due
 from worker.runtime.partition.task import Task
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.settings import WorkerSettings
 from worker.state.model import Model, Outputs
 from worker.state.snapshot import Pointer
@@ -57,5 +57,5 @@ def fresh(position: int = 0, committed: int = 0, model: Model | None = None, **m
     drawer = Drawer()
     made = Task(worker_settings(**more), 3, drawer)
     pointer = Pointer(0, 1, position) if model is not None else None
-    made.restored(Restored(model or Model(MODEL, 3), position, committed, pointer))
+    made.resume(Resumption(model or Model(MODEL, 3), position, committed, pointer))
     return made, drawer

@@ -14,7 +14,7 @@ from tests.unit.worker.rows import events, records
 from worker.kafka.deadline import Deadline
 from worker.kafka.verdicts import Unfinished
 from worker.runtime.errands import errand as errands
-from worker.runtime.errands.commits import Commits
+from worker.runtime.errands.commit_errands import CommitErrands
 from worker.runtime.errands.errand import Errand, await_all
 from worker.runtime.partition.checkpoint import Due
 from worker.state.snapshot import Pointer
@@ -51,17 +51,17 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
     stuck_task, _ = fresh()
     stuck = stuck_task.checkpoint = Stuck()
     task, drawer = fresh()
-    commits = Commits()
+    commits = CommitErrands()
     for one in (stuck_task, task):
         one.advance(ROWS.before(10))
     try:
         commits.begin([stuck_task], None, Deadline(60), closing=False)
         commits.forget([stuck_task.partition])
         commits.begin([task], None, Deadline(60), closing=False)
-        (underway,) = commits._underway.values()
-        assert underway.errand.future.result(10) == Pointer(1, 1, 10)
-        (outcome,) = commits.conclude()
-        assert outcome.error is None
+        ((_, errand),) = commits._underway.values()
+        assert errand.future.result(10) == Pointer(1, 1, 10)
+        ((_, error),) = commits.conclude()
+        assert error is None
         assert (task.committed, [offset for offset, _ in drawer.commits]) == (10, [10])
     finally:
         stuck.go_on.set()

@@ -8,7 +8,7 @@ from tests.unit.worker.drawer import MODEL, fresh
 from tests.unit.worker.rows import events, records, wire
 from worker.kafka.topics import Topics
 from worker.runtime.partition.mending import Mend
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.state.model import Model
 
 TOPICS = Topics("EVENTS", "g")
@@ -25,7 +25,7 @@ def told(since: int, until: int, there: dict) -> list:
         model.advance(WHOLE.before(since), emit=False)
     made, drawer = fresh()
     made.reopen()
-    made.restored(Restored(model, since, since, None, mend=Mend(since, until, there)))
+    made.resume(Resumption(model, since, since, None, mend=Mend(since, until, there)))
     for start in range(since, N, 7):
         made.advance(WHOLE.before(min(N, start + 7)).after(start))
     return list(wire(drawer.pending))

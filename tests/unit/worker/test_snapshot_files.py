@@ -17,7 +17,7 @@ from worker.state.model import Model
 from worker.state.snapshot import Pointer
 from worker.tools.cli.snapshot_tables import listed, print_list
 from worker.tools.snapshots.description import INTERCEPT, describe
-from worker.tools.snapshots.past import Found, Mark, Past
+from worker.tools.snapshots.listing import Found, Listing, Mark
 from worker.tools.snapshots.source import Source, settings_for
 from worker.wire.codec import encode_events
 from worker.wire.events import Target
@@ -178,18 +178,18 @@ def test_no_broker_is_one_sentence() -> None:
 
 def test_the_list_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
     source = Source(settings_for("nowhere:1", "EVENTS", "g", {}), 2, 5, 99, 70, Pointer(12, 1, 60), 20)
-    past = Past(2, [
+    listing = Listing(2, [
         Found(Pointer(8, 2, 40), 5000, 1_700_000_000_000, 39, ("arow", "pa1")),
         Mark(10, 50, 1_700_000_060_000),
         Found(Pointer(11, 1, 55), 4000, 1_700_000_060_000, None, (), "it is damaged"),
         Found(Pointer(12, 1, 60), 4000, 1_700_000_061_000, 10, ("arow",)),
         Mark(13, None, 1_700_000_062_000),
     ], 3)  # fmt: skip
-    told = listed(source, past)
+    told = listed(source, listing)
     assert (told["committed"], told["log"], told["orphans"]) == (70, [5, 99], 3)
     assert [one["kind"] for one in told["found"]] == ["snapshot", "history", "snapshot", "snapshot", "history"]
     assert [one.get("committed") for one in told["found"]] == [False, None, False, True, None]
-    print_list(source, past)
+    print_list(source, listing)
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "EVENTS/2: committed up to offset 70, the log holds 5 to 99"
     assert lines[2:] == [
@@ -200,5 +200,5 @@ def test_the_list_for_people_and_programs(capsys: pytest.CaptureFixture[str]) ->
         "2023-11-14 22:14:22 -- a new history began with a state that was imported or kept --",
         "and 3 chunks of no complete snapshot",
     ]
-    print_list(source, Past(2))
+    print_list(source, Listing(2))
     assert "no complete snapshot" in capsys.readouterr().out

@@ -17,7 +17,7 @@ from tests.unit.worker.rows import events, pieces, records, wire
 from worker.kafka.deadline import Deadline
 from worker.runtime.partition import task
 from worker.runtime.partition.task import NEXT, State, Task
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.state import snapshot
 from worker.state.model import Model, Outputs
 from worker.wire.events import Records
@@ -33,7 +33,7 @@ def rewind(made: Task, drawer: Drawer) -> None:
     made.reopen()
     drawer.discard()
     assert made.remembered == made.committed
-    made.restored(Restored(None, made.committed, made.committed, made._pointer))
+    made.resume(Resumption(None, made.committed, made.committed, made._pointer))
 
 
 def commit(made: Task, closing: bool = False) -> None:
@@ -325,7 +325,7 @@ def test_an_unknown_commit_leads_back_to_created_and_closing_is_final() -> None:
     assert made.state is State.CREATED
     assert not drawer.open
     drawer.discard()  # as its next acquisition does
-    made.restored(Restored(Model(MODEL, 3), 0, 0, None))
+    made.resume(Resumption(Model(MODEL, 3), 0, 0, None))
     made.advance(WHOLE)
     assert wire(drawer.pending) == expected()
     made.close()

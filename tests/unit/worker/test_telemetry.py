@@ -18,7 +18,7 @@ from worker.kafka.verdicts import Verdict
 from worker.runtime.observability.telemetry import STATES, Telemetry, readiness
 from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.task import State
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.state.model import Model, Outputs
 from worker.wire.events import Rejection
 
@@ -168,9 +168,9 @@ def test_failures_are_counted_by_verdict() -> None:
 
 def test_restores_are_counted_by_where_the_state_came_from() -> None:
     telemetry, model = a_telemetry(), Model(model_settings("no_change"), 3)
-    telemetry.restored(a_task(), Restored(model, 0, 0, None), 0.5)
-    telemetry.restored(a_task(), Restored(None, 7, 7, None), 0.25)
-    telemetry.restored(a_task(), Restored(model, 0, 7, None, mend=Mend(7, 9)), 1.0)
+    telemetry.restored(a_task(), Resumption(model, 0, 0, None), 0.5)
+    telemetry.restored(a_task(), Resumption(None, 7, 7, None), 0.25)
+    telemetry.restored(a_task(), Resumption(model, 0, 7, None, mend=Mend(7, 9)), 1.0)
     found = shown(telemetry)
     assert found["driftway_restores_total"] == {("3", "log"): 2.0, ("3", "memory"): 1.0}
     assert found["driftway_mends_total"] == {("3",): 1.0}
@@ -231,7 +231,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     telemetry.failed(task, "commit failed", Verdict.FENCED)
     telemetry.failed(task, "restore failed", Verdict.UNKNOWN)
     telemetry.let_go(task)
-    telemetry.restored(task, Restored(None, 0, 7, None, mend=Mend(7, 9)), 1.0)
+    telemetry.restored(task, Resumption(None, 0, 7, None, mend=Mend(7, 9)), 1.0)
     telemetry.state(task)
     telemetry.at(telemetry.strays, task.partition).inc()
     telemetry.own(telemetry.rebalances).inc()

@@ -13,9 +13,9 @@ import pytest
 from producers.streams import open_stream
 from worker.errors import Failure, UsageFailure
 from worker.lab.training.bounds import Bound, require_order
+from worker.lab.training.resume_file import ResumeFile
 from worker.lab.training.rows import StreamRows, require_rows
 from worker.lab.training.run import Stop, run
-from worker.lab.training.unfinished import Unfinished
 from worker.wire.events import Target
 
 DIRTY = "b,a,y\n1,2,0\n3,4,1\n5,6,\n7,,1\n9,10,0\n11,12,1\n"
@@ -147,9 +147,9 @@ def test_a_range_that_is_empty_as_written_is_refused() -> None:
 
 def test_an_unfinished_run_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "m.driftway.partial"
-    one = Unfinished({"seed": 1, "limit": None}, {"stream": "sea"}, b"\0progress\xff")
+    one = ResumeFile({"seed": 1, "limit": None}, {"stream": "sea"}, b"\0progress\xff")
     one.write(path)
-    assert Unfinished.read(path) == one
+    assert ResumeFile.read(path) == one
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     one.require_same({"seed": 1, "limit": None}, path)
     with pytest.raises(UsageFailure, match="was begun with --limit not given, not 5"):
@@ -159,14 +159,14 @@ def test_an_unfinished_run_is_read_back(tmp_path: Path) -> None:
 def test_every_damage_of_a_resume_file_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "m.partial"
     with pytest.raises(UsageFailure, match="nothing to resume"):
-        Unfinished.read(path)
-    Unfinished({"seed": 1}, {}, b"abc").write(path)
+        ResumeFile.read(path)
+    ResumeFile({"seed": 1}, {}, b"abc").write(path)
     whole = path.read_bytes()
     flipped = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(len(whole))]
     for blob in (b"", whole[:-1], b"x" * 100, *flipped):
         path.write_bytes(blob)
         with pytest.raises(Failure, match="damaged, or no resume file"):
-            Unfinished.read(path)
+            ResumeFile.read(path)
 
 
 # Being stopped.

@@ -13,7 +13,7 @@ from worker.errors import UsageFailure
 from worker.lab.tables import TABLES
 from worker.lab.tables.asked import Asked
 from worker.lab.tables.online_to_batch import experiment as online_to_batch
-from worker.lab.tables.online_to_batch import table
+from worker.lab.tables.online_to_batch import page as page_module
 from worker.lab.tables.online_to_batch.experiment import BASES, CUTS, DATA, Found, algorithms, curve_of, cut_of, measure
 from worker.lab.tables.online_to_batch.page import (
     AVERAGES,
@@ -144,8 +144,8 @@ def test_the_table_writes_page_and_picture(
     results: online_to_batch.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(table, "measure", lambda asked: results)
-    assert TABLES["online-to-batch"] == table.__name__
-    written = table.write(replace(Asked(opener, Path()), out=tmp_path))
+    monkeypatch.setattr(page_module, "measure", lambda asked: results)
+    assert TABLES["online-to-batch"] == page_module.__name__
+    written = page_module.write(replace(Asked(opener, Path()), out=tmp_path))
     assert [path.name for path in written] == ["online-to-batch.md", "online-to-batch.png"]
     assert all(path.stat().st_size > 1000 for path in written)

@@ -23,9 +23,9 @@ from worker.wire.events import CLASSIFICATION, Target
 if TYPE_CHECKING:
     from learners import Spec
     from learners.batch.procedure import Progress
+    from worker.lab.training.resume_file import ResumeFile
     from worker.lab.training.rows import StreamRows
     from worker.lab.training.topic import TopicRows
-    from worker.lab.training.unfinished import Unfinished
 
 LINEAR, QUADRATIC = "linear", "quadratic"
 OF_TOPICS = ("partition", "first", "end", "form")
@@ -128,16 +128,16 @@ def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
       driftway train --topic EVENTS --from 2026-11-01T00:00:00Z --labels DOWN,UP --out november.driftway
       driftway train --topic EVENTS --out events.driftway --resume
     """
-    out, unfinished = Path(given["out"]), None
+    out, resumed = Path(given["out"]), None
     partial = _partial(out)
     _check(source, given, out, partial)
     asked = _asked(source, given)
     if given["resume"]:
-        from worker.lab.training.unfinished import Unfinished
+        from worker.lab.training.resume_file import ResumeFile
 
-        unfinished = Unfinished.read(partial)
-        unfinished.require_same(asked, partial)
-    _train(obj["open_stream"], source, given, asked, unfinished)
+        resumed = ResumeFile.read(partial)
+        resumed.require_same(asked, partial)
+    _train(obj["open_stream"], source, given, asked, resumed)
 
 
 def _partial(out: Path) -> Path:
@@ -237,13 +237,13 @@ def _train(
     source: str | None,
     given: dict[str, Any],
     asked: dict[str, Any],
-    unfinished: Unfinished | None,
+    resumed: ResumeFile | None,
 ) -> None:
     """Read, learn, test, write and tell."""
     from learners import Spec
     from worker.lab.training import job
+    from worker.lab.training.resume_file import ResumeFile
     from worker.lab.training.run import Stop, run
-    from worker.lab.training.unfinished import Unfinished
     from worker.state import model_file
     from worker.state.snapshot import DIGEST_BYTES
 
@@ -252,19 +252,19 @@ def _train(
     if target.n_classes != 2:
         raise UsageFailure(f"--labels {given['labels']}: training knows two classes")
     tests = _test_rows(open_stream, source, given, target)  # a mistyped name is told before hours of work
-    rows = _stream_rows(open_stream, source, given, target) if source else _topic_rows(given, target, unfinished)
+    rows = _stream_rows(open_stream, source, given, target) if source else _topic_rows(given, target, resumed)
     started = time.monotonic()
-    if unfinished is None:
+    if resumed is None:
         partial.unlink(missing_ok=True)
     with bar(f"reading {rows.name}", rows.length) as advance:
         problem = job.read(rows, advance)
     if tests is not None:
         job.require_testable(tests, problem.n_features)
     algorithm, learner = Spec.parse(asked["algorithm"]), Spec.parse(asked["learner"])
-    procedure = job.begin(problem, algorithm, learner, given["seed"], unfinished.progress if unfinished else None)
+    procedure = job.begin(problem, algorithm, learner, given["seed"], resumed.progress if resumed else None)
 
     def save(progress: bytes) -> None:
-        Unfinished(asked, rows.origin(), progress).write(partial)
+        ResumeFile(asked, rows.origin(), progress).write(partial)
 
     read, stop = time.monotonic(), Stop()
     with _watched(f"{algorithm.text} on {rows.name}") as told, stop.listening():
@@ -312,7 +312,7 @@ def _open(
     return StreamRows(stream, target, {"stream": name, **opening}, skip, limit, given["named"])
 
 
-def _topic_rows(given: dict[str, Any], target: Target, unfinished: Unfinished | None) -> TopicRows:
+def _topic_rows(given: dict[str, Any], target: Target, resumed: ResumeFile | None) -> TopicRows:
     from worker.lab.training.bounds import Bound
     from worker.lab.training.topic import Part, Range, TopicRows
 
@@ -320,8 +320,8 @@ def _topic_rows(given: dict[str, Any], target: Target, unfinished: Unfinished | 
     part = Part(given["topic"], given["partition"], first, end, given["form"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
     ranges = None
-    if unfinished is not None:  # the log has grown since, and a time may mean other offsets now
-        ranges = [Range(one["partition"], one["from"], one["to"]) for one in unfinished.origin["ranges"]]
+    if resumed is not None:  # the log has grown since, and a time may mean other offsets now
+        ranges = [Range(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
     return TopicRows(given["bootstrap"], passthrough, part, target, ranges)
 
 

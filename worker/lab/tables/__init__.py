@@ -12,7 +12,7 @@ TABLES = {
     "dfop": "worker.lab.tables.contests.dfop",
     "dfop-regression": "worker.lab.tables.contests.dfop_regression",
     "moving-targets": "worker.lab.tables.moving_targets",
-    "online-to-batch": "worker.lab.tables.online_to_batch.table",
+    "online-to-batch": "worker.lab.tables.online_to_batch.page",
     "sanity": "worker.lab.tables.sanity",
 }
 """Name -> module with a function `write`."""

@@ -11,10 +11,10 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from worker.errors import Failure, Unreachable, UsageFailure
-from worker.kafka.client import CONSUMER_TUNING, READER, base_properties, quiet, require_broker, without_membership
+from worker.kafka.client import CONSUMER_TUNING, base_properties, require_broker, without_membership
 from worker.kafka.columns import records_of
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ASK_SECONDS, POLL_SECONDS, Reader, spoken, watermarks
+from worker.kafka.reader import ASK_SECONDS, POLL_SECONDS, Reader, lone_reader, spoken, watermarks
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import Unfinished
 from worker.lab.training.bounds import Bound
@@ -101,7 +101,7 @@ class TopicRows:
         self._bootstrap, self._passthrough = bootstrap, passthrough
         self._decoder = Decoder(target, form=part.form)
         partitions = range(n) if part.partition is None else (part.partition,)
-        with closing(_reader(bootstrap, passthrough)) as reader, self._explained():
+        with closing(self._reader()) as reader, self._explained():
             self.ranges = list(ranges or (self._resolve(reader, p, Deadline(ASK_SECONDS)) for p in partitions))
             self._require_held(reader)
         if not self.length:
@@ -140,11 +140,14 @@ class TopicRows:
         """
         self.counts = Counts()
         self._decoder = Decoder(self.target, form=self.part.form)
-        with closing(_reader(self._bootstrap, self._passthrough)) as reader, self._explained():
+        with closing(self._reader()) as reader, self._explained():
             for one in self.ranges:
                 if one.first < one.end:
                     yield from self._read(reader, one)
             self._require_held(reader)
+
+    def _reader(self) -> Consumer:
+        return lone_reader(without_membership(base_properties(self._bootstrap, self._passthrough)), CONSUMER_TUNING)
 
     def _read(self, reader: Consumer, one: Range) -> Blocks:
         place, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
@@ -219,19 +222,3 @@ class TopicRows:
 
 def _lost(where: str, first: int) -> str:
     return f"retention has passed offset {first} of {where}, where the range begins"
-
-
-def _reader(bootstrap: str, passthrough: Mapping[str, Any]) -> Consumer:
-    """A client that reads what was committed, and belongs to no group.
-
-    Raises
-    ------
-    UsageFailure
-        A client property is not valid.
-    """
-    own = {**READER, "auto.offset.reset": "error"}
-    theirs = without_membership(base_properties(bootstrap, passthrough))
-    try:
-        return Consumer(quiet({**CONSUMER_TUNING, **theirs, **own}))
-    except KafkaException as error:
-        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None

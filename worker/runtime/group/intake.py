@@ -106,7 +106,8 @@ class Intake:
         messages = self._drain(wait)
         # map over the client's own methods, here and below: no bytecode runs per message.
         bad = list(compress(messages, map(Message.error, messages)))
-        arrived = self._columns([message for message in messages if message.error() is None] if bad else messages)
+        good = [message for message in messages if message.error() is None] if bad else messages
+        arrived = [records_of(partition, share) for partition, share in by_partition(good).items()]
         self.at_end.difference_update(records.partition for records in arrived)
         member = self.consumer
         for message in bad:  # after the rows: an end of partition comes behind its last row
@@ -220,10 +221,6 @@ class Intake:
         """Leave the group."""
         self._inside = True
         self.consumer.close()
-
-    def _columns(self, messages: list[Message]) -> list[Records]:
-        """Columns per partition, in the order of first appearance."""
-        return [records_of(partition, share) for partition, share in by_partition(messages).items()]
 
     def _complain(self, message: Message) -> None:
         """Sort an error that came in a message's place."""

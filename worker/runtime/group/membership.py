@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 
-from worker.errors import UsageFailure
-from worker.kafka.client import CONSUMER_TUNING, Properties, base_properties, quiet
+from worker.kafka.client import CONSUMER_TUNING, Properties, base_properties
 from worker.kafka.deadline import Deadline
+from worker.kafka.reader import make_consumer
 from worker.runtime.observability.journal import Journal
 from worker.settings import CONSUMER, WorkerSettings
 
@@ -88,10 +88,7 @@ class Membership:
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
         properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
-        try:
-            consumer = Consumer(quiet({**properties, **self._callbacks}))
-        except KafkaException as error:
-            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+        consumer = make_consumer({**properties, **self._callbacks})
         self.incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
         assigned, revoked, lost = self._listeners

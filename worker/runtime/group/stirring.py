@@ -20,12 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, KafkaException, TopicPartition
-from confluent_kafka import admin as untyped
+from confluent_kafka.admin import AdminClient
 
 from worker.kafka.client import Properties, quiet
 from worker.runtime.observability.journal import Journal
-
-api: Any = untyped  # its stubs do not export everything
 
 ASK_SECONDS = 5.0
 BETWEEN_SECONDS = 1.0
@@ -63,7 +61,7 @@ class Group:
 def settle(group: Group) -> None:
     """Look for forgotten partitions, and stir the group until there are none."""
     journal = Journal(group.log_format, _own_words())
-    admin = api.AdminClient(quiet(group.properties))
+    admin = AdminClient(quiet(group.properties))
     if not forgotten(group, admin):
         return
     time.sleep(BETWEEN_SECONDS)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from worker.errors import Unreachable
-from worker.kafka.client import READER, base_properties, quiet, without_membership
+from worker.kafka.client import base_properties, without_membership
+from worker.kafka.reader import lone_reader
 from worker.runtime.observability.journal import Journal
 from worker.settings import WorkerSettings
 
@@ -115,7 +116,7 @@ class Pulse:
 
     def _run(self) -> None:
         given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
-        reader = Consumer(quiet({**given, **READER}))
+        reader = lone_reader(given, {})
         while not self._ended.wait(LOOK_SECONDS):
             try:
                 reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)

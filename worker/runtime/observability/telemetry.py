@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from worker.kafka.verdicts import Verdict
     from worker.runtime.observability.pulse import Pulse
     from worker.runtime.partition.task import Task
-    from worker.runtime.partition.ways import Restored
+    from worker.runtime.partition.ways import Resumption
     from worker.state.model import Outputs
     from worker.wire.events import Records
 
@@ -181,7 +181,7 @@ class Telemetry:
         self.at(self.aborts, task.partition).inc(task.checkpoint.open)
         self._unseen.pop(task.partition, None)
 
-    def restored(self, task: Task, found: Restored, seconds: float) -> None:
+    def restored(self, task: Task, found: Resumption, seconds: float) -> None:
         """Count a restore that took `seconds`."""
         self.at(self.restores, task.partition, "memory" if found.model is None else "log").inc()
         self.at(self.restore_seconds, task.partition).observe(seconds)

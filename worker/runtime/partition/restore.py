@@ -33,7 +33,7 @@ from worker.kafka.visibility import first_from, log_ends, stable
 from worker.runtime.partition.checkpoint import Checkpoint
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend
-from worker.runtime.partition.ways import Restored, Ways
+from worker.runtime.partition.ways import Resumption, Ways
 from worker.settings import EARLIEST, WorkerSettings
 from worker.state.history import mark, positions
 from worker.state.model import Model
@@ -56,7 +56,7 @@ def restore(
     make_model: Callable[[], Model],
     deadline: Deadline,
     remembered: int | None = None,
-) -> Restored:
+) -> Resumption:
     """Acquire the partition and rebuild its model; blocks, so it runs beside the loop.
 
     Parameters
@@ -88,7 +88,7 @@ def restore(
 
 
 def _begin_history(
-    settings: WorkerSettings, partition: int, reader: Consumer, found: Restored, deadline: Deadline
+    settings: WorkerSettings, partition: int, reader: Consumer, found: Resumption, deadline: Deadline
 ) -> None:
     """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0.
 
@@ -126,7 +126,7 @@ class _Rebuilding:
         self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
         self._inspection = Inspection(partition, readers, deadline)
 
-    def run(self, remembered: int | None) -> Restored:
+    def run(self, remembered: int | None) -> Resumption:
         """Find out where the partition stands, and bring a model there."""
         settings, partition, reader = self.settings, self.partition, self.reader
         last = self._last_commit()
@@ -139,7 +139,7 @@ class _Rebuilding:
             return ways.as_told(f"the group's offset is gone (deleted, or expired); the last one was {last.offset}")
         if committed is None:
             start = _first_offset(settings, partition, low, high)
-            return Restored(self.make_model(), start, start, None, began=start)
+            return Resumption(self.make_model(), start, start, None, began=start)
         mend = None
         if self._checkpoint is not None and pointer is not None and not plain:
             if last is None:
@@ -149,7 +149,7 @@ class _Rebuilding:
         if mend is not None:
             found = ways.mended(mend)
         elif pointer is not None and remembered == ways.committed:
-            found = Restored(None, remembered, remembered, ways.pointer)
+            found = Resumption(None, remembered, remembered, ways.pointer)
         else:
             found = ways.ordinary()
         if found.position < low or found.committed > high:

@@ -30,7 +30,7 @@ from typing import Any
 from worker.kafka.deadline import Deadline
 from worker.runtime.partition.checkpoint import Checkpoint, Due
 from worker.runtime.partition.mending import Mend
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.settings import WorkerSettings
 from worker.state import snapshot
 from worker.state.model import Model, Outputs, Saved, joined
@@ -161,7 +161,7 @@ class Task:
         """Whether it predicts and emits."""
         return self.state is State.RUNNING
 
-    def restored(self, found: Restored) -> None:
+    def resume(self, found: Resumption) -> None:
         """Take over what a restore found; the loop seeks to where the next row is, and resumes the partition."""
         if found.model is None:
             self.model.load(self._saved)

@@ -13,13 +13,13 @@ from worker.kafka.reader import watermarks
 from worker.runtime.partition.mending import Mend
 from worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
 from worker.state import snapshot
-from worker.state.history import Search, Stretch, look_through, read_chunks
+from worker.state.history import Search, look_through, read_chunks
 from worker.state.model import Model
 from worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 
 
 @dataclass(frozen=True)
-class Restored:
+class Resumption:
     """Where a task stands after its restore.
 
     Parameters
@@ -80,14 +80,14 @@ class Ways:
     low: int
     high: int
     pointer: Pointer | None
-    past: Search | None = None
+    search: Search | None = None
 
     @property
     def where(self) -> str:
         """Topic and partition, for sentences."""
         return f"{self.settings.input}/{self.partition}"
 
-    def ordinary(self) -> Restored:
+    def ordinary(self) -> Resumption:
         """The snapshot that the pointer names, or what may stand in for it."""
         try:
             return self.newest()
@@ -96,7 +96,7 @@ class Ways:
         except BadSnapshot as reason:
             return self.as_told(str(reason))
 
-    def mended(self, mend: Mend) -> Restored:
+    def mended(self, mend: Mend) -> Resumption:
         """A model that stands before the rows whose outputs are missing; without one they stay so, if so told."""
         topics = ", ".join(mend.there)
         reason = f"what the commits from offset {mend.since} to {mend.until} wrote to {topics} is not there"
@@ -108,16 +108,16 @@ class Ways:
             return self.as_told(f"{reason}, and no snapshot or log reaches back to where it could be computed again")
         return replace(found, mend=mend, note=f"{found.note}; writing again what is missing")
 
-    def newest(self) -> Restored:
+    def newest(self) -> Resumption:
         """The ordinary way: the snapshot that the pointer names."""
         pointer, committed = self.pointer, self.committed
         if pointer is None:
             raise BadSnapshot(f"offset {committed} was committed without a snapshot (a reset, or another program)")
         if pointer.state_offset > committed:
             raise BadSnapshot(f"offset {committed} lies before its snapshot at {pointer.state_offset} (a reset)")
-        return Restored(self._load(pointer), pointer.state_offset, committed, pointer)
+        return Resumption(self._load(pointer), pointer.state_offset, committed, pointer)
 
-    def older(self, reason: str) -> Restored | None:
+    def older(self, reason: str) -> Resumption | None:
         """An older snapshot of the same history. Without pointer: the compactor may take it, so a new one is due."""
         for place in self._look_back().candidates:
             try:
@@ -125,10 +125,10 @@ class Ways:
             except BadSnapshot:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            return Restored(model, place.state_offset, self.committed, None, note)
+            return Resumption(model, place.state_offset, self.committed, None, note)
         return None
 
-    def first_row(self, reason: str) -> Restored | None:
+    def first_row(self, reason: str) -> Resumption | None:
         """The whole log, where it still holds every row and the history began with the first."""
         began = self._look_back().began
         if began is None and self.settings.start in (EARLIEST, 0):
@@ -136,9 +136,9 @@ class Ways:
         if self.settings.if_unrestorable != REFUSE or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
-        return Restored(self.make_model(), 0, self.committed, None, note)
+        return Resumption(self.make_model(), 0, self.committed, None, note)
 
-    def as_told(self, reason: str) -> Restored:
+    def as_told(self, reason: str) -> Resumption:
         """Apply --if-unrestorable."""
         low, committed = self.low, self.committed
         learner = "an empty learner" if self.settings.model.warm is None else "the model file's learner"
@@ -147,16 +147,16 @@ class Ways:
         if self.settings.if_unrestorable == REPLAY:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as told"
-            return self.older(reason) or Restored(self.make_model(), start, committed, None, note, began=start)
+            return self.older(reason) or Resumption(self.make_model(), start, committed, None, note, began=start)
         if self.settings.if_unrestorable == FRESH:
             note = f"{reason}; starting with {learner}, as told"
-            return Restored(self.make_model(), committed, committed, None, note, began=committed)
+            return Resumption(self.make_model(), committed, committed, None, note, began=committed)
         raise CannotRestore(
             f"cannot restore {self.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset {low}, "
             f"{FRESH} starts with {learner} at {committed}"
         )
 
-    def offset_lost(self, found: Restored) -> Restored:
+    def offset_lost(self, found: Resumption) -> Resumption:
         """Apply --if-offset-lost: the learner keeps what it has learned."""
         low, high = self.low, self.high
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {low} to {high}"
@@ -172,7 +172,7 @@ class Ways:
             committed = high
         notes = [found.note, f"{needed}; going on at {committed}, as told"]
         note = "; ".join(part for part in notes if part)
-        return Restored(found.model, start, committed, found.pointer, note, began=start, kept=found.began is None)
+        return Resumption(found.model, start, committed, found.pointer, note, began=start, kept=found.began is None)
 
     def _load(self, place: Pointer) -> Model:
         """A model standing at a snapshot."""
@@ -185,12 +185,11 @@ class Ways:
 
     def _look_back(self) -> Search:
         """Look, once, for snapshots before the pointer's, or in the whole topic if there is no pointer."""
-        if self.past is None:
+        if self.search is None:
             topic = self.settings.topics.snapshots
             first, end = watermarks(self.reader, topic, self.partition, self.deadline)
             if self.pointer is not None:
                 end = min(end, self.pointer.first)
-            stretch = Stretch(topic, self.partition, first, end)
-            search = Search(self.partition, self.low, self.committed)
-            self.past = look_through(self.reader, stretch, search, self.deadline)
-        return self.past
+            found = Search(self.partition, self.low, self.committed)
+            self.search = look_through(self.reader, topic, first, end, found, self.deadline)
+        return self.search

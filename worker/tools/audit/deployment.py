@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from confluent_kafka import KafkaException
 
 from worker.errors import Failure, Unreachable, UsageFailure
@@ -77,16 +79,15 @@ class Deployment:
 
     def _ask(self, partitions: range) -> None:
         settings = self.settings
-        reader, deadline = reader_of(settings), Deadline(ASK_SECONDS)
+        deadline = Deadline(ASK_SECONDS)
         try:
-            for p in partitions:
-                standing = Standing(p, *committed_offset(reader, settings.input, p, deadline))
-                low, _ = watermarks(reader, settings.input, p, deadline)
-                self.standings.append(standing)
-                self.total += max(0, (standing.committed or 0) - low)
+            with closing(reader_of(settings)) as reader:
+                for p in partitions:
+                    standing = Standing(p, *committed_offset(reader, settings.input, p, deadline))
+                    low, _ = watermarks(reader, settings.input, p, deadline)
+                    self.standings.append(standing)
+                    self.total += max(0, (standing.committed or 0) - low)
         except KafkaException as error:
             raise Failure(f"cannot ask for the offsets of group {settings.group}: {error.args[0].str()}") from None
         except Unfinished as error:
             raise Unreachable(str(error)) from None
-        finally:
-            reader.close()

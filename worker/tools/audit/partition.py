@@ -312,11 +312,8 @@ class Partition:
         account.predictions, account.rejections = self.predictions.matched, self.rejections.matched
         account.rejected = dict(self._kinds.most_common())
         account.points, account.orphans = self.points.matched, self._snapshots.orphans
-        reader = reader_of(self.settings)
-        try:
+        with closing(reader_of(self.settings)) as reader:
             now = committed_offset(reader, self.settings.input, account.partition, Deadline(ASK_SECONDS))
-        finally:
-            reader.close()
         self._require_pointer(now[1])
         self._require_nothing_beyond(now[0] or 0)
 

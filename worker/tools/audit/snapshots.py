@@ -78,17 +78,14 @@ class Snapshots:
                 continue
             if message.key() == mark_key(self.stream.partition):
                 self._assembler.give_up()
-                self._take_mark(message.value() or b"")
+                self.began = read_mark(message.value())
+                self._taken_over = self.began is None
                 continue
             pile = self._assembler.take(message, message.key(), message.value() or b"")
             if pile is not None:
                 return self._read(pile.chunks)
         self._assembler.give_up()
         return None
-
-    def _take_mark(self, value: bytes) -> None:
-        self.began = read_mark(value)
-        self._taken_over = self.began is None
 
     def _read(self, chunks: list[Any]) -> Written:
         where = self._at(chunks[0])

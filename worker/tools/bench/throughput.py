@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,16 +134,13 @@ def _stamps(place: Place, topic: str, partitions: int, starts: dict[tuple[str, i
     """Timestamp of each partition's first, or last, record from `starts` on."""
     from worker.tools.watch.tail import Tail
 
-    tail = Tail(place.bootstrap, place.properties, {topic: partitions}, starts)
     found: dict[int, int] = {}
     deadline = time.monotonic() + READ_SECONDS
-    try:
+    with closing(Tail(place.bootstrap, place.properties, {topic: partitions}, starts)) as tail:
         while not tail.at_end if last else len(found) < partitions:
             for message in tail.take(0.1):
                 if last or message.partition() not in found:
                     found[message.partition()] = message.timestamp()[1]
             if time.monotonic() > deadline:
                 raise Failure(f"{topic} could not be read in {READ_SECONDS:.0f} s")
-    finally:
-        tail.close()
     return list(found.values())

@@ -156,14 +156,15 @@ def drop(bootstrap: str, properties: Mapping[str, Any], names: Sequence[str]) ->
     Failure
         They are not, in time.
     """
+    from confluent_kafka.admin import AdminClient
+
     from worker.kafka.client import require_broker
-    from worker.tools.watch.tail import api
 
     present = require_broker(bootstrap, properties).topics
     doomed = [name for name in names if name in present]
     if not doomed:
         return
-    admin = api.AdminClient(quiet(base_properties(bootstrap, properties)))
+    admin = AdminClient(quiet(base_properties(bootstrap, properties)))
     for future in admin.delete_topics(doomed, operation_timeout=DELETE_SECONDS).values():
         future.exception(timeout=DELETE_SECONDS)
     deadline = time.monotonic() + GONE_SECONDS

@@ -63,6 +63,7 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
 def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, int]:
     """All accuracy points up to the present end, and the input's number of partitions."""
     import time
+    from contextlib import closing
 
     from worker.drawing.curves import Curves
     from worker.tools.watch.observation import chosen
@@ -71,14 +72,11 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
     topics, counts = chosen(given["bootstrap"], passthrough, given)
     accuracy = topics.accuracy
     curves = Curves()
-    tail = Tail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})
     deadline = time.monotonic() + READ_SECONDS
-    try:
+    with closing(Tail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})) as tail:
         while not tail.at_end:
             for point, _ in points(tail.take(0.1)):
                 curves.add(point)
             if time.monotonic() > deadline:
                 raise Failure(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s")
-    finally:
-        tail.close()
     return curves, counts[topics.input]

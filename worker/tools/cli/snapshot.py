@@ -102,18 +102,18 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
       driftway snapshot list --input EVENTS --group sea --partition 2 --json
     """
     from worker.tools.cli.snapshot_tables import bars, listed, print_list
-    from worker.tools.snapshots.past import look
+    from worker.tools.snapshots.listing import look
     from worker.wire.codec import write_json
 
     sources = asked(given, partition)
     with bars() as shown:
-        pasts = [look(one.settings, one.partition, one.end, shown("snapshots", one.end)) for one in sources]
+        listings = [look(one.settings, one.partition, one.end, shown("snapshots", one.end)) for one in sources]
     if as_json:
-        told = [listed(source, past) for source, past in zip(sources, pasts, strict=True)]
+        told = [listed(source, listing) for source, listing in zip(sources, listings, strict=True)]
         click.echo(write_json({"input": given["input_"], "group": given["group"], "partitions": told}).decode())
     else:
-        for source, past in zip(sources, pasts, strict=True):
-            print_list(source, past)
+        for source, listing in zip(sources, listings, strict=True):
+            print_list(source, listing)
 
 
 @snapshot.command()

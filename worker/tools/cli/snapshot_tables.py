@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from worker.tools.explain import Why
-    from worker.tools.snapshots.past import Past
+    from worker.tools.snapshots.listing import Listing
     from worker.tools.snapshots.source import Source
     from worker.tools.snapshots.travel import Bars
 
@@ -46,12 +46,12 @@ def bars() -> Iterator[Bars]:
         yield bar
 
 
-def listed(source: Source, past: Past) -> dict[str, Any]:
+def listed(source: Source, listing: Listing) -> dict[str, Any]:
     """A partition of `driftway snapshot list` as an object."""
-    from worker.tools.snapshots.past import Mark
+    from worker.tools.snapshots.listing import Mark
 
     entries: list[dict[str, Any]] = []
-    for one in past.found:
+    for one in listing.found:
         if isinstance(one, Mark):
             entries.append({"kind": "history", "record": one.record, "began": one.began, "written": one.written})
             continue
@@ -73,14 +73,14 @@ def listed(source: Source, past: Past) -> dict[str, Any]:
         "partition": source.partition,
         "committed": source.committed,
         "log": [source.low, source.high],
-        "orphans": past.orphans,
+        "orphans": listing.orphans,
         "found": entries,
     }
 
 
-def print_list(source: Source, past: Past) -> None:
+def print_list(source: Source, listing: Listing) -> None:
     """A partition of `driftway snapshot list`."""
-    told = listed(source, past)
+    told = listed(source, listing)
     table = _table(("offset", "rows", "bytes"), ("written", "learners", ""))
     for one in told["found"]:
         written = _time(one["written"])
@@ -96,12 +96,12 @@ def print_list(source: Source, past: Past) -> None:
     console = whole_console()
     where = "nothing committed" if source.committed is None else f"committed up to offset {source.committed}"
     console.print(f"{source}: {where}, the log holds {source.low} to {source.high}", markup=False, soft_wrap=True)
-    if past.found:
+    if listing.found:
         console.print(table)
     else:
         console.print("no complete snapshot")
-    if past.orphans:
-        console.print(f"and {past.orphans} chunks of no complete snapshot")
+    if listing.orphans:
+        console.print(f"and {listing.orphans} chunks of no complete snapshot")
 
 
 def print_state(told: dict[str, Any]) -> None:

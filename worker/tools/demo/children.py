@@ -60,8 +60,10 @@ class Command:
         Failure
             Its guard is gone, and the child with it.
         """
-        with self._named():
+        try:
             return self._guarded.exit_code()
+        except Failure:
+            raise Failure(f"the {self.name} is not running: its guard process has ended") from None
 
     def said(self, text: str) -> bool:
         """Whether its output contains `text`."""
@@ -101,13 +103,6 @@ class Command:
             return self.log.read_text(errors="replace")
         except OSError:
             return ""
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except Failure:
-            raise Failure(f"the {self.name} is not running: its guard process has ended") from None
 
 
 def end_all(commands: Sequence[Command], seconds: float) -> None:

@@ -148,12 +148,13 @@ class Demonstration:
 
     def clear_up(self) -> None:
         """Remove topics and group again, on a cluster that was there before and stays."""
+        from confluent_kafka.admin import AdminClient
+
         from worker.kafka.client import base_properties, quiet
-        from worker.tools.watch.tail import api
 
         for child in self._children:
             child.close()  # a worker would complain about missing topics, and keep the group
-        admin = api.AdminClient(quiet(base_properties(self.bootstrap, {})))
+        admin = AdminClient(quiet(base_properties(self.bootstrap, {})))
         for future in admin.delete_topics([self.input, *self._topics.outputs()]).values():
             future.exception(timeout=END_SECONDS)
         for future in admin.delete_consumer_groups([self._topics.group]).values():

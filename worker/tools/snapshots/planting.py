@@ -10,10 +10,9 @@ So the import is there as a whole or not at all, and a worker that starts meanwh
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka import admin as untyped
+from confluent_kafka.admin import AdminClient
 
 from worker.errors import Failure, UsageFailure
 from worker.kafka.client import base_properties, quiet, require_broker, without_membership
@@ -31,8 +30,6 @@ from worker.state.model_file import ModelFile, pack
 from worker.state.snapshot import mark_key
 from worker.tools.snapshots.source import Source, read_snapshot
 from worker.wire.events import Schema
-
-api: Any = untyped  # its stubs do not export everything
 
 PLANT_SECONDS = 60.0
 """For the takeover and the transaction; the last owner's may have to be aborted first."""
@@ -105,7 +102,7 @@ def require_no_members(source: Source) -> None:
         The broker does not say.
     """
     settings = source.settings
-    client = api.AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
+    client = AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
     asked = client.describe_consumer_groups([settings.group], request_timeout=ASK_SECONDS)[settings.group]
     try:
         members = len(asked.result().members)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from learners.spec import Spec
@@ -102,18 +103,14 @@ def ask(settings: WorkerSettings, partition: int | None = None, new: bool = Fals
         )
     wanted = range(counts[settings.input]) if partition is None else [partition]
     deadline = Deadline(ASK_SECONDS)
-    with told(settings):
-        reader = reader_of(settings)
-        try:
-            found = []
-            for p in wanted:
-                low, high = watermarks(reader, settings.input, p, deadline)
-                committed, metadata = committed_offset(reader, settings.input, p, deadline)
-                end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
-                found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end))
-            return found
-        finally:
-            reader.close()
+    found = []
+    with told(settings), closing(reader_of(settings)) as reader:
+        for p in wanted:
+            low, high = watermarks(reader, settings.input, p, deadline)
+            committed, metadata = committed_offset(reader, settings.input, p, deadline)
+            end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
+            found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end))
+    return found
 
 
 def read_snapshot(source: Source, place: Pointer) -> ModelFile:
@@ -127,12 +124,9 @@ def read_snapshot(source: Source, place: Pointer) -> ModelFile:
         The broker does not answer in time.
     """
     topic = source.settings.topics.snapshots
-    with told(source.settings):
-        reader = reader_of(source.settings)
+    with told(source.settings), closing(reader_of(source.settings)) as reader:
         try:
             chunks = read_chunks(reader, topic, source.partition, place, Deadline(ASK_SECONDS))
         except DamagedSnapshot as error:
             raise Failure(str(error)) from None
-        finally:
-            reader.close()
     return unpack(b"".join(chunks), f"the snapshot at {topic}/{source.partition}@{place.first}")

@@ -18,7 +18,7 @@ from worker.kafka.verdicts import told
 from worker.settings import ModelSettings
 from worker.state.model import Model
 from worker.state.snapshot import unlike
-from worker.tools.snapshots.past import Found, History, Progress, look
+from worker.tools.snapshots.listing import Found, History, Progress, look
 from worker.tools.snapshots.source import Source, read_snapshot
 from worker.wire.codec import JSON, PACKED, Decoder
 from worker.wire.events import Records
@@ -84,8 +84,8 @@ def travel(source: Source, offset: int | None, bars: Bars = no_bars) -> Arrival:
     Failure, Unreachable
         The topics cannot be read.
     """
-    past = look(source.settings, source.partition, source.end, bars("snapshots", source.end))
-    history = past.present(source.pointer)
+    listing = look(source.settings, source.partition, source.end, bars("snapshots", source.end))
+    history = listing.present(source.pointer)
     if offset is None:
         offset = _newest(source, history)
     if offset > source.high:

@@ -7,17 +7,14 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka import admin as untyped
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message, TopicPartition
 
-from worker.errors import Failure, Unreachable, UsageFailure
-from worker.kafka.client import READER, Properties, base_properties, quiet
-from worker.kafka.reader import Place, Reader
+from worker.errors import Failure, Unreachable
+from worker.kafka.client import Properties, base_properties
+from worker.kafka.reader import Place, Reader, lone_reader
 from worker.wire.codec import read_json
 from worker.wire.packed import decode_predictions, is_packed
 from worker.wire.rejections import kind_of
-
-api: Any = untyped  # its stubs do not export everything
 
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
 """How long ends are asked for, by whom cannot go on without them, and by whom can."""
@@ -42,7 +39,7 @@ class Ends:
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any]) -> None:
         self._bootstrap = bootstrap
-        self._asking = Consumer(quiet({**base_properties(bootstrap, passthrough), **READER}))
+        self._asking = lone_reader(base_properties(bootstrap, passthrough), {})
         self._known: dict[Place, int] = {}
         self._silent_since: float | None = None
 
@@ -91,6 +88,8 @@ class Tail:
         Topic -> its number of partitions.
     starts : mapping or None
         Where to start; None, and partitions that are not in it: at the beginning.
+    ends : mapping or None
+        Where to stop; None: nowhere.
 
     Raises
     ------
@@ -104,16 +103,14 @@ class Tail:
         passthrough: Mapping[str, Any],
         topics: Mapping[str, int],
         starts: Mapping[Place, int] | None = None,
+        ends: Mapping[Place, int] | None = None,
     ) -> None:
-        own = {**READER, "auto.offset.reset": "earliest"}  # a start that retention has overtaken
-        try:
-            self._consumer = Consumer(quiet({**TUNING, **base_properties(bootstrap, passthrough), **own}))
-        except KafkaException as error:
-            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+        # A start that retention has overtaken is read from where the log begins.
+        self._consumer = lone_reader(base_properties(bootstrap, passthrough), TUNING, "earliest")
         self.topics = dict(topics)
         begins = {(topic, p): OFFSET_BEGINNING for topic, n in topics.items() for p in range(n)}
         begins |= {place: first for place, first in (starts or {}).items() if place in begins}
-        self._reading = Reader(self._consumer, begins, complain=_complain)
+        self._reading = Reader(self._consumer, begins, ends, _complain)
 
     @property
     def at_end(self) -> bool:

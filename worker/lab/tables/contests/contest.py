@@ -129,7 +129,8 @@ def measure_contest(contest: Contest, asked: Asked) -> Results:
             jobs += _jobs(contest, name, stream, opening, results)
     if not results.streams:
         raise UsageFailure(f"none of the streams of {contest.name} is there; name their folder with --data-dir")
-    results.kernel_seconds = dict.fromkeys((column for column in contest.contenders if _ran(column, jobs)), 0.0)
+    ran = {column for _, column, _ in jobs}
+    results.kernel_seconds = {column: 0.0 for column in contest.contenders if column in ran}
     asked.told(f"{contest.name}: {len(jobs)} runs on {len(results.streams)} data sets")
     # The longest first, so that no process is left alone with one at the end.
     order = sorted(jobs, key=lambda one: -LONG.get(one[2].stream, 1))
@@ -178,10 +179,6 @@ def _jobs(
             job = Job(stream[0], spec, contest.target, opening, SEGMENTS, standardize=contest.standardize)
             found.append((name, column, job))
     return found
-
-
-def _ran(column: str, jobs: list[tuple[str, str, Job]]) -> bool:
-    return any(column == other for _, other, _ in jobs)
 
 
 LONG = {"spam500": 40, "MG-2C-2D": 4, "archive:MG-2C-2D": 4, "UG-2C-2D": 2, "archive:UG-2C-2D": 2}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from worker.lab.comparison import ranks_in_words
 from worker.lab.protocols import Figure
-from worker.lab.significance import LOSS, WIN, paired_t, require_scipy, robustness, win_tie_loss
+from worker.lab.significance import LOSS, WIN, paired_t, robustness, special, win_tie_loss
 from worker.lab.tables.asked import Asked
 from worker.lab.tables.contests.contest import Contest, Results, measure_contest
 from worker.lab.tables.printed import BETTER, WORSE, Printed
@@ -40,7 +40,7 @@ def write_contest(contest: Contest, asked: Asked) -> list[Path]:
     """
     from worker.lab.tables.contests.picture import draw_robustness
 
-    require_scipy()
+    special()  # or say at once that there is none
     results = measure_contest(contest, asked)
     page, picture = asked.out / f"{contest.name}.md", asked.out / f"{contest.name}.png"
     drawn = draw_robustness(contest, results, str(picture))

@@ -196,3 +196,10 @@ def measure(asked: Asked, seeds: int | None = None) -> Results:
     for work, one in zip(jobs, outcomes, strict=True):
         results.setdefault((work.base, work.data, work.algorithm), []).append(one)
     return results
+
+
+def runs(results: Results, base: str, data: str, algorithm: str) -> list[Found]:
+    """The runs of an algorithm on a case; of II whatever its largest phi was."""
+    if algorithm == "ii":
+        algorithm = f"ii:phi_max={cut_of(base, data).phi_max}"
+    return results.get((base, data, algorithm), [])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from worker.lab.tables.asked import Asked
 from worker.lab.tables.contests.page import NONE, markdown
 from worker.lab.tables.online_to_batch.experiment import (
     AVERAGED,
@@ -21,7 +24,10 @@ from worker.lab.tables.online_to_batch.experiment import (
     Found,
     Results,
     cut_of,
+    measure,
+    runs,
 )
+from worker.lab.tables.online_to_batch.picture import draw
 from worker.lab.tables.printed import Printed, read_table
 
 SHOWN = (1, 5, 20, 100)
@@ -124,6 +130,18 @@ What the paper finds, and how it stands here: {findings}
 Made by `driftway evaluate --table online-to-batch` in {seconds:.0f} s on {processes} processes."""
 
 
+def write(asked: Asked) -> list[Path]:
+    """Measure, and write `online-to-batch.md` and its picture."""
+    picture = asked.out / "online-to-batch.png"
+    started = time.perf_counter()
+    results = measure(asked)
+    draw(results, str(picture))
+    text = page(results, picture.name, time.perf_counter() - started, asked.processes)
+    out = asked.out / "online-to-batch.md"
+    out.write_text(text, encoding="utf-8")
+    return [out, picture]
+
+
 def page(results: Results, picture: str, seconds: float = 0.0, processes: int = 1) -> str:
     """The whole page, Markdown."""
     outside: list[str] = []
@@ -148,13 +166,6 @@ def page(results: Results, picture: str, seconds: float = 0.0, processes: int = 
     )
     text = "\n\n".join(textwrap.fill(part, 120, break_on_hyphens=False) for part in head.split("\n\n"))
     return f"{text}\n\n![Empirical error against running time]({picture})\n{body}"
-
-
-def runs(results: Results, base: str, data: str, algorithm: str) -> list[Found]:
-    """The runs of an algorithm on a case; of II whatever its largest phi was."""
-    if algorithm == "ii":
-        algorithm = f"ii:phi_max={cut_of(base, data).phi_max}"
-    return results.get((base, data, algorithm), [])
 
 
 def mean_of(results: Results, base: str, data: str, column: Column) -> tuple[float, float] | None:

@@ -8,8 +8,7 @@ import numpy as np
 
 from worker.drawing.plotting import COLOURS, DOTS_PER_INCH, check_output
 from worker.errors import Failure
-from worker.lab.tables.online_to_batch.experiment import BASES, DATA, LENGTHS, MARKS, Found, Results
-from worker.lab.tables.online_to_batch.page import runs
+from worker.lab.tables.online_to_batch.experiment import BASES, DATA, LENGTHS, MARKS, Found, Results, runs
 
 BLUE, RED, GREEN, BLACK = COLOURS[0], COLOURS[1], COLOURS[2], "#333333"
 

@@ -102,7 +102,7 @@ class History:
 
 
 @dataclass
-class Past:
+class Listing:
     """Everything of one partition, as it is found in the topic from its first record to its last.
 
     Parameters
@@ -169,7 +169,7 @@ class Past:
         self.found.append(Found(place, nbytes, written, contents.saved.rows, (champion, *challengers)))
 
 
-def look(settings: WorkerSettings, partition: int, end: int, progress: Progress = lambda _: None) -> Past:
+def look(settings: WorkerSettings, partition: int, end: int, progress: Progress = lambda _: None) -> Listing:
     """Go through a partition of the snapshot topic up to the record `end`.
 
     Raises
@@ -177,12 +177,12 @@ def look(settings: WorkerSettings, partition: int, end: int, progress: Progress 
     Failure, Unreachable
         It cannot be read.
     """
-    past = Past(partition)
+    listing = Listing(partition)
     with Stream(settings, settings.topics.snapshots, partition, end) as stream:
         while messages := stream.peek(PIECE):
             for message in messages:
-                past.take(message)
+                listing.take(message)
             stream.drop(len(messages))
             progress(len(messages))
-    past.give_up()
-    return past
+    listing.give_up()
+    return listing

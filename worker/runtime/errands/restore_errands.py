@@ -9,7 +9,7 @@ from worker.kafka.deadline import Deadline
 from worker.runtime.errands.errand import Errand, await_all
 from worker.runtime.partition.restore import restore
 from worker.runtime.partition.task import Task
-from worker.runtime.partition.ways import Restored
+from worker.runtime.partition.ways import Resumption
 from worker.settings import EARLIEST, WorkerSettings
 
 AT_ONCE = 8
@@ -20,7 +20,7 @@ LONGEST_SECONDS = 3600.0
 """How long a restore may take whose records keep coming."""
 
 
-class Restores:
+class RestoreErrands:
     """The restores on their way and those that wait for a place, at most one per partition.
 
     Parameters
@@ -33,7 +33,7 @@ class Restores:
         self._settings = settings
         self.partitions_at_first: int | None = None
         """Of the input when the group began; a partition that came later is read from its beginning."""
-        self._underway: dict[int, Errand[Restored]] = {}
+        self._underway: dict[int, Errand[Resumption]] = {}
         self._waiting: dict[int, tuple[Task, float]] = {}
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Restores:
         self._waiting[task.partition] = task, seconds
         self._fill()
 
-    def conclude(self) -> list[Errand[Restored]]:
+    def conclude(self) -> list[Errand[Resumption]]:
         """Those that are over, or stuck; they are forgotten, and others take their places."""
         ended = [errand for errand in self._underway.values() if errand.over or errand.stuck]
         for errand in ended:
@@ -52,7 +52,7 @@ class Restores:
         self._fill()
         return ended
 
-    def forget(self, partitions: Collection[int], deadline: Deadline) -> list[Errand[Restored]]:
+    def forget(self, partitions: Collection[int], deadline: Deadline) -> list[Errand[Resumption]]:
         """Forget the restores of partitions, after having waited for their end; return those still on their way."""
         for partition in partitions:
             self._waiting.pop(partition, None)
@@ -67,12 +67,12 @@ class Restores:
             task, seconds = self._waiting.pop(next(iter(self._waiting)))
             self._underway[task.partition] = self._start(task, Deadline(seconds, CALL_SECONDS, LONGEST_SECONDS))
 
-    def _start(self, task: Task, deadline: Deadline) -> Errand[Restored]:
+    def _start(self, task: Task, deadline: Deadline) -> Errand[Resumption]:
         settings, checkpoint, remembered = self._settings, task.checkpoint, task.remembered
         if self.partitions_at_first is not None and task.partition >= self.partitions_at_first:
             settings = replace(settings, start=EARLIEST)
 
-        def call() -> Restored:
+        def call() -> Resumption:
             return restore(settings, task.partition, checkpoint, task.new_model, deadline, remembered)
 
         return Errand(task, "restore", call, deadline)

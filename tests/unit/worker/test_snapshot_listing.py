@@ -12,7 +12,7 @@ from worker.errors import CannotRestore, Failure, UsageFailure
 from worker.state import snapshot
 from worker.state.model import Model
 from worker.state.snapshot import Pointer, chunk_key, mark_key, position_key
-from worker.tools.snapshots.past import Found, History, Mark, Past
+from worker.tools.snapshots.listing import Found, History, Listing, Mark
 from worker.tools.snapshots.source import Source, settings_for
 from worker.tools.snapshots.travel import Arrival, _require_start, require_form, travel
 from worker.warm_start import WarmStart
@@ -47,27 +47,27 @@ def blob(offset: int, partition: int = 3) -> bytes:
     return snapshot.write(model, model.save(), offset)
 
 
-def past_of(*pairs: tuple[bytes | None, bytes | None], partition: int = 3) -> Past:
-    """A partition's past from keys and values at 10, 11, ..."""
-    past = Past(partition)
+def listing_of(*pairs: tuple[bytes | None, bytes | None], partition: int = 3) -> Listing:
+    """A partition's listing from keys and values at 10, 11, ..."""
+    listing = Listing(partition)
     for at, (key, value) in enumerate(pairs, 10):
-        past.take(Record(at, key, value))
-    past.give_up()
-    return past
+        listing.take(Record(at, key, value))
+    listing.give_up()
+    return listing
 
 
 def test_a_snapshot_says_what_and_when() -> None:
     whole = blob(50)
-    past = past_of((chunk_key(3, 0), whole), (position_key(3), b"50"))
+    listing = listing_of((chunk_key(3, 0), whole), (position_key(3), b"50"))
     learners = ("dfop:mu=0.01", "arow")
-    assert past.found == [Found(Pointer(10, 1, 50), len(whole), NOW + 10, 50, learners)]
-    assert past.orphans == 0
+    assert listing.found == [Found(Pointer(10, 1, 50), len(whole), NOW + 10, 50, learners)]
+    assert listing.orphans == 0
 
 
 def test_a_champion_out_of_a_file_is_called_so() -> None:
     for frozen, name in ((False, "warm:arow"), (True, "frozen:arow")):
         model = Model(replace(model_settings("arow", "pa1"), warm=WarmStart("f", "abc", frozen)), 3)
-        (one,) = past_of((chunk_key(3, 0), snapshot.write(model, model.save(), 0))).found
+        (one,) = listing_of((chunk_key(3, 0), snapshot.write(model, model.save(), 0))).found
         assert isinstance(one, Found)
         assert one.learners == (name, "pa1")
 
@@ -77,19 +77,19 @@ def test_chunks_are_put_together_in_order() -> None:
     i = 8 + int.from_bytes(whole[4:8], "little")  # behind the header, which the first chunk of a worker always holds
     j = i + 100
     a, b, c = (chunk_key(3, 0), whole[:i]), (chunk_key(3, 1), whole[i:j]), (chunk_key(3, 2), whole[j:])
-    (found,) = past_of(a, b, (position_key(3), b"1"), c).found
+    (found,) = listing_of(a, b, (position_key(3), b"1"), c).found
     assert isinstance(found, Found)
     assert (found.place, found.nbytes, found.rows) == (Pointer(10, 3, 50), len(whole), 50)
     for broken, orphans in (((a, b), 2), ((a, c), 2), ((b, c), 2), ((a, b, a), 3), ((c, a), 2)):
-        past = past_of(*broken)
-        assert (past.found, past.orphans) == ([], orphans)
-    assert past_of(a, (chunk_key(3, 1), whole)).orphans == 2, "longer than its header says"
-    assert past_of((chunk_key(3, 0), b"not a snapshot"), b).orphans == 2
+        listing = listing_of(*broken)
+        assert (listing.found, listing.orphans) == ([], orphans)
+    assert listing_of(a, (chunk_key(3, 1), whole)).orphans == 2, "longer than its header says"
+    assert listing_of((chunk_key(3, 0), b"not a snapshot"), b).orphans == 2
 
 
 def test_damage_is_listed_not_hidden() -> None:
     whole = blob(50)
-    (found,) = past_of((chunk_key(3, 0), whole[:-1] + b"?")).found
+    (found,) = listing_of((chunk_key(3, 0), whole[:-1] + b"?")).found
     assert isinstance(found, Found)
     assert (found.rows, found.learners, found.state_offset) == (None, (), 50)
     assert found.problem == "the snapshot is damaged: its checksum does not fit"
@@ -97,30 +97,34 @@ def test_damage_is_listed_not_hidden() -> None:
 
 def test_other_partitions_and_keys_are_nobodys() -> None:
     whole = blob(50)
-    past = past_of((chunk_key(13, 0), whole), (None, whole), (b"3.0x", whole), (mark_key(13), b"7"))
-    assert (past.found, past.orphans) == ([], 0)
+    listing = listing_of((chunk_key(13, 0), whole), (None, whole), (b"3.0x", whole), (mark_key(13), b"7"))
+    assert (listing.found, listing.orphans) == ([], 0)
 
 
-def history_of(*starts: int | None) -> Past:
+def history_of(*starts: int | None) -> Listing:
     """A first history with a snapshot, then one for each start, each with a snapshot of its own at 20 and 40."""
     pairs: list[tuple[bytes, bytes]] = [(chunk_key(3, 0), blob(20))]
     for start in starts:
         value = b"imported" if start is None else b"%d" % start
         pairs += [(mark_key(3), value), (chunk_key(3, 0), blob(20)), (chunk_key(3, 0), blob(40))]
-    return past_of(*pairs)
+    return listing_of(*pairs)
 
 
 def test_the_present_history_is_that_of_the_committed_snapshot() -> None:
-    past = history_of(15, None)
-    first, second, third = past.present(Pointer(10, 1, 20)), past.present(Pointer(12, 1, 20)), past.present(None)
+    listing = history_of(15, None)
+    first, second, third = (
+        listing.present(Pointer(10, 1, 20)),
+        listing.present(Pointer(12, 1, 20)),
+        listing.present(None),
+    )
     assert (first.mark, first.began, [one.place.first for one in first.snapshots]) == (None, 0, [10])
     assert (second.began, [one.place.first for one in second.snapshots]) == (15, [12, 13])
     assert (third.began, [one.place.first for one in third.snapshots]) == (None, [15, 16])
     assert third.mark == Mark(14, None, NOW + 14)
     assert (first.over, second.over, third.over) == (True, True, False)
-    assert past.present(Pointer(16, 1, 40)) == third
-    assert past.present(Pointer(11, 1, 40)).began == 15, "a pointer to what has been replaced"
-    assert Past(3).present(None) == History(None, ())
+    assert listing.present(Pointer(16, 1, 40)) == third
+    assert listing.present(Pointer(11, 1, 40)).began == 15, "a pointer to what has been replaced"
+    assert Listing(3).present(None) == History(None, ())
 
 
 SETTINGS = settings_for("nowhere:1", "EVENTS", "g", {})
@@ -163,7 +167,7 @@ def test_rows_that_are_all_there_are_no_reason() -> None:
 
 
 def with_past(monkeypatch: pytest.MonkeyPatch, *snapshots: Found) -> None:
-    made = Past(3, list(snapshots))
+    made = Listing(3, list(snapshots))
     monkeypatch.setattr("worker.tools.snapshots.travel.look", lambda *_: made)
 
 
@@ -199,7 +203,7 @@ def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyP
 
 
 def test_a_newer_history_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.tools.snapshots.travel.look", lambda *_: Past(3, [found(20), Mark(50, 25, NOW)]))
+    monkeypatch.setattr("worker.tools.snapshots.travel.look", lambda *_: Listing(3, [found(20), Mark(50, 25, NOW)]))
     monkeypatch.setattr("worker.tools.snapshots.travel.read_snapshot", broken)
     with pytest.raises(CannotRestore, match="of which nothing is committed yet"):
         travel(source(pointer=Pointer(20, 1, 20)), 22)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,32 +18,11 @@ from worker.runtime.partition.task import Commit, Task
 from worker.state.snapshot import Pointer
 
 
-@dataclass(frozen=True)
-class Underway:
-    """A commit on its way."""
-
-    commit: Commit
-    errand: Errand[Pointer | None]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A commit that is over, or stuck: what went wrong, if something did."""
-
-    errand: Errand[Pointer | None]
-    error: KafkaException | Setback | None
-
-    @property
-    def task(self) -> Task:
-        """Whose commit it was."""
-        return self.errand.task
-
-
-class Commits:
+class CommitErrands:
     """The commits on their way, at most one per partition."""
 
     def __init__(self) -> None:
-        self._underway: dict[int, Underway] = {}
+        self._underway: dict[int, tuple[Commit, Errand[Pointer | None]]] = {}
 
     def __len__(self) -> int:
         return len(self._underway)
@@ -59,31 +37,32 @@ class Commits:
         for task in tasks:
             commit = task.begin_commit(closing)
             errand = Errand(task, "commit", partial(commit.carry, membership, deadline), deadline, inline)
-            self._underway[task.partition] = Underway(commit, errand)
+            self._underway[task.partition] = commit, errand
 
     def wait(self, partitions: Collection[int], deadline: Deadline) -> None:
         """Wait until those of the partitions are over, at most until the deadline."""
-        await_all([self._underway[p].errand for p in partitions if p in self._underway], deadline)
+        await_all([self._underway[p][1] for p in partitions if p in self._underway], deadline)
 
-    def conclude(self) -> Iterator[Outcome]:
-        """End those that are over or stuck, and say how each went; a failed one is the caller's to settle."""
-        for partition, underway in list(self._underway.items()):
-            if underway.errand.over or underway.errand.stuck:
+    def conclude(self) -> Iterator[tuple[Errand[Pointer | None], KafkaException | Setback | None]]:
+        """End those that are over or stuck, and say what went wrong with each, for the caller to settle."""
+        for partition, (commit, errand) in list(self._underway.items()):
+            if errand.over or errand.stuck:
                 del self._underway[partition]
-                yield Outcome(underway.errand, _end(underway))
+                yield errand, _end(commit, errand)
 
     def forget(self, partitions: Collection[int]) -> list[Errand[Pointer | None]]:
         """Forget the commits of partitions that others own by now; return those that are still on their way."""
-        return [self._underway.pop(partition).errand for partition in partitions if partition in self._underway]
+        return [self._underway.pop(partition)[1] for partition in partitions if partition in self._underway]
 
 
-def _end(underway: Underway) -> KafkaException | Setback | None:
+def _end(commit: Commit, errand: Errand[Pointer | None]) -> KafkaException | Setback | None:
     """Conclude a commit; return what went wrong."""
-    if not underway.errand.over:
-        step = underway.errand.task.checkpoint.step
+    task = errand.task
+    if not errand.over:
+        step = task.checkpoint.step
         return Unfinished(f"the client did not come back from the commit, whose last step was {step.value!r}")
     try:
-        underway.errand.task.end_commit(underway.commit, underway.errand.result())
+        task.end_commit(commit, errand.result())
     except (KafkaException, Setback) as failure:
         return failure
     return None

@@ -20,7 +20,7 @@ SUFFIX = ".partial"
 
 
 @dataclass(frozen=True)
-class Unfinished:
+class ResumeFile:
     """A run that has not ended.
 
     Parameters
@@ -50,7 +50,7 @@ class Unfinished:
         save(path, body + _digest(body))
 
     @classmethod
-    def read(cls, path: Path) -> Unfinished:
+    def read(cls, path: Path) -> ResumeFile:
         """Read it back.
 
         Raises
