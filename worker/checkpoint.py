@@ -24,6 +24,7 @@ import enum
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer
@@ -46,6 +47,8 @@ MOST_UNREPORTED = 20_000
 """Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
 ROOM_SECONDS = 5.0
 """How long the loop waits for room in the client's queue: then the broker takes nothing, and the commit says so."""
+END_SECONDS = 5.0
+"""For the reports of what a discarded producer had not delivered."""
 FLUSH_SECONDS, MOVING_SECONDS = 0.5, 5.0
 """A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
 
@@ -185,8 +188,7 @@ class Checkpoint:
         if not self.open:
             self.open = True
             self.reached(Step.BEGUN)
-        with explained(self):
-            self.send(outputs)
+        explained(self, partial(self.send, outputs))
 
     def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
         """Take what was produced since the last commit through the remaining steps.
@@ -211,16 +213,10 @@ class Checkpoint:
             To be judged by `worker.verdicts`; the checkpoint has to be acquired again.
         """
         self.reached(Step.OUTPUTS_PRODUCED)
-        with explained(self):
-            chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
-            self.reached(Step.SNAPSHOT_PRODUCED)
-            self.flush(deadline)
-            spans = self._reports.spans(self.ends)
-            state = spans.pop(self.topics.snapshots, None)
-            pointer = Pointer(state.first, chunks, due.offset) if state is not None else due.pointer
+        spans, pointer = explained(self, partial(self._deliver, due, deadline))
         self.reached(Step.FLUSHED)
-        with explained(self):
-            written = self._send_offsets(Position(due.offset, due.previous, pointer, spans), membership, deadline)
+        position = Position(due.offset, due.previous, pointer, spans)
+        written = explained(self, partial(self._send_offsets, position, membership, deadline))
         self.reached(Step.OFFSETS_SENT)
         self._conclude(deadline)
         self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
@@ -229,6 +225,15 @@ class Checkpoint:
         self.reached(Step.COMMITTED)
         self._begin()
         return pointer
+
+    def _deliver(self, due: Due, deadline: Deadline) -> tuple[dict[str, Span], Pointer | None]:
+        """The snapshot, if one is due, and all records delivered: where they are, and the newest snapshot."""
+        chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
+        self.reached(Step.SNAPSHOT_PRODUCED)
+        self.flush(deadline)
+        spans = self._reports.spans(self.ends)
+        state = spans.pop(self.topics.snapshots, None)
+        return spans, due.pointer if state is None else Pointer(state.first, chunks, due.offset)
 
     def acquire(self, deadline: Deadline) -> None:
         """Take the partition over from whoever owned it, with a new producer; may block."""
@@ -345,8 +350,13 @@ class Checkpoint:
 
 
 def _end(left: list[Producer]) -> None:
-    """Drop what a producer holds. The last reference to it ends here, which waits for its threads."""
-    producer = left.pop()
+    """Drop what a producer holds. The last reference to it ends here, which waits for its threads.
+
+    Every record is reported before: a callback that the client never calls is kept for ever.
+    """
+    producer, patience = left.pop(), Deadline(END_SECONDS)
     with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
         producer.purge()
-        producer.flush(0)
+    while len(producer) and not patience.passed:
+        with contextlib.suppress(KafkaException, SystemError):
+            producer.poll(0.05)

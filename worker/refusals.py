@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -15,9 +14,11 @@ if TYPE_CHECKING:
     from worker.checkpoint import Checkpoint
 
 
-@contextlib.contextmanager
-def explained(checkpoint: Checkpoint) -> Iterator[None]:
-    """Let a failure to write be known by its cause: an output refused for good must not be tried for ever.
+Answer = TypeVar("Answer")
+
+
+def explained(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
+    """Call, and let a failure to write be known by its cause: an output refused for good must not be tried for ever.
 
     Raises
     ------
@@ -27,13 +28,16 @@ def explained(checkpoint: Checkpoint) -> Iterator[None]:
         Whatever else broke the open transaction; to be judged by `worker.verdicts`.
     """
     try:
-        yield
+        return call()
     except Failure:
         raise
-    except Exception:
-        if checkpoint.open and checkpoint.settings.guarantee == EXACTLY_ONCE:
-            _require_sound(checkpoint)
-        raise
+    except Exception as error:
+        failed = error
+    # Not in the handler: what the client raises while an exception is handled keeps that one for ever, with all that
+    # its frames hold (docs/upstream/confluent-kafka-kept-exceptions.md).
+    if checkpoint.open and checkpoint.settings.guarantee == EXACTLY_ONCE:
+        _require_sound(checkpoint)
+    raise failed
 
 
 def _require_sound(checkpoint: Checkpoint) -> None:
