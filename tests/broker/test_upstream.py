@@ -33,3 +33,11 @@ def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
     mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {said}"
     assert "epoch 10's load done, 12's half way      : 647521 (16 minutes old)" in said, mended
     assert "transaction aborted, loads over          : 883000 (never committed)" in said, mended
+
+
+def test_confluent_kafka_still_keeps_exceptions_that_are_handled_while_it_raises() -> None:
+    argv = [sys.executable, str(UPSTREAM / "kept_exceptions.py")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    shown = "kept where the client raised in the handler: True, where it did not: False\n"
+    mended = f"confluent-kafka {confluent_kafka.__version__} seems to be mended, see docs/upstream/README.md: {done}"
+    assert (done.returncode, done.stdout) == (1, shown), mended

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from confluent_kafka import KafkaError
+
 from worker.kafka.verdicts import Undelivered, Unproven
 
 Report = Callable[[Any, Any], None]
@@ -44,8 +46,8 @@ class Reports:
 
     def __init__(self) -> None:
         self._tallies: dict[str, _Tally] = {}
-        self.refusal: Undelivered | None = None
-        """The first record that was not delivered."""
+        self.refusal: tuple[str, KafkaError] | None = None
+        """Topic and error of the first record that was not delivered."""
 
     def mark(self, topic: str, records: list[dict[str, Any]]) -> None:
         """Have the transaction's first record, and the last of these, reported; they are produced in this order."""
@@ -78,7 +80,7 @@ class Reports:
             A report cannot be true: the broker took a batch for the repetition of an older one, and did not write it.
         """
         if self.refusal is not None:
-            raise self.refusal
+            raise Undelivered(*self.refusal)
         found = {}
         for topic, tally in self._tallies.items():
             first, last, end = tally.first, tally.last, ends.get(topic, 0)
@@ -97,7 +99,7 @@ class Reports:
     def note_refusal(self, error: Any, message: Any) -> None:
         """Take any report; only that of a failure says something."""
         if error is not None and self.refusal is None:
-            self.refusal = Undelivered(message.topic(), error)
+            self.refusal = message.topic(), error
 
     def _note(self, tally: _Tally, error: Any, message: Any) -> None:
         if error is not None:

@@ -22,9 +22,10 @@ from __future__ import annotations
 import contextlib
 import enum
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -39,12 +40,15 @@ from worker.state.model import Outputs
 from worker.state.position import Position
 from worker.state.snapshot import Pointer, chunk_key, cut
 
+Answer = TypeVar("Answer")
 QUEUE_MESSAGES = 200_000
 """Records that a producer may hold; about two batches of the loop, some tens of MB."""
 MOST_UNREPORTED = 20_000
 """Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
 ROOM_SECONDS = 5.0
 """How long the loop waits for room in the client's queue: then the broker takes nothing, and the commit says so."""
+END_SECONDS = 5.0
+"""For the reports of what a discarded producer had not delivered."""
 FLUSH_SECONDS, MOVING_SECONDS = 0.5, 5.0
 """A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
 
@@ -184,8 +188,7 @@ class Checkpoint:
         if not self.open:
             self.open = True
             self.reached(Step.BEGUN)
-        with self._explained():
-            self.send(outputs)
+        explained(self, partial(self.send, outputs))
 
     def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
         """Take what was produced since the last commit through the remaining steps.
@@ -210,16 +213,10 @@ class Checkpoint:
             To be judged by `worker.kafka.verdicts`; the checkpoint has to be acquired again.
         """
         self.reached(Step.OUTPUTS_PRODUCED)
-        with self._explained():
-            chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
-            self.reached(Step.SNAPSHOT_PRODUCED)
-            self.flush(deadline)
-            spans = self._reports.spans(self.ends)
-            state = spans.pop(self.topics.snapshots, None)
-            pointer = Pointer(state.first, chunks, due.offset) if state is not None else due.pointer
+        spans, pointer = explained(self, partial(self._deliver, due, deadline))
         self.reached(Step.FLUSHED)
-        with self._explained():
-            written = self._send_offsets(Position(due.offset, due.previous, pointer, spans), membership, deadline)
+        position = Position(due.offset, due.previous, pointer, spans)
+        written = explained(self, partial(self._send_offsets, position, membership, deadline))
         self.reached(Step.OFFSETS_SENT)
         self._conclude(deadline)
         self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
@@ -228,6 +225,15 @@ class Checkpoint:
         self.reached(Step.COMMITTED)
         self._begin()
         return pointer
+
+    def _deliver(self, due: Due, deadline: Deadline) -> tuple[dict[str, Span], Pointer | None]:
+        """The snapshot, if one is due, and all records delivered: where they are, and the newest snapshot."""
+        chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
+        self.reached(Step.SNAPSHOT_PRODUCED)
+        self.flush(deadline)
+        spans = self._reports.spans(self.ends)
+        state = spans.pop(self.topics.snapshots, None)
+        return spans, due.pointer if state is None else Pointer(state.first, chunks, due.offset)
 
     def acquire(self, deadline: Deadline) -> None:
         """Take the partition over from whoever owned it, with a new producer; may block."""
@@ -304,40 +310,6 @@ class Checkpoint:
             self.producer.poll(0.01)
         return free
 
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Let a failure to write be known by its cause: an output refused for good must not be tried for ever.
-
-        Raises
-        ------
-        Failure
-            An output may not be written.
-        KafkaException
-            Whatever else broke the open transaction; to be judged by `worker.kafka.verdicts`.
-        """
-        try:
-            yield
-        except Failure:
-            raise
-        except Exception:
-            if self.open and self.settings.guarantee == EXACTLY_ONCE:
-                self._require_sound()
-            raise
-
-    def _require_sound(self) -> None:
-        """Ask by beginning again: refused as out of place in a sound transaction, with the cause in a broken one."""
-        try:
-            self.producer.begin_transaction()
-        except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                raise Failure(
-                    f"{self.topics.input}/{self.partition}: one of {', '.join(self.topics.outputs())} may not be "
-                    f"written: {error.args[0].str()}"
-                ) from None
-            if code != KafkaError._STATE:
-                raise
-
     def send_snapshot(self, blob: bytes) -> int:
         """Hand a snapshot's chunks to the client; return their number."""
         chunks = cut(blob)
@@ -377,9 +349,51 @@ class Checkpoint:
                 raise Unfinished("the broker did not take the outputs in time")
 
 
+def explained(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
+    """Call, and let a failure to write be known by its cause: an output refused for good must not be tried for ever.
+
+    Raises
+    ------
+    Failure
+        An output may not be written.
+    KafkaException
+        Whatever else broke the open transaction; to be judged by `worker.kafka.verdicts`.
+    """
+    try:
+        return call()
+    except Failure:
+        raise
+    except Exception as error:
+        failed = error
+    # Not in the handler: what the client raises while an exception is handled keeps that one for ever, with all that
+    # its frames hold (docs/upstream/confluent-kafka-kept-exceptions.md).
+    if checkpoint.open and checkpoint.settings.guarantee == EXACTLY_ONCE:
+        _require_sound(checkpoint)
+    raise failed
+
+
+def _require_sound(checkpoint: Checkpoint) -> None:
+    """Ask by beginning again: refused as out of place in a sound transaction, with the cause in a broken one."""
+    try:
+        checkpoint.producer.begin_transaction()
+    except KafkaException as error:
+        code = error.args[0].code()
+        if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            where = f"{checkpoint.topics.input}/{checkpoint.partition}"
+            outputs, why = ", ".join(checkpoint.topics.outputs()), error.args[0].str()
+            raise Failure(f"{where}: one of {outputs} may not be written: {why}") from None
+        if code != KafkaError._STATE:
+            raise
+
+
 def _end(left: list[Producer]) -> None:
-    """Drop what a producer holds. The last reference to it ends here, which waits for its threads."""
-    producer = left.pop()
+    """Drop what a producer holds. The last reference to it ends here, which waits for its threads.
+
+    Every record is reported before: a callback that the client never calls is kept for ever.
+    """
+    producer, patience = left.pop(), Deadline(END_SECONDS)
     with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
         producer.purge()
-        producer.flush(0)
+    while len(producer) and not patience.passed:
+        with contextlib.suppress(KafkaException, SystemError):
+            producer.poll(0.05)

@@ -54,18 +54,22 @@ class TransactionalCheckpoint(Checkpoint):
         """
         patience = FIRST_TRY_SECONDS
         self._meet_coordinator(deadline)
-        while True:
-            try:
-                self.producer.init_transactions(min(patience, deadline.remaining()))
-                break
-            except KafkaException as error:
-                code = error.args[0].code()
-                if deadline.passed or not (code in UNDECIDED or judge(error.args[0]) is Verdict.RETRY):
-                    raise
-                if code == KafkaError.CONCURRENT_TRANSACTIONS:
-                    self._meet_coordinator(deadline)
+        while (waits_for := self._try_to_take_over(min(patience, deadline.remaining()), deadline)) is not None:
+            if waits_for == KafkaError.CONCURRENT_TRANSACTIONS:
+                self._meet_coordinator(deadline)
             patience *= 2  # a broker that is slow to answer must not be asked ever anew
         self._begin()
+
+    def _try_to_take_over(self, seconds: float, deadline: Deadline) -> int | None:
+        """Try once; None, or the error code for which to try again."""
+        try:
+            self.producer.init_transactions(seconds)
+        except KafkaException as error:
+            code = int(error.args[0].code())
+            if deadline.passed or not (code in UNDECIDED or judge(error.args[0]) is Verdict.RETRY):
+                raise
+            return code
+        return None
 
     def _meet_coordinator(self, deadline: Deadline) -> None:
         """A new producer that knows its broker.

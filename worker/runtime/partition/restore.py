@@ -184,8 +184,9 @@ class _Rebuilding:
         while True:
             try:
                 return self._inspection.mend(last, self.settings.topics.snapshots)
-            except Hanging as hanging:
-                self._settle(hanging.topic)
+            except Hanging as error:
+                hanging = error.topic
+            self._settle(hanging)
 
     def _settle(self, topic: str) -> None:
         """Settle what hangs in a topic, and acquire anew."""

@@ -91,10 +91,9 @@ class Ways:
         """The snapshot that the pointer names, or what may stand in for it."""
         try:
             return self.newest()
-        except DamagedSnapshot as reason:
-            return self.older(str(reason)) or self.first_row(str(reason)) or self.as_told(str(reason))
-        except BadSnapshot as reason:
-            return self.as_told(str(reason))
+        except BadSnapshot as error:
+            reason, damaged = str(error), isinstance(error, DamagedSnapshot)
+        return (damaged and (self.older(reason) or self.first_row(reason))) or self.as_told(reason)
 
     def mended(self, mend: Mend) -> Resumption:
         """A model that stands before the rows whose outputs are missing; without one they stay so, if so told."""
