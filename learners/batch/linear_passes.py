@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.batch.online import LONGEST, RUN, Passes
+from learners.batch.passes import LONGEST, RUN, Passes
 from learners.batch.problem import Problem
 from learners.batch.sample import Ids, Sample
 from learners.jit import bare_kernel, fragment

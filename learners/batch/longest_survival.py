@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from learners.batch.draws import Draws
-from learners.batch.online import LONGEST, RUN
+from learners.batch.passes import LONGEST, RUN
 from learners.batch.procedure import Procedure
 from learners.parameters import Parameters, integer
 from learners.state import Bytes

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.batch.passes import Passes
 from learners.batch.problem import Problem
 from learners.batch.sample import Ids, Sample
 from learners.learner import Learner
 from learners.spec import Spec
 from learners.state import Bytes
-
-RUN, LONGEST = 0, 1
-"""Places in `survival`: rows that the present hypothesis got right in a row, and the most that one before it did."""
-
-
-class Passes(Protocol):
-    """How a kind of learner goes through rows. Ids count rows of the problem; a mistake is y != the class predicted."""
-
-    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
-        """As `Online.visit`; the end of what was kept, the place of what was not visited, and the mistakes."""
-
-    def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
-        """As `Online.follow`."""
-
-    def errors(self) -> int:
-        """Rows of the problem that the learner, as it stands, mistakes. Changes nothing."""
 
 
 class Online:
