@@ -23,6 +23,7 @@ MAY_IMPORT = {
         "worker.errors",
         "worker.events",
         "learners.random",
+        "learners.elementary",
         "learners.jit",
     ),
 }
