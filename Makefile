@@ -74,6 +74,7 @@ soak: setup  ## An hour of random faults under load: exactly once, memory, descr
 results: export DRIFTWAY_DATA ?= ../shared/data
 results: setup  ## Regenerate docs/learners.md and the tables of the papers in docs/results
 	$(BIN)/python -m tests.results.catalogue
+	$(BIN)/python -m tests.results.elementary
 	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch; do \
 	  $(BIN)/driftway evaluate --table $$table --jobs 2 --out docs/results || exit 1; \
 	done

@@ -2,7 +2,8 @@
 
 Every kernel in the project is decorated with :func:`kernel` or :func:`bare_kernel`. No `fastmath`: it reorders sums
 and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No `parallel`:
-thread timing must not decide an order of operations. `nogil` lets the Kafka client's threads run on.
+thread timing must not decide an order of operations. exp, log and the like are those of `learners.elementary`: the C
+library's change with the processor. `nogil` lets the Kafka client's threads run on.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from learners.kernel_cache import kept  # isort: skip - it says to numba what not to load
+
 import numba
 from numba.core import cgutils
 from numba.extending import intrinsic
-
-from learners.kernel_cache import kept
 
 if TYPE_CHECKING:
     import numpy as np

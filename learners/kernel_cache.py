@@ -18,8 +18,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+# Before numba looks for it: the vector library's functions have bits of their own (docs/decisions/0021).
+os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
+
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    UserProvidedCacheLocator,
+)
 
 SOURCES = Path(__file__).resolve().parents[1]
 """The folder that holds every package with kernels."""

@@ -19,7 +19,9 @@ from learners.state import Bytes, Fields, State
 
 Array = NDArray[np.float64]
 
-MAGIC = b"DWL1"
+MAGIC = b"DWL2"
+FIRST_MAGIC = b"DWL1"
+"""Of states that were computed with the C library's exp and log, whose bits differ between machines."""
 DIGEST_BYTES = 16
 CLASSIFICATION, REGRESSION = "classification", "regression"
 
@@ -186,6 +188,11 @@ class Learner:
             Damaged, truncated, or of another learner, parameters, shape or format. State unchanged.
         """
         body = blob[:-DIGEST_BYTES]
+        if blob[: len(MAGIC)] == FIRST_MAGIC:
+            raise SnapshotMismatch(
+                f"the snapshot is of format {FIRST_MAGIC.decode()}, from before Driftway had its own exp and log: its "
+                "scores would go on with other last bits; train anew, or restore it with the version that wrote it"
+            )
         if blob[: len(MAGIC)] != MAGIC:
             raise SnapshotMismatch(f"not a learner snapshot of format {MAGIC.decode()}")
         if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != blob[len(body) :]:

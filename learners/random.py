@@ -11,6 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log
+from learners.elementary.trigonometric import cos
 from learners.jit import kernel
 from learners.learner import Array
 
@@ -69,7 +72,7 @@ def normal(state: Words) -> float:
     """A standard normal by Box and Muller; the second value is dropped, it would be hidden state."""
     u1 = max(uniform(state), ULP)
     u2 = uniform(state)
-    return math.sqrt(-2.0 * math.log(u1)) * math.cos(2.0 * math.pi * u2)
+    return math.sqrt(-2.0 * log(u1)) * cos(2.0 * math.pi * u2)
 
 
 @kernel
@@ -81,7 +84,7 @@ def randint(state: Words, n: int) -> int:
 @kernel
 def poisson(state: Words, mean: float) -> int:
     """A Poisson count by Knuth's product of uniforms; mean <= 30, beyond it underflows to nonsense."""
-    limit = math.exp(-mean)
+    limit = exp(-mean)
     count = 0
     product = uniform(state)
     while product > limit:

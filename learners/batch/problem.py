@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,4 +127,4 @@ def moments(rows: Array, mean: Array, deviation: Array) -> None:
             mean[j] += off / (t + 1.0)
             deviation[j] += off * (x[j] - mean[j])
     for j in range(d):
-        deviation[j] = (deviation[j] / n) ** 0.5
+        deviation[j] = math.sqrt(deviation[j] / n)

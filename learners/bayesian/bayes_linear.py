@@ -101,8 +101,8 @@ class BayesLinear(Learner):
         """
         self._check(X, (len(X), self.n_features), "X")
         rows = self._prepare(X)
-        variance: Array = np.einsum("ti,ij,tj->t", rows, self.state["P"], rows)
-        variance += self.parameters.noise_var
+        variance = np.empty(len(rows))
+        predict_variance(rows, self.parameters.noise_var, self.state["P"], np.empty(self.width), variance)
         return variance
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
@@ -120,6 +120,13 @@ class BayesLinear(Learner):
             s["skipped"],
             np.empty(self.width),
         )
+
+
+@bare_kernel
+def predict_variance(rows: Array, noise: float, P: Array, k: Array, variance: Array) -> None:
+    """S of every row. Shapes: rows f8[n, d], P f8[d, d], k f8[d] scratch, variance f8[n] written."""
+    for t in range(rows.shape[0]):
+        variance[t] = noise + times(P, rows[t], k)
 
 
 @bare_kernel

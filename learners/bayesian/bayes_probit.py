@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.error_function import erfc
+from learners.elementary.exponential import exp
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, choice, flag, number
@@ -184,7 +186,7 @@ def surprise(u: float) -> float:
     """V(u) = phi(u) / Phi(u): how far the mean moves, in deviations of the latent score."""
     if u < FAR:
         return -u - 1.0 / u
-    return DENSITY_AT_0 * math.exp(-0.5 * u * u) / (0.5 * math.erfc(-u * math.sqrt(0.5)))
+    return DENSITY_AT_0 * exp(-0.5 * u * u) / (0.5 * erfc(-u * math.sqrt(0.5)))
 
 
 @fragment

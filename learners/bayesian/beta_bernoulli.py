@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from learners.elementary.logarithm import log
 from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, number
@@ -74,7 +75,7 @@ def beta_bernoulli(y: Array, score: Array, a0: float, b0: float, decay: float, a
     Shapes: y f8[n], score f8[n, 1], a f8[1], b f8[1]. ALGORITHMS.md 6. Invariant: a >= a0, b >= b0.
     """
     for t in range(y.shape[0]):
-        s = math.log(a[0] / b[0])
+        s = log(a[0] / b[0])
         score[t, 0] = s if math.isfinite(s) else 0.0
         if math.isnan(y[t]):
             continue

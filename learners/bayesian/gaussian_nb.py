@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.logarithm import log
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, number
@@ -89,8 +90,8 @@ def log_posterior(x: Array, count: float, total: float, mean: Array, squares: Ar
     misfit = 0.0
     for j in range(x.shape[0]):
         variance = max(squares[j] / count, floor)
-        misfit += math.log(variance) + (x[j] - mean[j]) * (x[j] - mean[j]) / variance
-    s = math.log(count / total) - 0.5 * misfit
+        misfit += log(variance) + (x[j] - mean[j]) * (x[j] - mean[j]) / variance
+    s = log(count / total) - 0.5 * misfit
     return max(s, UNSEEN) if math.isfinite(s) else UNSEEN
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array
 from learners.parameters import ParameterError
@@ -48,7 +49,7 @@ def slope(loss: int, s: float, target: float, eps: float) -> float:
         return -target if target * s < 1.0 else 0.0
     if loss == LOGISTIC:
         margin = min(max(target * s, -LARGEST_EXPONENT), LARGEST_EXPONENT)
-        return -target / (1.0 + math.exp(margin))
+        return -target / (1.0 + exp(margin))
     residual = s - target
     if loss == SQUARE:
         return residual

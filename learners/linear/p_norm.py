@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from learners.jit import fragment
+from learners.elementary.logarithm import log
+from learners.elementary.power import power
+from learners.jit import bare_kernel, fragment
 from learners.learner import Array
 from learners.linear.number_or_word import AUTO, number_or
 from learners.vectors import length
@@ -24,7 +26,13 @@ def exponent() -> Any:
 
 def exponent_for(p: float | str, width: int) -> float:
     """p, or for ``auto`` what suits a sparse concept: max(2, 2 ln d)."""
-    return max(2.0, 2.0 * math.log(width)) if isinstance(p, str) else float(p)
+    return sparse_exponent(float(width)) if isinstance(p, str) else float(p)
+
+
+@bare_kernel
+def sparse_exponent(width: float) -> float:
+    """The larger of 2 and 2 ln d."""
+    return max(2.0, 2.0 * log(width))
 
 
 def room_for_weights(p: float, theta: Array) -> Array:
@@ -45,9 +53,9 @@ def weights_of(theta: Array, p: float, weight: Array) -> None:
     total = 0.0
     for j in range(theta.shape[0]):
         ratio = abs(theta[j]) / largest if largest > 0.0 else 0.0
-        weight[j] = ratio ** (p - 1.0)
+        weight[j] = power(ratio, p - 1.0)
         total += ratio * weight[j]
-    divisor = total ** ((p - 2.0) / p)  # 1 <= total <= d, or 0 for theta = 0
+    divisor = power(total, (p - 2.0) / p)  # 1 <= total <= d, or 0 for theta = 0
     for j in range(theta.shape[0]):
         weight[j] = math.copysign(largest, theta[j]) * weight[j] / divisor if largest > 0.0 else 0.0
 
@@ -62,5 +70,5 @@ def norm_of(theta: Array, p: float) -> float:
         largest = max(largest, abs(theta[j]))
     total = 0.0
     for j in range(theta.shape[0]):
-        total += (abs(theta[j]) / largest) ** p if largest > 0.0 else 0.0
-    return largest * math.pow(total, 1.0 / p)
+        total += power(abs(theta[j]) / largest, p) if largest > 0.0 else 0.0
+    return largest * power(total, 1.0 / p)

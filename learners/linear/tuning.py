@@ -54,7 +54,7 @@ def tune_alma(
     Kivinen, Smola and Williamson 2002 (KSW), theorem 1 (given rho) and 2; equation 3. ALGORITHMS.md 3.
     """
     _check(X=X, B=B, mu=mu, K=K, D=D, p=p, rho=rho)
-    C = (p - 1.0) / 4.0 * X**2 * (B**2 + 2.0 * B * D)  # equation 3
+    C = (p - 1.0) / 4.0 * X * X * (B * B + 2.0 * B * D)  # equation 3
     alpha, margin, bound = _step(X, mu, K, C, p, rho)
     return Tuned({"alpha": alpha, "B": B, "rho": margin, "p": p}, bound)
 
@@ -95,7 +95,7 @@ def tune_norma(
     """
     _check(X=X, B=B, mu=mu, K=K, D1=D1, D2=D2, p=p, rho=rho)
     Bounds("integer", at_least=1).check("T", T)
-    C = (p - 1.0) / 4.0 * X**2 * (B**2 + B * (math.sqrt(T * D2) + D1))  # equation 7
+    C = (p - 1.0) / 4.0 * X * X * (B * B + B * (math.sqrt(T * D2) + D1))  # equation 7
     unshrunk, margin, bound = _step(X, mu, K, C, p, rho)
     lam = math.sqrt(D2 / T) / (B * unshrunk)  # equation 8
     return Tuned({"alpha": unshrunk / (1.0 + unshrunk * lam), "lam": lam, "rho": margin, "p": p}, bound)
@@ -115,9 +115,9 @@ def _step(X: float, mu: float, K: float, C: float, p: float, rho: float | None) 
     """Step size (NORMA's alpha', before the decay), rho and bound: the same formulas for both algorithms."""
     gap = mu - (rho or 0.0)
     r = balance(gap, K, C)
-    by_loss, by_geometry = K / gap, C / gap**2
+    by_loss, by_geometry = K / gap, C / (gap * gap)
     bound = by_loss + 2.0 * by_geometry + 2.0 * math.sqrt(by_geometry * (by_loss + by_geometry))
-    return 2.0 * r / ((p - 1.0) * X**2), mu - r if rho is None else rho, bound
+    return 2.0 * r / ((p - 1.0) * X * X), mu - r if rho is None else rho, bound
 
 
 def _check(**given: float | None) -> None:

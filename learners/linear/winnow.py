@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array, Learner
 from learners.parameters import ParameterError, Parameters, flag, number
@@ -19,7 +20,7 @@ LARGEST_LOG = 500.0
 
 BALANCED, NORMALIZED, UNBALANCED = range(3)
 
-LN_2 = math.log(2.0)
+LN_2 = 0.6931471805599453
 """Step of the unbalanced form, Winnow2: it doubles and halves."""
 
 
@@ -100,7 +101,7 @@ def weights_of(log_weight: Array, form: int, U: float, weight: Array) -> None:
     """
     if form == UNBALANCED:
         for j in range(weight.shape[0]):
-            weight[j] = math.exp(log_weight[j])
+            weight[j] = exp(log_weight[j])
         return
     largest = 0.0
     if form == NORMALIZED:
@@ -108,8 +109,8 @@ def weights_of(log_weight: Array, form: int, U: float, weight: Array) -> None:
             largest = max(largest, abs(log_weight[j]))
     total = 0.0
     for j in range(weight.shape[0]):
-        positive = math.exp(log_weight[j] - largest)
-        negative = math.exp(-log_weight[j] - largest)
+        positive = exp(log_weight[j] - largest)
+        negative = exp(-log_weight[j] - largest)
         weight[j] = positive - negative
         total += positive + negative
     if form == NORMALIZED:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.logarithm import log, log1p, log2
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array, Learner
 from learners.margin_distribution.expert_weights import (
@@ -46,9 +47,7 @@ def epochs_of(horizon: int, C: float, V_T: float) -> list[int]:
 
     Sizes are rounded up to whole rows, N = ceil(log2(2 C T / V_T) / 2) + 1 of them before equal ones are dropped.
     """
-    longest = math.log2(2.0 * C) / 2.0 + (
-        (math.log2(horizon) - math.log2(V_T)) / 2.0 if V_T > 0.0 else math.log2(horizon)
-    )
+    longest = log2(2.0 * C) / 2.0 + ((log2(float(horizon)) - log2(V_T)) / 2.0 if V_T > 0.0 else log2(float(horizon)))
     size, sizes = math.sqrt(1.0 / (2.0 * C)), []
     for _ in range(max(1, math.ceil(longest) + 1)):
         sizes.append(max(1, math.ceil(min(size, LONGEST_EPOCH))))
@@ -178,7 +177,7 @@ class DODM(Learner):
         n = len(grid)
         s["candidates"][0] = n
         s["epoch"][:n] = grid
-        s["log_prior"][:n] = -math.log(n)
+        s["log_prior"][:n] = -log1p(n - 1.0)
         s["beta"][:n] = 1.0 / n  # Algorithm 2, line 1
         s["scale"][0] = self._first_scale
         s["gap"][0] = FIRST_GAP
@@ -243,8 +242,8 @@ def fork(
         weight[k, j] = weight[top, j]
     age[k], loss[k] = age[top], loss[top]
     epoch[top], epoch[k] = t, NEVER
-    log_prior[k] = log_prior[top] + math.log(k / (k + 1.0))
-    log_prior[top] -= math.log(k + 1.0)
+    log_prior[k] = log_prior[top] + log(k / (k + 1.0))
+    log_prior[top] -= log(k + 1.0)
     beta[k] = beta[top] * (k / (k + 1.0))
     beta[top] /= k + 1.0
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log
 from learners.jit import fragment
 from learners.learner import Array
 
@@ -31,7 +33,7 @@ def exponential_weights(log_prior: Array, loss: Array, rate: float, beta: Array,
         largest = max(largest, beta[i])
     total = 0.0
     for i in range(n):
-        beta[i] = math.exp(beta[i] - largest)
+        beta[i] = exp(beta[i] - largest)
         total += beta[i]
     for i in range(n):
         beta[i] /= total
@@ -63,8 +65,8 @@ def mixability_gap(beta: Array, f: Array, eta: float, n: int) -> float:
     mean, mixed = 0.0, 0.0
     for i in range(n):
         mean += beta[i] * (f[i] - least)
-        mixed += beta[i] * math.exp(-eta * (f[i] - least))
-    return max(0.0, mean + math.log(mixed) / eta) if mixed > 0.0 else mean
+        mixed += beta[i] * exp(-eta * (f[i] - least))
+    return max(0.0, mean + log(mixed) / eta) if mixed > 0.0 else mean
 
 
 @fragment
@@ -100,13 +102,13 @@ def learning_rate(rate: int, n: int, t: int, horizon: int, scale: float, gap: fl
     T is the horizon, the block's length or t itself. AdaHedge has ln N / gap, N >= 2.
     """
     if rate == ADAHEDGE:
-        return math.log(max(n, 2)) / gap
+        return log(float(max(n, 2))) / gap
     rows = t
     if rate == HORIZON:
         rows = horizon
     elif rate == DOUBLING:
         rows = block_length(t)
-    return math.sqrt(8.0 * math.log(n) / rows) / scale if scale > 0.0 else 0.0
+    return math.sqrt(8.0 * log(float(n)) / rows) / scale if scale > 0.0 else 0.0
 
 
 @fragment

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log
 from learners.jit import bare_kernel
 from learners.learner import Array, plain
 from learners.metrics.classification import check_labels, ratio
@@ -102,7 +104,16 @@ def geometric_mean(values: list[float]) -> float | None:
     """Of numbers >= 0; None of none."""
     if not values or min(values) == 0.0:
         return 0.0 if values else None
-    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+    return mean_by_logarithms(np.array(values))
+
+
+@bare_kernel
+def mean_by_logarithms(values: Array) -> float:
+    """E to the mean of the logarithms of numbers > 0."""
+    total = 0.0
+    for i in range(values.shape[0]):
+        total += log(values[i])
+    return exp(total / values.shape[0])
 
 
 @bare_kernel

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.error_function import erfc
+from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log
 from learners.jit import bare_kernel
 from learners.learner import Array, Learner, plain
 from learners.metrics.classification import ratio
@@ -91,20 +94,20 @@ def fill_probabilities(score: Array, link: int, out: Array) -> None:
         if link == 0:
             s = score[t, 0]
             # Both from exp(-|s|): 1 - p would lose the small one of the two.
-            e = math.exp(-abs(s))
+            e = exp(-abs(s))
             small, large = e / (1.0 + e), 1.0 / (1.0 + e)
             out[t, 1] = large if s >= 0.0 else small
             out[t, 0] = small if s >= 0.0 else large
         elif link == 1:
-            out[t, 1] = 0.5 * math.erfc(-score[t, 0] * HALF_ROOT)
-            out[t, 0] = 0.5 * math.erfc(score[t, 0] * HALF_ROOT)
+            out[t, 1] = 0.5 * erfc(-score[t, 0] * HALF_ROOT)
+            out[t, 0] = 0.5 * erfc(score[t, 0] * HALF_ROOT)
         elif link == 2:
             largest = score[t, 0]
             for c in range(1, score.shape[1]):
                 largest = max(largest, score[t, c])
             total = 0.0
             for c in range(score.shape[1]):
-                out[t, c] = math.exp(score[t, c] - largest)
+                out[t, c] = exp(score[t, c] - largest)
                 total += out[t, c]
             for c in range(score.shape[1]):
                 out[t, c] /= total
@@ -123,7 +126,7 @@ def sum_losses(p: Array, y: Array, binary: bool, labels: NDArray[np.int64], tota
         if math.isnan(y[t]):
             continue
         label = int(y[t])
-        totals[0] -= math.log(min(max(p[t, label], CLAMP), 1.0 - CLAMP))
+        totals[0] -= log(min(max(p[t, label], CLAMP), 1.0 - CLAMP))
         squares = 0.0
         for c in range(1 if binary else 0, p.shape[1]):
             miss = p[t, c] - (1.0 if c == label else 0.0)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array
 from learners.linear.gradient_descent import INV_SQRT, INV_T
@@ -32,7 +33,7 @@ def softmax_steps(S: Array, label: int, eta: float, step: Array) -> None:
         largest = max(largest, S[r])
     total = 0.0
     for r in range(S.shape[0]):
-        step[r] = math.exp(S[r] - largest)
+        step[r] = exp(S[r] - largest)
         total += step[r]
     for r in range(S.shape[0]):
         step[r] = -eta * (step[r] / total - (1.0 if r == label else 0.0))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from learners.elementary.trigonometric import sin_cos
 from learners.jit import bare_kernel, kernel
 from learners.learner import Array
 from learners.parameters import Parameters, integer, number
@@ -88,5 +89,6 @@ def fourier(rows: Array, mapped: Array, frequencies: Array) -> None:
         for i in range(D):
             phase = dot(frequencies[i], x)
             finite = math.isfinite(phase)
-            z[i] = math.sin(phase) * scale if finite else 0.0
-            z[D + i] = math.cos(phase) * scale if finite else 0.0
+            s, c = sin_cos(phase)
+            z[i] = s * scale if finite else 0.0
+            z[D + i] = c * scale if finite else 0.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from learners.elementary.logarithm import log
 from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, flag, integer, number
@@ -134,7 +135,7 @@ def hmm_filter(
             for c in range(n_classes):
                 chance[c] += giving[k] * emissions[k, c]  # S
         if score.shape[1] == 1:
-            score[t, 0] = math.log(chance[1] / chance[0])
+            score[t, 0] = log(chance[1] / chance[0])
         else:
             for c in range(n_classes):
                 score[t, c] = chance[c]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log, log1p
 from learners.jit import bare_kernel, fragment, kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, flag, integer, number
@@ -15,8 +17,8 @@ from learners.random import Words, normal, seed, uniform
 from learners.state import Fields
 from learners.vectors import dot
 
-MOST = math.log((1.0 - 1e-12) / 1e-12)
-"""Bound of the score: no class is ever given a probability below 1e-12."""
+MOST = 27.63102111592755
+"""ln((1 - 1e-12) / 1e-12), bound of the score: no class is ever given a probability below 1e-12."""
 
 FAR = 700.0
 """Margin beyond which a particle is as wrong as can be: exp overflows from 710 on."""
@@ -142,11 +144,11 @@ def particle_filter(
             m = dot(particle[i], x)
             finite &= math.isfinite(m)
             margin[i] = min(max(m, -FAR), FAR)
-            odds[i] = math.exp(-abs(margin[i]))
-            likely = math.exp(log_likelihood[i]) / (1.0 + odds[i])
+            odds[i] = exp(-abs(margin[i]))
+            likely = exp(log_likelihood[i]) / (1.0 + odds[i])
             ones += likely if margin[i] >= 0.0 else likely * odds[i]
             zeros += likely * odds[i] if margin[i] >= 0.0 else likely
-        score[t, 0] = min(max(math.log(ones / zeros), -MOST), MOST) if finite else 0.0
+        score[t, 0] = min(max(log(ones / zeros), -MOST), MOST) if finite else 0.0
         if math.isnan(y[t]):
             continue
         if not finite:
@@ -167,7 +169,7 @@ def weigh(label: float, log_likelihood: Array, margin: Array, odds: Array) -> No
     """
     largest = -math.inf
     for i in range(margin.shape[0]):
-        log_likelihood[i] -= max(-label * margin[i], 0.0) + math.log1p(odds[i])
+        log_likelihood[i] -= max(-label * margin[i], 0.0) + log1p(odds[i])
         largest = max(largest, log_likelihood[i])
     for i in range(margin.shape[0]):
         log_likelihood[i] -= largest
@@ -178,7 +180,7 @@ def effective(log_likelihood: Array) -> float:
     """How many equal particles would tell as much: 1 / sum of the squared weights. Shapes: log_likelihood f8[N]."""
     total, squares = 0.0, 0.0
     for i in range(log_likelihood.shape[0]):
-        trust = math.exp(log_likelihood[i])
+        trust = exp(log_likelihood[i])
         total += trust
         squares += trust * trust
     return total * total / squares
@@ -193,12 +195,12 @@ def draw(particle: Array, log_likelihood: Array, u: float, drawn: Array) -> None
     n, d = particle.shape
     total = 0.0
     for i in range(n):
-        total += math.exp(log_likelihood[i])
-    last, below = 0, math.exp(log_likelihood[0]) / total
+        total += exp(log_likelihood[i])
+    last, below = 0, exp(log_likelihood[0]) / total
     for i in range(n):
         while below < (u + i) / n and last < n - 1:
             last += 1
-            below += math.exp(log_likelihood[last]) / total
+            below += exp(log_likelihood[last]) / total
         for j in range(d):
             drawn[i, j] = particle[last, j]
     for i in range(n):

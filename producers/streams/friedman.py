@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
+from learners.elementary.trigonometric import cos, sin
 from learners.jit import kernel
 from learners.random import normal, uniform
 from producers.streams.generator import Recipe
@@ -24,7 +26,7 @@ FEATURES = 10
 @kernel
 def friedman(a: float, b: float, c: float, d: float, e: float) -> float:
     """10 sin(pi a b) + 20 (c - 0.5)^2 + 10 d + 5 e."""
-    return 10.0 * math.sin(math.pi * a * b) + 20.0 * (c - 0.5) ** 2 + 10.0 * d + 5.0 * e
+    return 10.0 * sin(math.pi * a * b) + 20.0 * (c - 0.5) ** 2 + 10.0 * d + 5.0 * e
 
 
 @kernel
@@ -34,7 +36,7 @@ def local_target(concept: int, x1: float, x2: float, x3: float, x4: float, x5: f
         if x2 < 0.3 and x3 < 0.3 and (concept > 2 or x4 > 0.7) and (concept > 1 or x5 < 0.3):
             return 10.0 * x1 * x2 + 20.0 * (x3 - 0.5) + 10.0 * x4 + 5.0 * x5
         if x2 > 0.7 and x3 > 0.7 and (concept > 2 or x4 < 0.3) and (concept > 1 or x5 > 0.7):
-            return 10.0 * math.cos(x1 * x2) + 20.0 * (x3 - 0.5) + math.exp(x4) + 5.0 * x5**2
+            return 10.0 * cos(x1 * x2) + 20.0 * (x3 - 0.5) + exp(x4) + 5.0 * x5**2
     return friedman(x1, x2, x3, x4, x5)
 
 

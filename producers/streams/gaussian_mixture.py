@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log
 from learners.jit import kernel
 from learners.random import normal, randint, uniform
 from producers.streams.generator import Recipe
@@ -44,7 +46,7 @@ def move_parameters(rng: NDArray[np.uint64], step: float, mixture: Array) -> Non
                 while not -1.0 <= mean <= 1.0:
                     mean = math.copysign(2.0, mean) - mean
                 mixture[label, k, j] = mean
-            deviation = mixture[label, k, 2] * math.exp(0.5 * step * normal(rng))
+            deviation = mixture[label, k, 2] * exp(0.5 * step * normal(rng))
             mixture[label, k, 2] = min(MOST_SD, max(LEAST_SD, deviation))
 
 
@@ -60,12 +62,12 @@ def log_density(part: Array, x: Array) -> float:
         for k in range(part.shape[0]):
             deviation = part[k, 2]
             squared = (x[0] - part[k, 0]) ** 2 + (x[1] - part[k, 1]) ** 2
-            term = -2.0 * math.log(deviation) - squared / (2.0 * deviation * deviation)
+            term = -2.0 * log(deviation) - squared / (2.0 * deviation * deviation)
             if again == 0:
                 largest = max(largest, term)
             else:
-                total += math.exp(term - largest)
-    return largest + math.log(total)
+                total += exp(term - largest)
+    return largest + log(total)
 
 
 @kernel

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.trigonometric import sin
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.generator import Recipe, sample_stage
@@ -18,7 +19,7 @@ from producers.streams.stream import Array
 def mixed_class(function: int, v: float, w: float, x: float, y: float) -> float:
     """Class of a row: function 1 gives 0 iff two of v, w and y < 0.5 + 0.3 sin(3 pi x) hold; 2 is the reverse."""
     held = v + w
-    if y < 0.5 + 0.3 * math.sin(3.0 * math.pi * x):
+    if y < 0.5 + 0.3 * sin(3.0 * math.pi * x):
         held += 1.0
     return 0.0 if (held >= 2.0) == (function == 1) else 1.0
 

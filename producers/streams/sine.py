@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.trigonometric import sin
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.generator import Recipe, sample_stage
@@ -17,7 +18,7 @@ from producers.streams.stream import Array
 @kernel
 def sine_class(function: int, x1: float, x2: float) -> float:
     """Class of a point: functions 1 and 2 are SINE1 and its reverse, 3 and 4 SINE2 and its reverse."""
-    curve = math.sin(x1) if function <= 2 else 0.5 + 0.3 * math.sin(3.0 * math.pi * x1)
+    curve = sin(x1) if function <= 2 else 0.5 + 0.3 * sin(3.0 * math.pi * x1)
     below = x2 < curve
     return 0.0 if below == (function % 2 == 1) else 1.0
 

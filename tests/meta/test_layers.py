@@ -23,6 +23,7 @@ MAY_IMPORT = {
         "worker.errors",
         "worker.wire.events",
         "learners.random",
+        "learners.elementary",
         "learners.jit",
     ),
 }

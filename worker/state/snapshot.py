@@ -19,7 +19,8 @@ from worker.wire.codec import read_json, write_json
 from worker.wire.events import Schema
 
 MAGIC = b"DWT1"
-FORMAT = 1
+FORMAT = 2
+"""1: its states were computed with the C library's exp, log and their like, whose bits differ between machines."""
 DIGEST_BYTES = 16
 CHUNK_BYTES = 900_000
 """Below the broker's default limit of 1 MiB a record, with room for key and framing."""
@@ -163,6 +164,11 @@ def parse(blob: bytes) -> Contents:
 def _parse(blob: bytes) -> Contents:
     """As `parse`, for a blob whose checksum fits."""
     header, state = _header(blob)
+    if header["format"] == 1:
+        raise ForeignSnapshot(
+            "the snapshot is of format 1, from before Driftway had its own exp and log: its scores would go on with "
+            "other last bits; let the version that wrote it go on, or begin a new group"
+        )
     if header["format"] > FORMAT:
         raise ForeignSnapshot(f"the snapshot is of format {header['format']}, this version reads up to {FORMAT}")
     if state + sum(header["sizes"]) + DIGEST_BYTES != len(blob):

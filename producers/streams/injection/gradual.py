@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.injection.kind import MOST_ROWS, Kind, Request, Words
@@ -26,7 +25,7 @@ def choose_gradually(rng: NDArray[np.uint64], at: int, width: int, start: int, l
     there rises from 0 to 1 within `width` rows.
     """
     for i in range(late.shape[0]):
-        late[i] = uniform(rng) < 1.0 / (1.0 + math.exp(-4.0 * (start + i - at) / width))
+        late[i] = uniform(rng) < 1.0 / (1.0 + exp(-4.0 * (start + i - at) / width))
 
 
 def _build(stream: Stream, request: Request) -> Stream:

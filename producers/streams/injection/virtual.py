@@ -15,6 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.elementary.exponential import exp
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.injection.altered import Altered
@@ -62,7 +63,7 @@ def choose_tilted(
                 x = X[i, columns[k]]
                 if math.isfinite(x) and memory[2, k] > 0.0:
                     z += (x - memory[1, k]) / math.sqrt(memory[2, k] / memory[0, k])
-            stays[i] = draw < 1.0 / (1.0 + math.exp(-tilt * z / math.sqrt(c)))
+            stays[i] = draw < 1.0 / (1.0 + exp(-tilt * z / math.sqrt(c)))
 
 
 def _build(stream: Stream, request: Request) -> Stream:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -90,3 +93,28 @@ def test_files_with_pieces_of_kernels_count_for_the_cache():
     texts = {path.stem: path.read_bytes() for path in (SOURCES / "worker").glob("*.py")}
     for name in ("scanner", "decimals"):
         assert any(mark in texts[name] for mark in MARKS)
+
+
+@bare_kernel
+def product_and_sum(a, b, c):
+    return a * b + c
+
+
+@bare_kernel
+def products_and_sums(a, b, c):
+    for i in range(a.shape[0]):
+        c[i] = a[i] * b[i] + c[i]
+
+
+def test_products_are_rounded_before_they_are_added():
+    a, b, c = 1.0 + 2.0**-30, 1.0 - 2.0**-30, -1.0  # a b is 1 - 2^-60, which rounds to 1
+    assert product_and_sum(a, b, c) == 0.0
+    many = np.full(64, c)
+    products_and_sums(np.full(64, a), np.full(64, b), many)
+    assert many.tolist() == [0.0] * 64
+
+
+def test_the_compilers_vector_library_is_off():
+    code = "import learners.jit, numba; print(numba.config.DISABLE_INTEL_SVML, numba.config.USING_SVML)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "False"]

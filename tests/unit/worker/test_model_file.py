@@ -174,10 +174,16 @@ def test_a_foreign_file(content: bytes) -> None:
     assert refusal(content) == "x.driftway is no model file of Driftway"
 
 
+def test_a_file_from_before_the_own_functions() -> None:
+    assert refusal(with_header(blob(), format=1)).startswith(
+        "x.driftway cannot be used: the snapshot is of format 1, from before Driftway had its own exp and log"
+    )
+
+
 def test_a_newer_format() -> None:
     whole = blob()
-    assert refusal(with_header(whole, format=2)) == (
-        "x.driftway cannot be used: the snapshot is of format 2, this version reads up to 1"
+    assert refusal(with_header(whole, format=3)) == (
+        "x.driftway cannot be used: the snapshot is of format 3, this version reads up to 2"
     )
     newer = signed(b"DWT2" + whole[4 : -snapshot.DIGEST_BYTES])
     assert refusal(newer) == "x.driftway cannot be used: the snapshot is of format b'DWT2', this version reads b'DWT1'"

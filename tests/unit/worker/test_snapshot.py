@@ -125,9 +125,17 @@ def test_other_partition_is_refused() -> None:
 
 def test_newer_format_is_refused_by_number() -> None:
     header = read_json(BLOB[8:HEADER_END])
-    assert refusal(sealed({**header, "format": 2})) == "the snapshot is of format 2, this version reads up to 1"
+    assert refusal(sealed({**header, "format": 3})) == "the snapshot is of format 3, this version reads up to 2"
     newer = sealed({"anything": 1}, magic=b"DWT2")
     assert refusal(newer) == "the snapshot is of format b'DWT2', this version reads b'DWT1'"
+
+
+def test_snapshots_from_before_the_own_functions_are_refused() -> None:
+    header = read_json(BLOB[8:HEADER_END])
+    assert refusal(sealed({**header, "format": 1})) == (
+        "the snapshot is of format 1, from before Driftway had its own exp and log: its scores would go on with "
+        "other last bits; let the version that wrote it go on, or begin a new group"
+    )
 
 
 @pytest.mark.parametrize("lacking", ["format", "offset", "partition", "rows", "schema", "sizes", "model"])

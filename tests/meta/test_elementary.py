@@ -1,0 +1,91 @@
+"""No kernel and no generator takes exp, log, sin or a power from the C library or from numpy: docs/decisions/0021."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.meta.sources import files, place, tree
+
+LIBRARIES = ("math", "cmath", "np", "numpy")
+FUNCTIONS = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "logaddexp2", "sin", "cos", "tan", "sinc",
+    "sinh", "cosh", "tanh", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "arcsin", "arccos", "arctan",
+    "arctan2", "arcsinh", "arccosh", "arctanh", "pow", "power", "float_power", "cbrt", "hypot", "erf", "erfc", "gamma",
+    "lgamma", "dist", "emath", "einsum", "dot", "matmul", "vdot", "inner", "tensordot",
+)  # fmt: skip
+"""Transcendental ones, and products whose order of summation or fused steps the machine chooses."""
+
+REPORTS = {
+    "learners/comparators.py": "batch solvers that regret is measured against: BLAS, with a proven gap of 1e-6",
+    "learners/regret.py": "the costs of such solutions",
+    "learners/margin_distribution/odm_batch.py": "a batch comparator, solved to a tolerance by BLAS",
+    "producers/latency.py": "a histogram of measured times",
+    "producers/profiles.py": "when rows leave, not what is in them",
+}
+"""File -> why it may: nothing of what it computes is a score, a state or a row."""
+
+
+def whole_number(node: ast.expr) -> bool:
+    """Whether an exponent is a small whole constant, which numba multiplies out."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 4
+
+
+def constant(node: ast.expr) -> bool:
+    """Whether a power is one of whole constants (2**53), or an exact one of two (2.0**-53)."""
+    exponent = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(exponent, ast.Constant) and isinstance(exponent.value, int)
+
+
+def foreign(module: ast.Module) -> list[str]:
+    """`line name` of whatever takes its bits from the C library or from numpy's loops."""
+    found = []
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in LIBRARIES and node.attr in FUNCTIONS:
+            found.append(f"{node.lineno} {node.attr}")
+        if isinstance(node, ast.ImportFrom) and node.module in ("math", "cmath", "numpy"):
+            found += [f"{node.lineno} {alias.name}" for alias in node.names if alias.name in FUNCTIONS]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            literal = isinstance(node.left, ast.Constant) and (
+                constant(node.right) or (isinstance(node.left.value, int) and not isinstance(node.right, ast.Constant))
+            )
+            if not literal and not whole_number(node.right):
+                found.append(f"{node.lineno} **")
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
+            found.append(f"{node.lineno} @")
+        if isinstance(node, ast.Name) and node.id == "pow":
+            found.append(f"{node.lineno} pow")
+    return found
+
+
+def test_kernels_and_generators_use_the_own_functions() -> None:
+    found = [
+        f"{place(path)}:{what}"
+        for path in files("learners", "producers")
+        if place(path) not in REPORTS
+        for what in foreign(tree(path))
+    ]
+    assert found == []
+
+
+def test_every_exception_is_one() -> None:
+    needed = {place(path) for path in files("learners", "producers") if foreign(tree(path))}
+    assert needed == set(REPORTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "math.exp(x)", "np.log(x)", "numpy.sin(x)", "from math import erfc", "x ** 0.5", "x ** p", "2.0 ** x",
+        "pow(x, p)", "a @ b", "a @= b", "np.dot(a, b)", "np.einsum('i,i', a, b)", "f = math.tanh", "x ** -1",
+        "0.5 ** k",
+    ],
+)  # fmt: skip
+def test_the_check_sees(text: str) -> None:
+    assert foreign(ast.parse(text))
+
+
+@pytest.mark.parametrize("text", ["math.sqrt(x)", "exp(x)", "power(x, p)", "x ** 2", "2**64", "2.0**-53", "2**i"])
+def test_the_check_lets_pass(text: str) -> None:
+    assert not foreign(ast.parse(text))

@@ -1,0 +1,117 @@
+"""`python -m tests.support.bits OWN [OTHER]`: digests of what every learner and generator computes, as JSON.
+
+Writes a snapshot of each learner, half way, into the folder OWN. With OTHER, the folder of a run on another machine,
+the second half goes on from that run's snapshots. Rows are made without the C library: else they would differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from learners.learner import Learner
+from learners.metrics.probabilities import link_of, probabilities
+from learners.reductions.maps import find as find_map
+from learners.spec import Spec
+from producers.streams import open_stream
+from producers.streams.registry import GENERATORS
+from tests.conformance.table import cases
+
+HALF = 120
+D = 5
+CLASSES = 4
+STREAMS = (
+    *((name, ()) for name in GENERATORS),
+    *((f"friedman:drift={drift}", ()) for drift in ("gra", "gsg")),
+    ("sea", ("gradual:at=300,width=200,to=sea:seed=2",)),
+    ("sea", ("virtual:at=100,tilt=2",)),
+)
+ROWS = 600
+MAPPED = ("fourier:D=20", "hashing:buckets=8", "polynomial:degree=2")
+
+
+def digest(*arrays: np.ndarray | bytes) -> str:
+    found = hashlib.blake2b(digest_size=12)
+    for array in arrays:
+        found.update(array if isinstance(array, bytes) else np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def rows(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Uniform features of different widths, and labels by comparisons and one product at a time."""
+    rng = np.random.default_rng(11)
+    X = (rng.random((2 * HALF, D)) - 0.4) * np.array([1.0, 3.0, 0.5, 8.0, 2.0])
+    value = X[:, 0] * 2.0 - X[:, 1] + X[:, 2]
+    if kind == "regression":
+        return X, value + rng.random(len(X))
+    y = (value > 0.0).astype(float) + (2.0 * (X[:, 3] > 1.0) if kind == "multiclass" else 0.0)
+    y[rng.random(len(X)) < 0.05] = math.nan
+    return X, y
+
+
+def learned(learner: Learner, kind: str, part: slice) -> str:
+    """Digest of the scores of some rows, of what probabilities they stand for, and of the state behind them."""
+    X, y = rows(kind)
+    score = np.empty((HALF, learner.n_scores))
+    learner.predict_then_update(np.ascontiguousarray(X[part]), np.ascontiguousarray(y[part]), score)
+    link = link_of(learner)
+    return digest(score, probabilities(score, link) if link else b"", learner.state.memory)
+
+
+def both_halves(make: Callable[[], Learner], kind: str, name: str, own: Path, other: Path | None) -> list[str]:
+    """Digests before and after a snapshot, which is restored from the other run's if there is one."""
+    learner = make()
+    first = learned(learner, kind, slice(0, HALF))
+    file = f"{digest(name.encode())}.snapshot"
+    (own / file).write_bytes(learner.snapshot())
+    again = make()
+    again.restore(((other or own) / file).read_bytes())
+    return [first, learned(again, kind, slice(HALF, 2 * HALF))]
+
+
+def learner_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
+    found = {}
+    for case in cases():
+        name = f"learner {case.label}"
+        found[name] = both_halves(lambda case=case: case.make(D, CLASSES), case.kind, name, own, other)
+    for text in MAPPED:
+        found[f"map {text}"] = [digest(mapped(text))]
+    return found
+
+
+def mapped(text: str) -> np.ndarray:
+    """The rows behind a feature map."""
+    X, _ = rows("binary")
+    spec = Spec.parse(text)
+    made = find_map(spec.name)(D, **dict(spec.parameters))
+    out = np.empty((len(X), made.width))
+    made.apply(X, out)
+    return out
+
+
+def stream_digests() -> dict[str, list[str]]:
+    found = {}
+    for name, injected in STREAMS:
+        stream = open_stream(name, rows=2 * ROWS, inject=injected)
+        blocks = list(stream.blocks())
+        found[f"stream {name} {' '.join(injected)}"] = [digest(*(block.X for block in blocks), *(b.y for b in blocks))]
+    return found
+
+
+def library_digests() -> dict[str, list[str]]:
+    """What this project does not use any more, to see whether the machines differ at all."""
+    values = np.random.default_rng(3).random(200_000) * 40.0 - 20.0
+    plain = values.tolist()
+    functions = (math.exp, math.sin, math.cos, lambda x: math.pow(abs(x), 1.7), lambda x: math.log(abs(x)))
+    return {"library": [digest(np.array([f(x) for x in plain])) for f in functions] + [digest(np.exp(values))]}
+
+
+if __name__ == "__main__":
+    own, other = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    print(json.dumps({**learner_digests(own, other), **stream_digests(), **library_digests()}))
