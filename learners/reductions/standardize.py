@@ -16,6 +16,18 @@ FLAT = 1e-12
 """A standard deviation up to which a feature counts as constant and becomes 0 (ALGORITHMS.md 1.5)."""
 CLIP = 10.0
 """Bound of a standardised feature, in standard deviations: one wild value must not own the model."""
+ENTERS = 30.0
+"""Bound of what enters the statistics. Rare features reach beyond `CLIP` by right: one in 900 rows may do this."""
+WILD = 1e4
+"""Deviations from which a value is no information any more, and becomes 0: a sentinel, a broken sensor."""
+STEADY = 30
+"""Rows after which statistics are trusted to tell what is wild, and bound what enters them."""
+APART = 10.0
+"""Factor between the standard deviations of all rows and of recent ones from which the recent ones replace all."""
+EVERY, SPARSE = 256, 8
+"""So many first rows enter the recent statistics, later one in eight: they are looked at for orders of magnitude."""
+FIRST_LOOK, LOOK = 32, 1024
+"""The recent statistics are compared, and begin anew, at 32 rows, 64, 128 and so on, and at every 1024th."""
 
 
 class Standardized(Learner):
@@ -24,6 +36,11 @@ class Standardized(Learner):
     A row is scaled by the statistics of the *labelled rows before it*. Rows without a label leave no trace:
     they change no byte of the state, statistics included, and are scaled by what the labelled rows left.
 
+    Wild rows pass: a value enters the statistics no further than 30 standard deviations from the mean, and one
+    beyond 10,000 is 0 for the learner and does not enter. That asks for statistics that are sane, which a wild row
+    among the first 30 would prevent, as does a feature that changes its unit. So there are second ones, of recent
+    rows only, that replace the others of a feature if these are 10 times as large, or call most values wild.
+
     Parameters
     ----------
     inner : Learner
@@ -31,15 +48,20 @@ class Standardized(Learner):
 
     State
     -----
-    standardize.rows : i8[1]        labelled rows that the statistics hold
-    standardize.mean : f8[d]        means of the features, without intercept
-    standardize.squares : f8[d]     sums of squared deviations from the mean
-    standardize.skipped : i8[1]     rows of which some feature would have overflowed the statistics
+    standardize.rows : i8[1]             labelled rows that the statistics hold
+    standardize.mean : f8[d]             means of the features, without intercept
+    standardize.squares : f8[d]          sums of squared deviations from the mean
+    standardize.recent_rows : i8[1]      rows that the recent statistics hold
+    standardize.recent_mean : f8[d]      means of the features in them
+    standardize.recent_squares : f8[d]   sums of squared deviations in them
+    standardize.recent_wild : i8[d]      how many of them were wild
+    standardize.skipped : i8[1]          rows of which some feature would have overflowed the statistics
+    standardize.replaced : i8[1]         times that the recent statistics of a feature have replaced the others
     and the inner learner's own, as one contiguous buffer
 
     Cost
     ----
-    O(d) per row and 16 d + 16 bytes, beside the inner learner's.
+    O(d) per row and 40 d + 32 bytes, beside the inner learner's.
 
     Raises
     ------
@@ -48,8 +70,9 @@ class Standardized(Learner):
 
     Source
     ------
-    ALGORITHMS.md 1.5; Welford, Technometrics 1962. Differs: a feature whose statistics would overflow
-    (beyond about 1e154) keeps them as they were, for that row.
+    ALGORITHMS.md 1.5; Welford, Technometrics 1962. Differs: bounded and replaced as said above
+    (docs/decisions/0022); a feature whose statistics would overflow (beyond about 1e154) keeps them as they
+    were, for that row.
     """
 
     def __init__(self, inner: Learner) -> None:
@@ -69,7 +92,12 @@ class Standardized(Learner):
             "standardize.rows": ("i8", (1,)),
             "standardize.mean": ("f8", (d,)),
             "standardize.squares": ("f8", (d,)),
+            "standardize.recent_rows": ("i8", (1,)),
+            "standardize.recent_mean": ("f8", (d,)),
+            "standardize.recent_squares": ("f8", (d,)),
+            "standardize.recent_wild": ("i8", (d,)),
             "standardize.skipped": ("i8", (1,)),
+            "standardize.replaced": ("i8", (1,)),
             **self.inner.state.fields,
         }
 
@@ -95,15 +123,18 @@ class Standardized(Learner):
         # The statistics depend on rows and on which labels are known, never on the inner learner, so they
         # may run ahead of it by a batch. The inner learner's scratch has the intercept in place already.
         scaled, s = self.inner.scratch(len(rows)), self.state
-        standardize(
-            rows,
-            y,
-            scaled,
-            s["standardize.rows"],
-            s["standardize.mean"],
-            s["standardize.squares"],
-            s["standardize.skipped"],
+        names = (
+            "rows",
+            "mean",
+            "squares",
+            "recent_rows",
+            "recent_mean",
+            "recent_squares",
+            "recent_wild",
+            "skipped",
+            "replaced",
         )
+        standardize(rows, y, scaled, *(s[f"standardize.{name}"] for name in names))
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 
@@ -115,42 +146,110 @@ def standardize(
     count: NDArray[np.int64],
     mean: Array,
     squares: Array,
+    recent: NDArray[np.int64],
+    recent_mean: Array,
+    recent_squares: Array,
+    recent_wild: NDArray[np.int64],
     skipped: NDArray[np.int64],
+    replaced: NDArray[np.int64],
 ) -> None:
     """Scale each row by the labelled rows before it, then count it in if it has a label.
 
-    Shapes: rows f8[n, d], y f8[n], scaled f8[n, >= d] written in its first d columns, count i8[1],
-    mean f8[d], squares f8[d], skipped i8[1].
+    Shapes: rows f8[n, d], y f8[n], scaled f8[n, >= d] written in its first d columns; all others as in the
+    state of `Standardized`.
     """
-    d = rows.shape[1]
     for t in range(rows.shape[0]):
         x, z = rows[t], scaled[t]
         before = float(count[0]) if count[0] > 0 else math.inf  # no rows yet: every deviation is 0
+        most, wild = (ENTERS, WILD) if count[0] >= STEADY else (math.inf, math.inf)
         if math.isnan(y[t]):
-            for j in range(d):
-                z[j] = in_deviations(x[j], mean[j], squares[j] / before)
+            for j in range(x.shape[0]):
+                off = in_deviations(x[j] - mean[j], math.sqrt(squares[j] / before))
+                z[j] = 0.0 if abs(off) > wild else min(CLIP, max(-CLIP, off))
             continue
         count[0] += 1
-        now = float(count[0])
-        refused = False
-        # One pass without branches, for several features at a time: 14 ns a row of 8 features instead of 30.
-        for j in range(d):
+        now, refused = float(count[0]), False
+        # One pass without branches, for several features at a time.
+        for j in range(x.shape[0]):
             m, q = mean[j], squares[j]
-            z[j] = in_deviations(x[j], m, q / before)
-            delta = x[j] - m
-            moved = m + delta / now
-            grown = q + delta * (x[j] - moved)
+            deviation = math.sqrt(q / before)
+            off = in_deviations(x[j] - m, deviation)
+            far = abs(off) > wild
+            z[j] = 0.0 if far else min(CLIP, max(-CLIP, off))
+            value = m if far else bounded(x[j], m, off, most, deviation)
+            moved = m + (value - m) / now
+            grown = q + (value - m) * (value - moved)
             finite = (moved - moved == 0.0) & (grown - grown == 0.0)
             mean[j] = moved if finite else m
             squares[j] = grown if finite else q
             refused |= not finite
         if refused:
             skipped[0] += 1
+        seen = count[0]
+        if seen < EVERY or seen % SPARSE == 0:
+            for j in range(x.shape[0]):
+                off = in_deviations(x[j] - mean[j], math.sqrt(squares[j] / now))
+                recent_wild[j] += abs(off) > WILD
+            count_in(x, recent, recent_mean, recent_squares)
+        if seen % LOOK == 0 or (FIRST_LOOK <= seen < LOOK and seen & (seen - 1) == 0):
+            replaced[0] += replace(seen, mean, squares, recent[0], recent_mean, recent_squares, recent_wild)
+            recent[0] = 0
+            recent_mean[:] = 0.0
+            recent_squares[:] = 0.0
+            recent_wild[:] = 0
 
 
 @fragment
-def in_deviations(value: float, mean: float, variance: float) -> float:
-    """How many standard deviations `value` is above the mean, within the bounds; 0 for a constant feature."""
-    deviation = math.sqrt(variance)
-    z = (value - mean) / deviation if deviation > FLAT else 0.0
-    return min(CLIP, max(-CLIP, z))
+def in_deviations(off: float, deviation: float) -> float:
+    """A distance from the mean in standard deviations; 0 for a constant feature."""
+    return off / deviation if deviation > FLAT else 0.0
+
+
+@fragment
+def bounded(value: float, mean: float, off: float, most: float, deviation: float) -> float:
+    """The value, or what lies `most` deviations from the mean if it is further off."""
+    nearest = mean + most * deviation if off > 0.0 else mean - most * deviation
+    return nearest if abs(off) > most else value
+
+
+@fragment
+def count_in(x: Array, count: NDArray[np.int64], mean: Array, squares: Array) -> None:
+    """Count a row into the recent statistics; what overflows them is left out."""
+    before = float(count[0]) if count[0] > 0 else math.inf
+    most = CLIP if count[0] >= STEADY else math.inf
+    count[0] += 1
+    for j in range(x.shape[0]):
+        m, q = mean[j], squares[j]
+        deviation = math.sqrt(q / before)
+        value = bounded(x[j], m, in_deviations(x[j] - m, deviation), most, deviation)
+        moved = m + (value - m) / float(count[0])
+        grown = q + (value - m) * (value - moved)
+        finite = (moved - moved == 0.0) & (grown - grown == 0.0)
+        mean[j] = moved if finite else m
+        squares[j] = grown if finite else q
+
+
+@fragment
+def replace(
+    n: int,
+    mean: Array,
+    squares: Array,
+    recent: int,
+    recent_mean: Array,
+    recent_squares: Array,
+    recent_wild: NDArray[np.int64],
+) -> int:
+    """Let recent statistics replace those that are orders of magnitude off; of how many features.
+
+    Too large: a wild row among the first, or another unit. Too small: most recent values are wild. They take the
+    place with the weight of all rows, for a count of each feature would cost every row more.
+    """
+    found = 0
+    for j in range(mean.shape[0]):
+        lately = recent_squares[j] / recent
+        away = (recent_mean[j] - mean[j]) ** 2 if n > LOOK else 0.0
+        too_large = squares[j] / n > APART * APART * (lately + away)
+        if lately > FLAT * FLAT and (too_large or 2 * recent_wild[j] >= recent):
+            mean[j], squares[j] = recent_mean[j], lately * n
+            found += 1
+    return found

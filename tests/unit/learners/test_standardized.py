@@ -9,7 +9,8 @@ import pytest
 
 import learners
 from learners.learner import SnapshotMismatch
-from learners.reductions.standardize import Standardized
+from learners.reductions.standardize import Standardized, standardize
+from tests.support.oracle.standardize import Standardize
 
 
 def test_first_row_is_zero_and_the_second_is_clipped_or_flat():
@@ -29,7 +30,7 @@ def test_state_is_one_buffer_that_holds_the_inner_learner():
     assert isinstance(learner, Standardized)
     inner = learner.inner.state
     assert np.shares_memory(inner.memory, learner.state.memory)
-    assert learner.state.nbytes == inner.nbytes + (1 + 3 + 3 + 1) * 8
+    assert learner.state.nbytes == inner.nbytes + (1 + 3 + 3 + 1 + 3 + 3 + 3 + 1 + 1) * 8
     learner.state["weight"][0] = 4.0
     assert inner["weight"][0] == 4.0
     arena = np.zeros(learner.state.nbytes, np.uint8)
@@ -78,3 +79,76 @@ def test_accuracy_does_not_depend_on_units():
         learners.create("pa1", 4, standardize=True).predict_then_update(X * scale + shift, y, score)
         got.append(score)
     assert got[0].tobytes() == got[1].tobytes()
+
+
+class Sum:
+    """An oracle whose score is the sum of what it is given."""
+
+    def score(self, x):
+        return sum(x)
+
+    def learn(self, x, y):
+        pass
+
+
+def wild_rows(n):
+    """Rows with wild values among the first and later, a feature that changes its unit, and one that is rare."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, 5)) * [1.0, 10.0, 0.1, 1.0, 1.0] + [0.0, 5.0, 0.0, 3.0, 0.0]
+    X[2] = 1e9
+    X[[3, 40, 41, 700], 1] = 1e300, -1e300, 1e300, 1e12
+    X[1500:, 3] *= 1000.0
+    X[:, 4] = rng.random(n) < 0.01
+    y = rng.integers(0, 2, n).astype(float)
+    y[rng.random(n) < 0.2] = math.nan
+    y[[2, 3, 40, 41, 700]] = 1.0
+    return X, y
+
+
+def test_scaled_rows_and_statistics_equal_the_oracle_bit_for_bit():
+    X, y = wild_rows(4000)
+    learner, oracle = learners.create("pa1", 5, standardize=True), Standardize(Sum(), 5)
+    state = learner.state
+    scaled = np.empty((len(X), 5))
+    names = (
+        "rows",
+        "mean",
+        "squares",
+        "recent_rows",
+        "recent_mean",
+        "recent_squares",
+        "recent_wild",
+        "skipped",
+        "replaced",
+    )
+    standardize(X, y, scaled, *(state[f"standardize.{name}"] for name in names))
+    for x, label, z in zip(X.tolist(), y.tolist(), scaled.tolist(), strict=True):
+        assert oracle.scaled(x) == z
+        if not math.isnan(label):
+            oracle.learn(x, label)
+    assert [one.mean for one in oracle.all] == state["standardize.mean"].tolist()
+    assert [one.q for one in oracle.all] == state["standardize.squares"].tolist()
+    assert [one.q for one in oracle.recent] == state["standardize.recent_squares"].tolist()
+    assert state["standardize.replaced"][0] >= 4
+    assert state["standardize.skipped"][0] == 1
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3, 1e6])
+def test_feature_that_changes_its_unit_is_scaled_anew_within_two_looks(factor):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000 + 2 * 1024, 2))
+    X[20_000:] *= factor
+    learner = learners.create("pa1", 2, standardize=True)
+    learner.predict_then_update(X, rng.integers(0, 2, len(X)).astype(float), np.empty((len(X), 1)))
+    deviation = np.sqrt(learner.state["standardize.squares"] / learner.state["standardize.rows"])
+    assert deviation == pytest.approx([factor, factor], rel=0.5)
+
+
+def test_value_beyond_ten_thousand_deviations_says_nothing():
+    rng = np.random.default_rng(0)
+    learner = learners.create("pa1", 2, standardize=True)
+    learner.predict_then_update(rng.standard_normal((500, 2)), np.tile([0.0, 1.0], 250), np.empty((500, 1)))
+    score = np.empty((3, 1))
+    mean = learner.state["standardize.mean"]
+    learner.predict(np.array([[1e9, mean[1]], mean, [-1e300, mean[1]]]), score)
+    assert score[0] == score[1] == score[2]

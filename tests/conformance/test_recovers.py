@@ -1,0 +1,75 @@
+"""One wild row is got over: 2,000 rows later every learner is as good as if it had never come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from learners.prequential import predicted_class
+from learners.registry import find
+from tests.conformance.checks import scores
+from tests.conformance.rows import target
+from tests.conformance.table import TABLE, Case
+
+N, D, CLASSES = 8000, 5, 3
+PLACES = 2, 50, 1000
+POWERS = 3, 9, 100, 300
+LATER = 2000
+MOST = 0.01
+"""Of the accuracy, or of the share of the variance that is explained."""
+
+
+def concept(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a linear concept; features differ in scale and location."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((N, D))
+    y = target(X, kind, CLASSES, rng, 0.05)
+    return X * rng.uniform(0.5, 3.0, D) + rng.uniform(-1.0, 1.0, D), y
+
+
+def goodness(case: Case, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Per row: 1 where the class is right; in regression 1 minus the squared error in units of the variance."""
+    learner = case.make(D, CLASSES)
+    score = scores(learner, X, y)
+    if case.kind == "regression":
+        return 1.0 - (score[:, 0] - y) ** 2 / y.var()
+    return predicted_class(score, learner.kind) == y
+
+
+def losses(case: Case) -> dict[tuple[int, int, str], float]:
+    """(row, power of ten, where) -> what a wild row there costs from 2,000 rows later on."""
+    X, y = concept(case.kind)
+    clean, found = goodness(case, X, y), {}
+    for place in PLACES:
+        for power in POWERS:
+            for where, features in (("one", 1), ("all", slice(None))):
+                wild = X.copy()
+                wild[place, features] = 10.0**power
+                later = slice(place + LATER, None)
+                cost = clean[later].mean() - goodness(case, wild, y)[later].mean()
+                found[place, power, where] = float(cost)
+    return found
+
+
+def able(case: Case) -> bool:
+    learner = find(case.row.name)
+    return learner.uses_features and learner.standardizable
+
+
+CASES = [
+    pytest.param(case, id=f"{case.label}:recovers")
+    for row in TABLE
+    for kind in find(row.name).tasks
+    if able(case := Case(row, kind, standardize=True)) and "recovers" not in row.opt_out
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_recovers(case: Case) -> None:
+    worst = max(losses(case).items(), key=lambda item: item[1])
+    assert worst[1] <= MOST, f"(row, power, features) and loss: {worst}"
+
+
+def test_a_learner_without_the_standardiser_does_not() -> None:
+    (row,) = [row for row in TABLE if row.name == "pa1"]
+    assert max(losses(Case(row, "binary")).values()) > MOST
