@@ -25,6 +25,7 @@ class GaussianNB(Learner):
 
     S_c = ln(n_c / n) - 1/2 sum_j [ln v_cj + (x_j - m_cj)^2 / v_cj]. It treats features as independent, needs no
     scaling and few rows. With decay < 1 a row of k rows ago counts decay^k: choose it where the classes move.
+    Without decay a wild row among the first stays in the moments, bounded: with three classes it cost a point.
 
     Parameters
     ----------

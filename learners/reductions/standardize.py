@@ -16,9 +16,9 @@ FLAT = 1e-12
 """A standard deviation up to which a feature counts as constant and becomes 0 (ALGORITHMS.md 1.5)."""
 CLIP = 10.0
 """Bound of a standardised feature, in standard deviations: one wild value must not own the model."""
-ENTERS = 30.0
-"""Bound of what enters the statistics. Rare features reach beyond `CLIP` by right: one in 900 rows may do this."""
-WILD = 1e4
+ENTERS = 60.0
+"""Bound of what enters the statistics: rare features, and those that were constant for long, pass `CLIP` by right."""
+WILD = 300.0
 """Deviations from which a value is no information any more, and becomes 0: a sentinel, a broken sensor."""
 STEADY = 30
 """Rows after which statistics are trusted to tell what is wild, and bound what enters them."""
@@ -30,14 +30,29 @@ FIRST_LOOK, LOOK = 32, 1024
 """The recent statistics are compared, and begin anew, at 32 rows, 64, 128 and so on, and at every 1024th."""
 
 
+def statistics(d: int) -> Fields:
+    """State of the statistics of `d` features, in the order of `standardize`'s parameters."""
+    return {
+        "standardize.rows": ("i8", (1,)),
+        "standardize.mean": ("f8", (d,)),
+        "standardize.squares": ("f8", (d,)),
+        "standardize.recent_rows": ("i8", (1,)),
+        "standardize.recent_mean": ("f8", (d,)),
+        "standardize.recent_squares": ("f8", (d,)),
+        "standardize.recent_wild": ("i8", (d,)),
+        "standardize.skipped": ("i8", (1,)),
+        "standardize.replaced": ("i8", (1,)),
+    }
+
+
 class Standardized(Learner):
     """Any learner, fed with features of mean 0 and variance 1 by the rows seen so far.
 
     A row is scaled by the statistics of the *labelled rows before it*. Rows without a label leave no trace:
     they change no byte of the state, statistics included, and are scaled by what the labelled rows left.
 
-    Wild rows pass: a value enters the statistics no further than 30 standard deviations from the mean, and one
-    beyond 10,000 is 0 for the learner and does not enter. That asks for statistics that are sane, which a wild row
+    Wild rows pass: a value enters the statistics no further than 60 standard deviations from the mean, and one
+    beyond 300 is 0 for the learner and does not enter. That asks for statistics that are sane, which a wild row
     among the first 30 would prevent, as does a feature that changes its unit. So there are second ones, of recent
     rows only, that replace the others of a feature if these are 10 times as large, or call most values wild.
 
@@ -87,19 +102,7 @@ class Standardized(Learner):
         self._bind(State(self.fields()))
 
     def fields(self) -> Fields:
-        d = self.n_features
-        return {
-            "standardize.rows": ("i8", (1,)),
-            "standardize.mean": ("f8", (d,)),
-            "standardize.squares": ("f8", (d,)),
-            "standardize.recent_rows": ("i8", (1,)),
-            "standardize.recent_mean": ("f8", (d,)),
-            "standardize.recent_squares": ("f8", (d,)),
-            "standardize.recent_wild": ("i8", (d,)),
-            "standardize.skipped": ("i8", (1,)),
-            "standardize.replaced": ("i8", (1,)),
-            **self.inner.state.fields,
-        }
+        return {**statistics(self.n_features), **self.inner.state.fields}
 
     def attach(self, memory: Bytes) -> None:
         memory[:] = self.state.memory
@@ -122,19 +125,8 @@ class Standardized(Learner):
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         # The statistics depend on rows and on which labels are known, never on the inner learner, so they
         # may run ahead of it by a batch. The inner learner's scratch has the intercept in place already.
-        scaled, s = self.inner.scratch(len(rows)), self.state
-        names = (
-            "rows",
-            "mean",
-            "squares",
-            "recent_rows",
-            "recent_mean",
-            "recent_squares",
-            "recent_wild",
-            "skipped",
-            "replaced",
-        )
-        standardize(rows, y, scaled, *(s[f"standardize.{name}"] for name in names))
+        scaled, own = self.inner.scratch(len(rows)), self.state
+        standardize(rows, y, scaled, *(own[name] for name in statistics(self.n_features)))
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from learners.comparators import HINGE, LOGISTIC, LOSSES, SQUARE, NoConvergence, row_loss
 from learners.parameters import ParameterError, Parameters, choice, integer, number
 from learners.reductions.maps import create_maps
-from learners.reductions.standardize import standardize
+from learners.reductions.standardize import standardize, statistics
 from learners.regret import Switching, best_switching, segment_costs
 from learners.spec import Spec
+from learners.state import State
 from worker.errors import Failure, UsageFailure
 from worker.wire.events import Target
 
@@ -207,6 +208,6 @@ class Regret:
         rows = np.ones((n, d + 1))
         rows[:, :d] = X
         if self.standardize:
-            count, skipped = np.zeros(1, np.int64), np.zeros(1, np.int64)
-            standardize(X, np.zeros(n), rows, count, np.zeros(d), np.zeros(d), skipped)
+            state = State(statistics(d))
+            standardize(X, np.zeros(n), rows, *(state[name] for name in state))
         return rows

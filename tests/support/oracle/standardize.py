@@ -37,11 +37,11 @@ class Standardize:
     def __init__(self, oracle, n_features):
         self.oracle = oracle
         self.rows = 0
-        self.all = [Statistics(30.0) for _ in range(n_features)]
+        self.all = [Statistics(60.0) for _ in range(n_features)]
         self.recent = [Statistics(10.0) for _ in range(n_features)]
 
     def wild(self, j, value):
-        return self.rows >= 30 and abs(self.all[j].deviations(value)) > 1e4
+        return self.rows >= 30 and abs(self.all[j].deviations(value)) > 300.0
 
     def scaled(self, x):
         z = [max(-10.0, min(10.0, seen.deviations(value))) for value, seen in zip(x, self.all, strict=True)]
@@ -58,7 +58,7 @@ class Standardize:
         if self.rows < 256 or self.rows % 8 == 0:
             for j, value in enumerate(x):
                 self.recent[j].learn(value)
-                self.recent[j].wild += abs(self.all[j].deviations(value)) > 1e4
+                self.recent[j].wild += abs(self.all[j].deviations(value)) > 300.0
         if self.rows in LOOKS or self.rows % 1024 == 0:
             for j, (seen, lately) in enumerate(zip(self.all, self.recent, strict=True)):
                 variance = lately.q / lately.rows
