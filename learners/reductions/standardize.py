@@ -206,7 +206,10 @@ def bounded(value: float, mean: float, off: float, most: float, deviation: float
 
 @fragment
 def count_in(x: Array, count: NDArray[np.int64], mean: Array, squares: Array) -> None:
-    """Count a row into the recent statistics; what overflows them is left out."""
+    """Count a row into the recent statistics; what overflows them is left out.
+
+    Shapes: x, mean, squares f8[d], count i8[1].
+    """
     before = float(count[0]) if count[0] > 0 else math.inf
     most = CLIP if count[0] >= STEADY else math.inf
     count[0] += 1
@@ -234,7 +237,8 @@ def replace(
     """Let recent statistics replace those that are orders of magnitude off; of how many features.
 
     Too large: a wild row among the first, or another unit. Too small: most recent values are wild. They take the
-    place with the weight of all rows, for a count of each feature would cost every row more.
+    place with the weight of all rows, for a count of each feature would cost every row more. Shapes: all f8[d],
+    recent_wild i8[d].
     """
     found = 0
     for j in range(mean.shape[0]):
