@@ -301,7 +301,9 @@ def d_odm(
             if f_clip > 0.0 and not zero_one:
                 clip_to_median(f, f_clip, ordered, n)
             if rate == ADAHEDGE:
-                gap[0] += mixability_gap(beta, f, learning_rate(rate, n, t, horizon, scale[0], gap[0]), n)
+                # A fork after the row before split its candidate's beta; the rate they were made with is of one less.
+                weighed = n - 1 if n > 1 and epoch[n - 2] == t else n
+                gap[0] += mixability_gap(beta, f, learning_rate(rate, weighed, t, horizon, scale[0], gap[0]), n)
             scale[0] = max(scale[0], largest_of(f, n))
             add_losses(f, loss, n)
         else:
