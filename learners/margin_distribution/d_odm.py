@@ -77,7 +77,7 @@ class DODM(Learner):
         What the weights go by: ``f`` as in the paper, or mistakes, ``zero_one``. Default ``f``.
     f_clip : float
         Losses count up to f_clip times the row's median loss, f_clip >= 0; 0 = no bound. 100 keeps one outlier from
-        making C huge. Default 0.0.
+        making C huge; ``zero_one`` mistakes are bounded already, and f_clip has no effect on them. Default 0.0.
     horizon : int
         T, labelled rows of the whole stream, horizon >= 0: the paper's own grid of epochs and its rate; 0 = not known,
         the stream may be endless. Default 0.
