@@ -35,6 +35,23 @@ def plain(array: Array) -> Array:
     return array if array.flags.behaved else array.copy()
 
 
+def check_labels(y: Array, n_classes: int) -> None:
+    """Refuse labels that are neither a class index nor NaN: kernels index by them, and compiled code does not check.
+
+    Raises
+    ------
+    ValueError
+        Of y f8[n], a label is outside 0..n_classes - 1 or between two of them.
+    """
+    if len(y) == 0:
+        return
+    outside = np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > n_classes - 1  # these pass over NaN
+    whole = y == np.rint(y)
+    if outside or not (whole.all() or (whole | np.isnan(y)).all()):
+        label = next(one for one in y.tolist() if not math.isnan(one) and one not in range(n_classes))
+        raise ValueError(f"label {label:g} is not one of {', '.join(map(str, range(n_classes)))}")
+
+
 class Learner:
     """An online learner: predict first, then learn, one row after the other.
 
@@ -148,9 +165,8 @@ class Learner:
         self._check(score, (n, self.n_scores), "score")
         if n == 0:
             return
-        # Kernels index by label, and compiled code does not check bounds. fmin and fmax pass over NaN.
-        if self.n_classes and (np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > self.n_classes - 1):
-            raise ValueError(f"a label is outside 0..{self.n_classes - 1}")
+        if self.n_classes:
+            check_labels(y, self.n_classes)
         self._run(self._prepare(plain(X)), plain(y), score)
 
     def predict(self, X: Array, score: Array) -> None:

@@ -17,6 +17,14 @@ class ParameterError(ValueError):
     """A hyper-parameter is unknown or violates its inequality; the message is one sentence."""
 
 
+class TooNarrow(ParameterError):
+    """The parameters want rows of at least `least` features; who does not know yet how many there are may go on."""
+
+    def __init__(self, message: str, least: int) -> None:
+        super().__init__(message)
+        self.least = least
+
+
 @dataclasses.dataclass(frozen=True)
 class Bounds:
     """What values a parameter admits. `kind` is number, integer, choice or flag."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from learners import registry
-from learners.parameters import ParameterError
+from learners.parameters import ParameterError, TooNarrow
 
 if TYPE_CHECKING:
     from learners.learner import Learner
@@ -83,6 +83,20 @@ class Spec:
         from learners.reductions.standardize import Standardized
 
         return Standardized(learner)
+
+    def narrowest(self, n_classes: int = 2, task: str = "classification") -> int:
+        """The fewest features that its parameters fit; 1 for nearly all learners.
+
+        Raises
+        ------
+        UnknownLearner, ParameterError
+            The name, or a parameter, is not valid, however many features there are.
+        """
+        try:
+            self.create(1, n_classes, task)
+        except TooNarrow as error:
+            return error.least
+        return 1
 
 
 def _split(text: str) -> tuple[list[str], str, str]:

@@ -52,6 +52,25 @@ def step_along(weight: Array, x: Array, step: float) -> bool:
 
 
 @fragment
+def step_both(first: Array, a: float, second: Array, b: float, x: Array) -> bool:
+    """As `step_along`, add a * x to `first` and b * x to `second`, or leave both as they are.
+
+    Shapes: first f8[d], second f8[d], x f8[d].
+    """
+    overflows = False
+    for j in range(x.shape[0]):
+        one, other = first[j] + a * x[j], second[j] + b * x[j]
+        overflows |= one - one != 0.0
+        overflows |= other - other != 0.0
+    if overflows:
+        return False
+    for j in range(x.shape[0]):
+        first[j] += a * x[j]
+        second[j] += b * x[j]
+    return True
+
+
+@fragment
 def shrink_and_step(weight: Array, keep: float, x: Array, step: float) -> bool:
     """As `step_along`, to keep * weight + step * x.
 

@@ -12,7 +12,7 @@ from learners.drift.ddm import ALARM, DRIFT, FIELDS, MIN_ROWS, WARN, ddm
 from learners.forgetting.recursion import absorb
 from learners.jit import bare_kernel, fragment
 from learners.learner import Array, Learner
-from learners.parameters import ParameterError, Parameters, choice, flag, integer, number
+from learners.parameters import ParameterError, Parameters, TooNarrow, choice, flag, integer, number
 from learners.state import Fields
 from learners.symmetric import times
 from learners.vectors import dot
@@ -109,9 +109,9 @@ class GDFOP(Learner):
 
     def fields(self) -> Fields:
         p = self.parameters
-        # Who does not know the number of features yet asks with one: then there is nothing to compare with.
-        if p.lambda_source == "field" and p.column >= self.n_features > 1:
-            raise ParameterError(f"column must be < {self.n_features}, the number of features, got {p.column}")
+        if p.lambda_source == "field" and p.column >= self.n_features:
+            message = f"column must be < {self.n_features}, the number of features, got {p.column}"
+            raise TooNarrow(message, p.column + 1)
         if p.lambda_source == "detector" and self.kind == "regression":
             raise ParameterError("lambda_source=detector needs classes: in regression there are no mistakes to count")
         d = self.width - (p.lambda_source == "field")
@@ -134,9 +134,8 @@ class GDFOP(Learner):
         p, s = self.parameters, self.state
         given = np.empty(0)
         if p.lambda_source == "field":
-            column = min(p.column, self.n_features - 1)
-            given = rows[:, column].copy()
-            rows = np.delete(rows, column, axis=1)
+            given = rows[:, p.column].copy()
+            rows = np.delete(rows, p.column, axis=1)
         variable_least_squares(
             rows,
             given,

@@ -12,7 +12,7 @@ from learners.jit import bare_kernel
 from learners.learner import Array, Learner
 from learners.parameters import Parameters, flag
 from learners.state import Fields
-from learners.vectors import dots, step_along
+from learners.vectors import dots, step_both
 
 
 class AveragedPerceptron(Learner):
@@ -90,8 +90,5 @@ def averaged_perceptron(
         learned[0] += 1
         if finite and label * newest > 0.0:
             continue
-        if not (finite and step_along(late, x, c * label)):
-            skipped[0] += 1
-        elif not step_along(weight, x, label):
-            step_along(late, x, -c * label)
+        if not (finite and step_both(late, c * label, weight, label, x)):
             skipped[0] += 1

@@ -77,7 +77,7 @@ class DODM(Learner):
         What the weights go by: ``f`` as in the paper, or mistakes, ``zero_one``. Default ``f``.
     f_clip : float
         Losses count up to f_clip times the row's median loss, f_clip >= 0; 0 = no bound. 100 keeps one outlier from
-        making C huge. Default 0.0.
+        making C huge; ``zero_one`` mistakes are bounded already, and f_clip has no effect on them. Default 0.0.
     horizon : int
         T, labelled rows of the whole stream, horizon >= 0: the paper's own grid of epochs and its rate; 0 = not known,
         the stream may be endless. Default 0.
@@ -301,7 +301,9 @@ def d_odm(
             if f_clip > 0.0 and not zero_one:
                 clip_to_median(f, f_clip, ordered, n)
             if rate == ADAHEDGE:
-                gap[0] += mixability_gap(beta, f, learning_rate(rate, n, t, horizon, scale[0], gap[0]), n)
+                # A fork after the row before split its candidate's beta; the rate they were made with is of one less.
+                weighed = n - 1 if n > 1 and epoch[n - 2] == t else n
+                gap[0] += mixability_gap(beta, f, learning_rate(rate, weighed, t, horizon, scale[0], gap[0]), n)
             scale[0] = max(scale[0], largest_of(f, n))
             add_losses(f, loss, n)
         else:

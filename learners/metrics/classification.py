@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import bare_kernel
-from learners.learner import Array, plain
+from learners.learner import Array, check_labels, plain
 from learners.prequential import predicted_class
 from learners.state import State
 
@@ -124,13 +124,6 @@ def check_memory(window: int, fading: float) -> None:
         raise ValueError(f"window must be >= 1, got {window}")
     if not 0.0 < fading <= 1.0:
         raise ValueError(f"fading must be > 0 and <= 1, got {fading}")
-
-
-def check_labels(y: Array, n_classes: int) -> None:
-    """Raise ValueError unless all labels of y f8[n] are class indices or NaN: kernels count by them, unchecked."""
-    # fmin and fmax pass over NaN.
-    if len(y) and (np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > n_classes - 1):
-        raise ValueError(f"a label is outside 0..{n_classes - 1}")
 
 
 def ratio(part: float, whole: float) -> float | None:

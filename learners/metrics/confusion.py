@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.jit import bare_kernel
-from learners.learner import Array, plain
-from learners.metrics.classification import check_labels, ratio
+from learners.learner import Array, check_labels, plain
+from learners.metrics.classification import ratio
 from learners.prequential import predicted_class
 
 SENSITIVITY_WEIGHT, SPECIFICITY_WEIGHT = 0.5, 0.5

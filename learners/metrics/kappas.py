@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array, plain
-from learners.metrics.classification import check_labels, check_memory, kappa, ratio
+from learners.learner import Array, check_labels, plain
+from learners.metrics.classification import check_memory, kappa, ratio
 from learners.prequential import predicted_class
 
 Integers = NDArray[np.int64]

@@ -133,7 +133,10 @@ def make_model_settings(
     for text in specs:
         try:
             spec = Spec.parse(text)
-            spec.create(width, target.n_classes, target.task)
+            if rest.get("n_features") is None:
+                spec.narrowest(target.n_classes, target.task)
+            else:
+                spec.create(width, target.n_classes, target.task)
         except UnknownLearner as error:
             raise UsageFailure(str(error)) from None
         except ParameterError as error:

@@ -53,6 +53,8 @@ class Job:
         As `Evaluation`; one partition only in `segments` and `holdout`.
     parts : int
         Segments, >= 1.
+    first : int
+        Which segment is the first: as `segments`.
     every, test_rows : int
         `holdout`: rows between two tests, and fresh rows per test, both >= 1.
     noisy : bool
@@ -78,6 +80,7 @@ class Job:
     partitions: int = 1
     window: int = 1000
     parts: int = PARTS
+    first: int = 1
     every: int = 1000
     test_rows: int = 1000
     noisy: bool = False
@@ -105,7 +108,7 @@ class Figure:
     values : tuple of float or None
         One per part, None where it is not defined.
     mean, deviation : float or None
-        Over all parts; the deviation is that of the population (ddof = 0). None if a part has no value.
+        Over all parts; the deviation is that of the population unless asked otherwise. None if a part has no value.
     """
 
     values: tuple[float | None, ...]
@@ -113,14 +116,16 @@ class Figure:
     deviation: float | None
 
     @classmethod
-    def of(cls, values: Iterable[float | None]) -> Figure:
-        """Mean and deviation of the parts' values."""
+    def of(cls, values: Iterable[float | None], ddof: int = 0) -> Figure:
+        """Mean and deviation of the parts' n values; the squares are divided by n - ddof."""
         given = tuple(values)
         known = [v for v in given if v is not None]
         if not given or len(known) < len(given):
             return cls(given, None, None)
         mean = math.fsum(known) / len(known)
-        return cls(given, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / len(known)))
+        if len(known) <= ddof:
+            return cls(given, mean, None)
+        return cls(given, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - ddof)))
 
 
 @dataclass(frozen=True)
@@ -165,8 +170,10 @@ class Outcome:
         return Figure.of(part.get(metric) for part in self.parts)
 
 
-def segments(rows: int, parts: int = PARTS) -> list[tuple[int, int]]:
+def segments(rows: int, parts: int = PARTS, first: int = 1) -> list[tuple[int, int]]:
     """Where the pieces of a stream begin and end: from k T / 50 on, k = 1..10, 4 T / 5 rows each.
+
+    With `first` 0 k is 0..9: so the papers' tables were made (docs/decisions/0016).
 
     Parameters
     ----------
@@ -174,6 +181,8 @@ def segments(rows: int, parts: int = PARTS) -> list[tuple[int, int]]:
         T, the stream's length.
     parts : int
         How many pieces, >= 1; they start T / (5 parts) rows apart.
+    first : int
+        k of the first piece, 0 or 1.
 
     Returns
     -------
@@ -192,7 +201,7 @@ def segments(rows: int, parts: int = PARTS) -> list[tuple[int, int]]:
     if rows < 5 * parts:
         raise UsageFailure(f"{parts} segments need a stream of at least {5 * parts} rows, this one has {rows}")
     length = 4 * rows // 5
-    return [(start, start + length) for start in (k * rows // (5 * parts) for k in range(1, parts + 1))]
+    return [(start, start + length) for start in (k * rows // (5 * parts) for k in range(first, parts + first))]
 
 
 def count_rows(stream: Any, limit: int | None = None) -> int:
@@ -272,7 +281,7 @@ def _prequential(stream: Any, job: Job, progress: Progress) -> Outcome:
 
 
 def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
-    spans = segments(count_rows(stream, job.rows), job.parts)
+    spans = segments(count_rows(stream, job.rows), job.parts, job.first)
     first = evaluation_of(stream, job)
     seed = getattr(first.parts[0].learner.parameters, "seed", None)
     others = [evaluation_of(stream, _reseeded(job, seed, part)) for part in range(1, job.parts)]

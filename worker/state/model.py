@@ -24,7 +24,7 @@ from worker.errors import Failure
 from worker.settings import ModelSettings
 from worker.wire import packed
 from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, write_json
-from worker.wire.events import Batch, Records, Rejection, Schema
+from worker.wire.events import MAX_FEATURES, Batch, Records, Rejection, Schema
 from worker.wire.rejections import Flags, TooManyRejected, Watch
 
 if TYPE_CHECKING:
@@ -327,10 +327,21 @@ def warm(settings: ModelSettings) -> None:
         A learner or one of its parameters is not valid.
     """
     known = None if settings.warm is None else settings.warm.schema
-    d = settings.n_features or (1 if known is None else known.n_features)
+    d = settings.n_features or (_least(settings) if known is None else known.n_features)
     model = Model(settings, partition=0)
     for values in _scratch_events(d, settings.form):
         model.advance(Records(0, np.zeros(1, np.int64), [values], [None], [0]))
+
+
+def _least(settings: ModelSettings) -> int:
+    """Features that the parameters of all learners fit, where no event has told how many there are."""
+    least = 1
+    for spec in settings.specs:
+        try:
+            least = max(least, spec.narrowest(settings.target.n_classes, settings.target.task))
+        except ParameterError as error:
+            raise Failure(f"learner {spec.text}: {error}") from None
+    return min(least, MAX_FEATURES)  # a first event has no more
 
 
 def _scratch_events(d: int, form: str) -> list[bytes]:

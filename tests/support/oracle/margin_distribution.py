@@ -149,10 +149,8 @@ class Dynamic:
         rows = self.T or (block if self.rate == "doubling" else self.t)
         rate = math.sqrt(8 * math.log(N) / rows) / C if C else 0.0
         if self.rate == "adahedge":
-            rate = math.log(max(N, 2)) / self.gap
+            rate = self.eta = math.log(max(N, 2)) / self.gap
         behind = [v - min(self.total) for v in self.total]
         exponent = [math.log(p) - rate * v for p, v in zip(self.prior, behind, strict=True)]
         power = [math.exp(v - max(exponent)) for v in exponent]
         self.beta = [v / sum(power) for v in power]
-        scored_with = len(self.experts) if self.T else 1 + sum(e.epoch <= self.t for e in self.experts)
-        self.eta = math.log(max(scored_with, 2)) / self.gap

@@ -11,7 +11,8 @@ import pytest
 import learners
 from learners.drift.ddm import ALARM, DRIFT, MIN_ROWS, QUIET, WARN, WARNING, ddm
 from learners.forgetting.recursion import pin
-from learners.parameters import ParameterError
+from learners.parameters import ParameterError, TooNarrow
+from learners.spec import Spec
 from learners.symmetric import downdate
 from tests.conformance import checks
 from tests.conformance.rows import COLUMNS, hostile, real, rows
@@ -164,7 +165,12 @@ def test_what_cannot_be_is_said_in_one_sentence():
     with pytest.raises(ParameterError, match="column must be < 3, the number of features, got 3"):
         learners.create("g_dfop", 3, lambda_source="field", column=3)
     assert learners.create("g_dfop", 3, column=3).width == 4
-    assert learners.create("g_dfop", 1, lambda_source="field", column=3).state["weight"].shape == (1,)
+    with pytest.raises(TooNarrow, match="column must be < 1, the number of features, got 3") as narrow:
+        learners.create("g_dfop", 1, lambda_source="field", column=3)
+    assert narrow.value.least == 4
+    for text in ("g_dfop:lambda_source=field,column=3", "scaled:g_dfop:lambda_source=field,column=3"):
+        assert Spec.parse(text).narrowest() == 4
+    assert Spec.parse("g_dfop:column=3").narrowest() == 1
     score, learner = learned("g_dfop", np.ones((5, 1)), np.ones(5), lambda_source="field", intercept=False)
     assert learner.state.nbytes == 72
     assert not score.any()

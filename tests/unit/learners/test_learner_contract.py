@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import learners
+from learners.metrics.offline import OfflineMetrics
 from learners.metrics.rolling import create_metrics
 from learners.prequential import prequential
 from learners.state import State
@@ -20,8 +21,10 @@ from learners.vectors import step_along
         (np.zeros((2, 2)), np.zeros(2), np.zeros((2, 2)), "score has shape"),
         (np.zeros((2, 2), np.float32), np.zeros(2), np.zeros((2, 1)), "float64"),
         (np.zeros((2, 2), order="F"), np.zeros(2), np.zeros((2, 1)), "C-contiguous"),
-        (np.zeros((2, 2)), np.array([0.0, 2.0]), np.zeros((2, 1)), "outside 0..1"),
-        (np.zeros((2, 2)), np.array([np.nan, -1.0]), np.zeros((2, 1)), "outside 0..1"),
+        (np.zeros((2, 2)), np.array([0.0, 2.0]), np.zeros((2, 1)), "label 2 is not one of 0, 1"),
+        (np.zeros((2, 2)), np.array([np.nan, -1.0]), np.zeros((2, 1)), "label -1 is not one of 0, 1"),
+        (np.zeros((2, 2)), np.array([np.nan, 0.5]), np.zeros((2, 1)), "label 0.5 is not one of 0, 1"),
+        (np.zeros((2, 2)), np.array([1.0, np.inf]), np.zeros((2, 1)), "label inf is not one of 0, 1"),
     ],
 )
 def test_wrong_arrays_are_refused(X, y, score, words):
@@ -29,6 +32,27 @@ def test_wrong_arrays_are_refused(X, y, score, words):
     with pytest.raises(ValueError, match=words):
         learner.predict_then_update(X, y, score)
     assert not learner.state.memory.any()
+
+
+@pytest.mark.parametrize("name", ["majority_class", "mc_pa", "ova:pa1"])
+def test_a_class_is_a_whole_number_to_learners_and_metrics_of_several(name):
+    X, y, score = np.ones((3, 2)), np.array([2.0, np.nan, 1.5]), np.zeros((3, 3))
+    learner = learners.create(name, 2, 3)
+    before = learner.snapshot()
+    with pytest.raises(ValueError, match=r"label 1\.5 is not one of 0, 1, 2"):
+        learner.predict_then_update(X, y, score)
+    assert learner.snapshot() == before
+    for metrics in (create_metrics("classification", 3, 3), OfflineMetrics(learner)):
+        with pytest.raises(ValueError, match=r"label 1\.5 is not one of 0, 1, 2"):
+            metrics.observe(score, y)
+
+
+def test_a_target_is_any_number():
+    y = np.array([0.5, -7.25, np.nan, 1e300])
+    learner = learners.create("running_mean", 1, task="regression")
+    learner.predict_then_update(np.zeros((4, 1)), y, np.zeros((4, 1)))
+    assert learner.state["labels"].tolist() == [3]
+    create_metrics("regression", 0, 1).observe(np.zeros((4, 1)), y)
 
 
 def test_empty_batch():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import learners
-from learners.margin_distribution.d_odm import MOST_CANDIDATES, epochs_of
+from learners.margin_distribution.d_odm import DODM, MOST_CANDIDATES, epochs_of
 from learners.margin_distribution.odm_batch import odm_batch, odm_objective
 from learners.parameters import ParameterError
 from tests.conformance.rows import COLUMNS, real, rows
@@ -114,6 +114,15 @@ def test_one_outlier_freezes_the_weights_unless_losses_are_clipped():
     late = slice(2500, 3900)
     hits = {clip: ((learnt("d_odm", X, y, f_clip=clip)[1] >= 0) == y)[late].mean() for clip in (0.0, 100.0)}
     assert hits[100.0] > hits[0.0] + 0.05
+
+
+@pytest.mark.parametrize("rate", ["anytime", "adahedge"])
+def test_mistakes_are_not_clipped_and_the_docstring_says_so(rate):
+    X, y = rows("binary", 500, 3)
+    scores = [learnt("d_odm", X, y, rate=rate, meta_loss="zero_one", f_clip=clip)[1] for clip in (0.0, 0.5)]
+    assert scores[0].tobytes() == scores[1].tobytes()
+    f_clip = " ".join((DODM.__doc__ or "").split("f_clip : float")[1].split("horizon : int")[0].split())
+    assert "``zero_one`` mistakes are bounded already, and f_clip has no effect on them" in f_clip
 
 
 def test_epochs_of_a_horizon():

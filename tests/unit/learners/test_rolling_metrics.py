@@ -168,8 +168,8 @@ def test_window_counts_do_not_drift():
 def test_impossible_labels_are_refused():
     metrics = create_metrics("classification", 2, 1)
     before = metrics.state.memory.tobytes()
-    for label in (2.0, -1.0):
-        with pytest.raises(ValueError, match=r"outside 0\.\.1"):
+    for label in (2.0, -1.0, 0.5):
+        with pytest.raises(ValueError, match="is not one of 0, 1"):
             metrics.observe(np.zeros((2, 1)), np.array([np.nan, label]))
     assert metrics.state.memory.tobytes() == before
 

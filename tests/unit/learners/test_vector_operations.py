@@ -9,7 +9,7 @@ import pytest
 
 import learners
 from learners.symmetric import NARROW, downdate, times
-from learners.vectors import dot, step_along
+from learners.vectors import dot, step_along, step_both
 from tests.conformance.checks import scores
 from tests.support.oracle.baselines import NoChange
 from tests.support.oracle.protocol import inner, run
@@ -45,6 +45,23 @@ def test_a_step_is_taken_whole_or_not_at_all(d, place, weight):
     assert not step_along(w, np.zeros(d), math.inf)
     assert step_along(w, x, -0.5)
     assert w.tobytes() == (before - 0.5 * x).tobytes()
+
+
+@pytest.mark.parametrize("d", [1, 4, 7, 9, 40])
+def test_two_vectors_take_their_steps_together_or_not_at_all(d):
+    rng = np.random.default_rng(d)
+    x = rng.standard_normal(d)
+    x[-1] = 1e308
+    for late, weight, step in ((0.3, 1.7e308, 1.0), (1.7e308, 0.3, 1.0), (0.3, 0.3, 1e3)):
+        first, second = rng.standard_normal(d), rng.standard_normal(d)
+        first[-1], second[-1] = late, weight
+        before = first.tobytes(), second.tobytes()
+        assert not step_both(first, step, second, 1.0, x)
+        assert (first.tobytes(), second.tobytes()) == before
+    first, second = rng.standard_normal(d), rng.standard_normal(d)
+    expected = (first + 1.5 * x).tobytes(), (second - x).tobytes()
+    assert step_both(first, 1.5, second, -1.0, x)
+    assert (first.tobytes(), second.tobytes()) == expected
 
 
 @pytest.mark.parametrize("d", [1, 3, 9, 20])

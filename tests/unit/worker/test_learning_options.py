@@ -17,7 +17,7 @@ from tests.unit.worker.rows import events, model_settings, records, wire
 from worker.cli.learning import make_model_settings, make_target
 from worker.errors import Failure, UsageFailure
 from worker.state import snapshot
-from worker.state.model import Model
+from worker.state.model import Model, warm
 from worker.wire.events import Target
 
 
@@ -112,6 +112,21 @@ def test_wrong_map_is_one_sentence(maps: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageFailure) as caught:
         make_model_settings(("pa1",), Target(), maps, n_features=20)
     assert str(caught.value) == words
+
+
+COLUMN_3 = "g_dfop:lambda_source=field,column=3"
+
+
+def test_a_column_that_may_exist_is_taken_until_the_first_event_says_otherwise() -> None:
+    made = make_model_settings((COLUMN_3,), Target())
+    warm(made)
+    with pytest.raises(UsageFailure, match="column must be < 1, the number of features, got 3"):
+        make_model_settings((COLUMN_3,), Target(), n_features=1)
+    with pytest.raises(Failure, match="over 1 features: column must be < 1, the number of features, got 3"):
+        Model(made, 3).advance(records([b'{"x":[1],"y":0}']))
+    far = make_model_settings(("g_dfop:lambda_source=field,column=1000000000",), Target())
+    with pytest.raises(Failure, match="over 10000 features: column must be < 10000"):
+        warm(far)
 
 
 def test_map_that_does_not_fit_the_first_event_is_one_sentence() -> None:

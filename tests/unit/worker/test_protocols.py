@@ -103,6 +103,8 @@ def test_segments_of_a_round_number() -> None:
     assert segments(50_000)[0] == (1000, 41_000)
     assert segments(50_000)[-1] == (10_000, 50_000)
     assert segments(100, 1) == [(20, 100)]
+    assert segments(50_000, first=0) == [(k * 1000, k * 1000 + 40_000) for k in range(10)]
+    assert segments(100, 1, first=0) == [(0, 80)]
 
 
 def test_too_short_a_stream_has_no_segments() -> None:
@@ -110,11 +112,12 @@ def test_too_short_a_stream_has_no_segments() -> None:
         segments(49)
 
 
-def test_each_segment_is_learned_from_scratch() -> None:
+@pytest.mark.parametrize("first", [0, 1])
+def test_each_segment_is_learned_from_scratch(first: int) -> None:
     data = made()
-    outcome = carry_out(job("pa1", protocol="segments"))
-    assert outcome.spans == tuple(segments(ROWS))
-    expected = [hits(Spec.parse("pa1").create(2), data.X[a:b], data.y[a:b]) for a, b in segments(ROWS)]
+    outcome = carry_out(job("pa1", protocol="segments", first=first))
+    assert outcome.spans == tuple(segments(ROWS, first=first))
+    expected = [hits(Spec.parse("pa1").create(2), data.X[a:b], data.y[a:b]) for a, b in segments(ROWS, first=first)]
     assert outcome.figure("accuracy").values == pytest.approx(expected, rel=1e-15)
     assert len(set(expected)) > 5
     assert [part["rejected"] for part in outcome.parts] == [1] * 10
@@ -254,6 +257,8 @@ def test_figures_are_mean_and_population_deviation() -> None:
     assert figure.mean == pytest.approx(statistics.fmean(values), rel=1e-15)
     assert figure.deviation == pytest.approx(statistics.pstdev(values), rel=1e-15)
     assert Figure.of([0.5]) == Figure((0.5,), 0.5, 0.0)
+    assert Figure.of(values, ddof=1).deviation == pytest.approx(statistics.stdev(values), rel=1e-15)
+    assert Figure.of([0.5], ddof=1) == Figure((0.5,), 0.5, None)
 
 
 @pytest.mark.parametrize("values", [[], [None], [0.5, None]])

@@ -224,7 +224,7 @@ def _learner(text: str, features: str) -> Spec:
             spec = Spec(PERCEPTRONS[1], spec.parameters)
         if spec.name in PERCEPTRONS and "ties" not in dict(spec.parameters):
             spec = Spec(spec.name, (*spec.parameters, ("ties", "correct")))
-        Spec(f"scaled:{spec.name}", spec.parameters).create(1)  # as the file will have it
+        Spec(f"scaled:{spec.name}", spec.parameters).narrowest()  # as the file will have it
     except UnknownLearner as error:
         raise UsageFailure(str(error)) from None
     except ParameterError as error:

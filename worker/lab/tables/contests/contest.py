@@ -1,4 +1,7 @@
-"""A table of a paper as a contest: its learners on its data sets, each on ten pieces of the stream."""
+"""A table of a paper as a contest: its learners on its data sets, each on ten pieces of the stream.
+
+The pieces begin at row 0 and deviations are over n - 1: so the printed ones were made (docs/decisions/0016).
+"""
 
 from __future__ import annotations
 
@@ -138,7 +141,7 @@ def measure_contest(contest: Contest, asked: Asked) -> Results:
     results.figures = {name: {} for name in results.streams}
     for (name, column, job), outcome in zip(order, outcomes, strict=True):
         values = outcome.figure(contest.metric).values
-        results.figures[name][column] = Figure.of(None if v is None else 100.0 * v for v in values)
+        results.figures[name][column] = Figure.of((None if v is None else 100.0 * v for v in values), ddof=1)
         results.learners.setdefault(name, {})[column] = job.spec.text
         results.kernel_seconds[column] += outcome.seconds
     results.seconds = time.perf_counter() - started
@@ -176,7 +179,7 @@ def _jobs(
         except ParameterError as error:
             results.missing_learners[column] = f"`{spec.text}`: {error}"
         else:
-            job = Job(stream[0], spec, contest.target, opening, SEGMENTS, standardize=contest.standardize)
+            job = Job(stream[0], spec, contest.target, opening, SEGMENTS, standardize=contest.standardize, first=0)
             found.append((name, column, job))
     return found
 

@@ -21,9 +21,9 @@ NONE = "–"
 
 HEAD = """# {title}
 
-The table of {source}, measured anew: {measure}, mean ± standard deviation (of the population) over ten pieces of
-each stream, each from scratch (protocol `segments`, ALGORITHMS.md 19.1), in brackets the printed mean. {rows}; an
-intercept unless the parameters say otherwise. **Bold**: the best of ours on a data set. {better} {method} is
+The table of {source}, measured anew: {measure}, mean ± standard deviation (n - 1) over ten pieces of each stream,
+4T/5 rows from row 0, T/50, .., 9T/50 on, each from scratch (ALGORITHMS.md 19.1), in brackets the printed mean.
+{rows}; an intercept unless the parameters say otherwise. **Bold**: the best of ours on a data set. {better} {method} is
 significantly better than this contender, {worse} significantly worse: paired t test on the ten pieces, two-sided,
 95 %. {dash}: not measured.
 
