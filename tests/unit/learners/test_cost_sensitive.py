@@ -9,6 +9,8 @@ import learners
 from tests.conformance.rows import real
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
+# Those of creditcard_default are measured: its amounts reach beyond what enters the standardiser's statistics
+# (docs/decisions/0022), and ALGORITHMS.md was measured without bounds; up to 0.4 points, and 1 % of the costs.
 STREAMS = (("ozone_eighthr", 2534), ("creditcard_default", 20_000), ("htru2", 17_898), ("electricity", 20_000))
 EQUAL = {"objective": "cost", "c_p": 1.0, "c_n": 1.0}
 
@@ -122,12 +124,12 @@ def test_rows_beyond_it_are_counted(name, parameters):
 @pytest.mark.parametrize(
     ("name", "parameters", "expected"),
     [
-        ("csogd1", {}, ((66.38, 83.87), (62.45, 66.62), (93.09, 97.00), (92.20, 96.73))),
-        ("csogd2", {}, ((79.45, 86.76), (64.07, 68.75), (93.37, 97.62), (88.51, 94.94))),
+        ("csogd1", {}, ((66.38, 83.87), (62.85, 66.62), (93.09, 97.00), (92.20, 96.73))),
+        ("csogd2", {}, ((79.45, 86.76), (64.23, 68.92), (93.37, 97.62), (88.51, 94.94))),
         ("acog", {"loss": "I"}, ((69.05, 86.36), (63.00, 69.74), (94.18, 97.63), (84.31, 92.09))),
         ("acog", {}, ((74.37, 87.35), (66.43, 70.21), (93.46, 97.06), (85.17, 92.58))),
-        ("acog", {"cov": "diag"}, ((74.07, 81.65), (66.11, 70.07), (93.56, 96.95), (85.37, 93.01))),
-        ("acog", {"q": 1e-4}, ((75.81, 86.70), (60.91, 65.02), (92.64, 97.27), (91.50, 96.75))),
+        ("acog", {"cov": "diag"}, ((74.07, 81.65), (66.27, 70.07), (93.56, 96.95), (85.37, 93.01))),
+        ("acog", {"q": 1e-4}, ((75.81, 86.70), (60.91, 64.91), (92.64, 97.27), (91.50, 96.75))),
     ],
 )
 def test_balanced_accuracy_and_auc_of_the_specification(name, parameters, expected):
@@ -142,9 +144,9 @@ def test_balanced_accuracy_and_auc_of_the_specification(name, parameters, expect
 @pytest.mark.parametrize(
     ("name", "parameters", "expected"),
     [
-        ("csogd1", {}, (97, 2238, 192, 560)),
-        ("csogd2", {}, (58, 1004, 175, 315)),
-        ("csogd2", {"eta": 0.1}, (58, 1214, 207, 315)),
+        ("csogd1", {}, (97, 2223, 192, 560)),
+        ("csogd2", {}, (58, 1013, 175, 315)),
+        ("csogd2", {"eta": 0.1}, (58, 1198, 207, 315)),
     ],
 )
 def test_cost_of_the_specification(name, parameters, expected):
