@@ -156,8 +156,7 @@ def standardize(
         most, wild = (ENTERS, WILD) if count[0] >= STEADY else (math.inf, math.inf)
         if math.isnan(y[t]):
             for j in range(x.shape[0]):
-                off = in_deviations(x[j] - mean[j], math.sqrt(squares[j] / before))
-                z[j] = 0.0 if abs(off) > wild else min(CLIP, max(-CLIP, off))
+                z[j] = feature(in_deviations(x[j] - mean[j], math.sqrt(squares[j] / before)), wild)
             continue
         count[0] += 1
         now, refused = float(count[0]), False
@@ -166,14 +165,10 @@ def standardize(
             m, q = mean[j], squares[j]
             deviation = math.sqrt(q / before)
             off = in_deviations(x[j] - m, deviation)
-            far = abs(off) > wild
-            z[j] = 0.0 if far else min(CLIP, max(-CLIP, off))
-            value = m if far else bounded(x[j], m, off, most, deviation)
-            moved = m + (value - m) / now
-            grown = q + (value - m) * (value - moved)
-            finite = (moved - moved == 0.0) & (grown - grown == 0.0)
-            mean[j] = moved if finite else m
-            squares[j] = grown if finite else q
+            z[j] = feature(off, wild)
+            value = m if abs(off) > wild else bounded(x[j], m, off, most, deviation)
+            m, q, finite = with_value(m, q, value, now)
+            mean[j], squares[j] = m, q
             refused |= not finite
         if refused:
             skipped[0] += 1
@@ -198,6 +193,21 @@ def in_deviations(off: float, deviation: float) -> float:
 
 
 @fragment
+def feature(off: float, wild: float) -> float:
+    """What the learner is given for a value so many deviations off: within bounds, 0 where it is wild."""
+    return 0.0 if abs(off) > wild else min(CLIP, max(-CLIP, off))
+
+
+@fragment
+def with_value(mean: float, squares: float, value: float, rows: float) -> tuple[float, float, bool]:
+    """Mean and squares of so many rows, the last being `value` (Welford); as they were, and False, where they overflow."""
+    moved = mean + (value - mean) / rows
+    grown = squares + (value - mean) * (value - moved)
+    finite = (moved - moved == 0.0) & (grown - grown == 0.0)
+    return (moved if finite else mean), (grown if finite else squares), finite
+
+
+@fragment
 def bounded(value: float, mean: float, off: float, most: float, deviation: float) -> float:
     """The value, or what lies `most` deviations from the mean if it is further off."""
     nearest = mean + most * deviation if off > 0.0 else mean - most * deviation
@@ -217,11 +227,7 @@ def count_in(x: Array, count: NDArray[np.int64], mean: Array, squares: Array) ->
         m, q = mean[j], squares[j]
         deviation = math.sqrt(q / before)
         value = bounded(x[j], m, in_deviations(x[j] - m, deviation), most, deviation)
-        moved = m + (value - m) / float(count[0])
-        grown = q + (value - m) * (value - moved)
-        finite = (moved - moved == 0.0) & (grown - grown == 0.0)
-        mean[j] = moved if finite else m
-        squares[j] = grown if finite else q
+        mean[j], squares[j], _ = with_value(m, q, value, float(count[0]))
 
 
 @fragment
