@@ -39,6 +39,14 @@ def long_cubic(r: float) -> float:
 
 
 @fragment
+def split(x: float) -> tuple[int, int, float]:
+    """(k, i, z) of a normal number x > 0: x = 2^k z, and z lies in bin i of the table."""
+    above = bits_of(x) - START
+    k = above >> 52
+    return k, (above >> 45) & 127, number_of(bits_of(x) - (k << 52))
+
+
+@fragment
 def near_quotient(z: float, inverse: float) -> tuple[float, float]:
     """The number z inverse - 1 in two parts, exactly: 26 bits of z, and 27, times 9."""
     upper = head(z)
@@ -52,10 +60,8 @@ def log(x: float) -> float:
     """Natural logarithm."""
     if not LEAST_NORMAL <= x <= LARGEST:
         return far_log(x)
-    above = bits_of(x) - START
-    i = (above >> 45) & 127
-    k = float(above >> 52)
-    z = number_of(bits_of(x) - ((above >> 52) << 52))
+    exponent, i, z = split(x)
+    k = float(exponent)
     r, rest = near_quotient(z, INVERSE[i])
     whole: float = k * LN_2 + LOG[i]
     first = whole + r
@@ -86,10 +92,8 @@ def log1p(x: float) -> float:
         return x  # keeps the sign of -0
     u = 1.0 + x
     lost = 1.0 - (u - x) if x >= 1.0 else x - (u - 1.0)
-    above = bits_of(u) - START
-    i = (above >> 45) & 127
-    k = above >> 52
-    r, rest = near_quotient(number_of(bits_of(u) - (k << 52)), INVERSE[i])
+    k, i, z = split(u)
+    r, rest = near_quotient(z, INVERSE[i])
     rest += lost * power_of_two(-k) * INVERSE[i]
     whole: float = float(k) * LN_2 + LOG[i]
     first = whole + r
@@ -103,8 +107,8 @@ def log2(x: float) -> float:
     """Logarithm to the base 2."""
     if not LEAST_NORMAL <= x <= LARGEST:
         return far_log(x) * INVERSE_LN_2
-    k = (bits_of(x) - START) >> 52
-    return float(k) + log(number_of(bits_of(x) - (k << 52))) * INVERSE_LN_2
+    k, _, z = split(x)
+    return float(k) + log(z) * INVERSE_LN_2
 
 
 @bare_kernel
@@ -114,10 +118,8 @@ def log_parts(x: float) -> tuple[float, float]:
     if x < LEAST_NORMAL:
         x *= 2.0**54
         shift = 54.0
-    above = bits_of(x) - START
-    i = (above >> 45) & 127
-    k = float(above >> 52) - shift
-    z = number_of(bits_of(x) - ((above >> 52) << 52))
+    exponent, i, z = split(x)
+    k = float(exponent) - shift
     r, rest = near_quotient(z, INVERSE[i])
     whole: float = k * LN_2 + LOG[i]
     first = whole + r
