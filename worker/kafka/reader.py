@@ -101,16 +101,12 @@ class Reader:
         first = self._consumer.poll(seconds)
         if first is None:
             return []
-        arrived = []
+        now, arrived = time.monotonic(), []
         for message in [first, *self._consumer.consume(most - 1, timeout=0)] if most > 1 else [first]:
-            place, offset, error = (
-                (message.topic() or "", message.partition() or 0),
-                message.offset() or 0,
-                message.error(),
-            )
-            end = self._ends.get(place)
+            place = message.topic() or "", message.partition() or 0
+            offset, error, end = message.offset() or 0, message.error(), self._ends.get(place)
             if error is None:
-                self._heard = time.monotonic()
+                self._heard = now
                 self.at_end.pop(place, None)
                 if end is None or offset < end:
                     arrived.append(message)
@@ -118,7 +114,7 @@ class Reader:
                     self.unread.discard(place)
             elif error.code() == KafkaError._PARTITION_EOF:
                 if place not in self.at_end:
-                    self._heard = time.monotonic()
+                    self._heard = now
                 self.at_end[place] = message.offset()
                 if end is not None and offset >= end:  # markers and aborted records may be all that is left
                     self.unread.discard(place)
