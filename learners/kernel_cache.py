@@ -22,12 +22,7 @@ from typing import Any
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numba
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    UserProvidedCacheLocator,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 
 SOURCES = Path(__file__).resolve().parents[1]
 """The folder that holds every package with kernels."""
