@@ -14,7 +14,7 @@ import pytest
 from tests.support.kafka import create_topic, unique
 from tests.support.process import Finished, driftway
 
-REACH_SECONDS = 15.0
+REACH_SECONDS = 10.0
 """Promised: how long an unreachable broker may be looked for."""
 
 
