@@ -200,7 +200,7 @@ def feature(off: float, wild: float) -> float:
 
 @fragment
 def with_value(mean: float, squares: float, value: float, rows: float) -> tuple[float, float, bool]:
-    """Mean and squares of so many rows, the last being `value` (Welford); as they were, and False, where they overflow."""
+    """Mean and squares of so many rows, the last being `value` (Welford); unchanged, and False, where they overflow."""
     moved = mean + (value - mean) / rows
     grown = squares + (value - mean) * (value - moved)
     finite = (moved - moved == 0.0) & (grown - grown == 0.0)
