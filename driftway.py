@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
@@ -43,6 +47,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """name -> (module:attribute, one line of help)."""
 INTERRUPTED = 130
 """Exit code of what Ctrl-C has ended, as shells have it."""
+AGAIN_SECONDS = 0.1
+"""After which a Ctrl-C that was lost is raised once more: by then the callback is over."""
 PREFIX = "DRIFTWAY_"
 OTHER_VARIABLES = ("DRIFTWAY_CONFIG", "DRIFTWAY_BENCH", "DRIFTWAY_FAULT_SEED", "DRIFTWAY_GOLDEN", "DRIFTWAY_DATA")
 """Variables that are no option's: of this file, and of the tests."""
@@ -138,7 +144,8 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with no_interrupt_lost():
+                return super().invoke(ctx)
         except click.NoSuchOption as error:
             if error.option_name == "--config":
                 error.message += " It stands before the command: driftway --config FILE COMMAND ..."
@@ -147,6 +154,7 @@ class LazyGroup(click.Group):
             _say(str(failure))
             ctx.exit(failure.exit_code)
         except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ending: one more would change the exit code
             _say("interrupted")
             ctx.exit(INTERRUPTED)
         except OSError as error:
@@ -154,6 +162,40 @@ class LazyGroup(click.Group):
                 raise
             _say(f"cannot write{f' {error.filename}' if error.filename else ''}: {error.strerror}")
             ctx.exit(1)
+
+
+@contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Raise Ctrl-C once more where it came in a callback of compiled code, which lets no exception through.
+
+    From the first one on, nothing is told of exceptions that nobody can catch: half-made objects cannot be cleared up.
+    """
+    told, pressed = sys.unraisablehook, False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.default_int_handler(number, frame)
+
+    def tell(lost: sys.UnraisableHookArgs) -> None:
+        if not pressed:
+            told(lost)
+        elif issubclass(lost.exc_type, KeyboardInterrupt):
+            again = threading.Timer(AGAIN_SECONDS, signal.raise_signal, (signal.SIGINT,))
+            again.daemon = True
+            again.start()
+
+    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    sys.unraisablehook = tell
+    if default:
+        signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        if not pressed:
+            sys.unraisablehook = told
+        if default:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _say(sentence: str) -> None:

@@ -38,6 +38,6 @@ def test_it_shows_how_far_it_is(worked: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("json", [(), ("--json",)])
 def test_ctrl_c_refutes_nothing(worked: tuple[str, ...], json: tuple[str, ...]) -> None:
     done = on_terminal("audit", *worked, *json, interrupt_at="%")
-    assert (done.code, done.stdout) == (130, "")
+    assert (done.code, done.stdout) == (130, ""), done
     assert done.stderr.rstrip().endswith("driftway: interrupted")
     assert "Traceback" not in done.stderr

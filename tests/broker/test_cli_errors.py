@@ -87,10 +87,12 @@ def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) 
 
 def test_unreachable_broker_is_noticed_in_time(closed_port: int) -> None:
     address = f"127.0.0.1:{closed_port}"
-    started = time.monotonic()
+    begun = time.monotonic()
+    driftway("worker", "--help")
+    started = time.monotonic()  # on a busy machine, Python's own start may take seconds
     done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", address)
     assert sentence(done, 5) == f"driftway: no Kafka broker answered at {address} within 8 s"
-    assert time.monotonic() - started < REACH_SECONDS
+    assert time.monotonic() - started < REACH_SECONDS + (started - begun)
 
 
 def test_taken_port_of_the_endpoint(kafka: str, present: str) -> None:

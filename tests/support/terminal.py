@@ -18,7 +18,7 @@ from tests.support.process import ROOT, Finished, clean_environment
 
 LINES, COLUMNS = 30, 100
 SECONDS = 120.0
-AGAIN_SECONDS = 10.0
+PRESS_SECONDS = 0.02
 START = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -28,7 +28,7 @@ sys.exit(main())
 """What a script runs in its background ignores Ctrl-C from the start, and the tests may run there."""
 
 
-def on_terminal(*arguments: str, interrupt_at: str | None = None) -> Finished:
+def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int = 1) -> Finished:
     """Run ``driftway ARGUMENTS`` with a terminal for its stderr, to its end.
 
     Parameters
@@ -36,8 +36,9 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None) -> Finished:
     *arguments : str
         As on the command line.
     interrupt_at : str, optional
-        A pattern; Ctrl-C is sent as soon as it has been drawn, and again as somebody who is kept waiting does: one that
-        comes while a callback of a library runs may be lost there.
+        A pattern; Ctrl-C is sent as soon as it has been drawn.
+    presses : int
+        How often, quickly.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
@@ -52,7 +53,7 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None) -> Finished:
     ) as child:
         os.close(theirs)
         try:
-            drawn = _drawn(child, ours, interrupt_at)
+            drawn = _drawn(child, ours, interrupt_at, presses)
             stdout, _ = child.communicate(timeout=SECONDS)
         finally:
             child.kill()
@@ -60,9 +61,9 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None) -> Finished:
     return Finished(child.returncode, stdout, drawn)
 
 
-def _drawn(child: subprocess.Popen[str], terminal: int, interrupt_at: str | None) -> str:
+def _drawn(child: subprocess.Popen[str], terminal: int, interrupt_at: str | None, presses: int) -> str:
     """What is drawn until the child lets go of the terminal."""
-    drawn, again_at, until = "", 0.0, time.monotonic() + SECONDS
+    drawn, until = "", time.monotonic() + SECONDS
     while time.monotonic() < until:
         if not select.select([terminal], [], [], 1.0)[0]:
             continue
@@ -70,7 +71,9 @@ def _drawn(child: subprocess.Popen[str], terminal: int, interrupt_at: str | None
             drawn += os.read(terminal, 65536).decode(errors="replace")
         except OSError:  # nobody has the other end open any more
             return drawn
-        if interrupt_at is not None and re.search(interrupt_at, drawn) and time.monotonic() >= again_at:
-            child.send_signal(signal.SIGINT)
-            again_at = time.monotonic() + AGAIN_SECONDS
+        if interrupt_at is not None and re.search(interrupt_at, drawn):
+            interrupt_at = None
+            for _ in range(presses):
+                child.send_signal(signal.SIGINT)
+                time.sleep(PRESS_SECONDS)
     raise AssertionError(f"still drawing after {SECONDS:.0f} s: {drawn[-2000:]!r}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.process import driftway
+from tests.support.process import ROOT, driftway
 from tests.support.terminal import on_terminal
 
 STREAM = "sea:rows=1000000"
@@ -20,6 +22,19 @@ LONG = {
     ),
 }
 """What to run -> the command, and what it draws again and again."""
+
+LOST = """
+import ctypes, signal, time
+from driftway import no_interrupt_lost
+signal.signal(signal.SIGINT, signal.default_int_handler)
+callback = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+with no_interrupt_lost():
+    try:
+        callback()
+        time.sleep(30)
+    except KeyboardInterrupt:
+        print("heard")
+"""
 
 
 def arguments_of(name: str, folder: Path) -> list[str]:
@@ -39,8 +54,16 @@ def test_nothing_is_drawn_into_a_file(tmp_path: Path) -> None:
     assert (done.code, done.stderr) == (0, "")
 
 
-def test_ctrl_c_is_one_word_and_130() -> None:
-    done = on_terminal("evaluate", "sea:rows=1000000000", "--learner", "arow", interrupt_at=r"[1-9]%")
-    assert done.code == 130
+@pytest.mark.parametrize("presses", [1, 10])
+def test_ctrl_c_is_one_word_and_130(presses: int) -> None:
+    done = on_terminal("evaluate", "sea:rows=1000000000", "--learner", "arow", interrupt_at="[1-9]%", presses=presses)
+    assert done.code == 130, done
     assert done.stderr.rstrip().endswith("driftway: interrupted")
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_is_not_lost_in_a_callback_of_compiled_code() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOST], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == ("heard\n", "")
