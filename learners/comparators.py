@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.learner import Array
+from learners.state import Array
 
 HINGE, LOGISTIC, SQUARE = "hinge", "logistic", "square"
 LOSSES = (HINGE, LOGISTIC, SQUARE)

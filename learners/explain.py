@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.learner import Array, Learner
+from learners.learner import Learner
 from learners.reductions.mapped import Mapped
+from learners.state import Array
 
 MEANS = ("standardize.mean", "scaled.mean")
 """Fields that hold the features' means: of the online standardiser, of a fixed scaling."""

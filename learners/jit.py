@@ -16,12 +16,14 @@ from learners.kernel_cache import kept  # isort: skip - it says to numba what no
 import numba
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
+N = TypeVar("N")
 
 
 def kernel(function: F) -> F:
@@ -86,6 +88,37 @@ def _store8(typing_context: Any, array: Any, position: Any, word: Any) -> Any:
     return (numba.types.void(array, word_type, word_type), generate) if _is_text(array) and array.mutable else None
 
 
+def _parts_of(stacked: Any) -> Any:
+    """The numba type of a member: of each array, one axis less."""
+    if isinstance(stacked, numba.types.Array):
+        return stacked.copy(ndim=stacked.ndim - 1, layout="C")
+    return stacked.__class__([_parts_of(one) for one in stacked.types], stacked.instance_class)
+
+
+def _part(context: Any, builder: Any, stacked: Any, value: Any, i: Any) -> Any:
+    """Number i of the parts along the first axis, whose other axes are without gaps; the caller holds the array."""
+    made = _parts_of(stacked)
+    if isinstance(stacked, numba.types.Array):
+        array = context.make_array(stacked)(context, builder, value)
+        unpacked: Any = cgutils.unpack_tuple
+        added: Any = cgutils.pointer_add
+        populate: Any = populate_array
+        shape, strides = unpacked(builder, array.shape), unpacked(builder, array.strides)
+        start = added(builder, array.data, builder.mul(i, strides[0]))
+        view = context.make_array(made)(context, builder)
+        populate(view, start, shape[1:], strides[1:], array.itemsize, None)
+        return view._getvalue()  # noqa: SLF001
+    inside = [_part(context, builder, one, builder.extract_value(value, k), i) for k, one in enumerate(stacked.types)]
+    return context.make_tuple(builder, made, inside)
+
+
+def _member(typing_context: Any, stacked: Any, i: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _part(context, builder, stacked, *arguments)
+
+    return _parts_of(stacked)(stacked, numba.types.intp), generate
+
+
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], cgutils.false_bit)
@@ -98,6 +131,9 @@ load8 = cast("Callable[[NDArray[np.uint8], int | np.uint64], np.uint64]", intrin
 
 store8 = cast("Callable[[NDArray[np.uint8], int | np.uint64, np.uint64], None]", intrinsic(_store8))
 """In kernels: write a word over array[position:position + 8], its lowest byte first. Nothing checks bounds."""
+
+member = cast("Callable[[N, int], N]", intrinsic(_member))
+"""In kernels: of a NamedTuple of arrays with one more axis in front, the NamedTuple of their parts number i."""
 
 trailing_zeros = cast("Callable[[np.uint64], np.uint64]", intrinsic(_trailing_zeros))
 """In kernels: how many bits of a word lie below its lowest one; 64 for 0."""

@@ -90,6 +90,15 @@ def _whole(path: str) -> bool:
     return content[-DIGEST_BYTES:] == _digest(content[:-DIGEST_BYTES])
 
 
+def _name(part: Any) -> str:
+    """What tells a part of a kernel from others, in every process alike: where it is written, or a plain value."""
+    function = getattr(part, "py_func", part)
+    if not callable(function):
+        return repr(part)
+    cells = getattr(function, "__closure__", None) or ()
+    return f"{function.__module__}.{function.__qualname__}({', '.join(_name(cell.cell_contents) for cell in cells)})"
+
+
 class _Files(IndexDataCacheFile):
     """A kernel's files in the cache; one that is not whole, as a power cut leaves it, counts as absent.
 
@@ -128,6 +137,14 @@ class _Cache(FunctionCache):
         super().__init__(function)  # type: ignore[no-untyped-call]
         place = self._impl
         self._cache_file = _Files(self._cache_path, place.filename_base, place.locator.get_source_stamp())  # type: ignore[no-untyped-call]
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """As numba's, but a kernel made of others is known by their names: pickled, they differ in each process.
+
+        What they do is in the folder's name.
+        """
+        code = hashlib.sha256(self._py_func.__code__.co_code).hexdigest()
+        return sig, codegen.magic_tuple(), code, _name(self._py_func)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:

@@ -1,7 +1,7 @@
 """The contract that every learner keeps, and what it gives them for free: checks, snapshot, restore.
 
-A learner is an algorithm with state. It implements three things: `fields` (what it remembers),
-`initialise` (its starting values) and `_run` (one compiled kernel that predicts, then learns, row by row).
+A learner is an algorithm with state. It implements three things: `fields` (what it remembers), `initialise` (its
+starting values) and `rule` (how a row is scored and learned from, which `learners.driver` compiles into one loop).
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from learners.driver import Rule, kernel_of
 from learners.parameters import ParameterError, Parameters
-from learners.state import Bytes, Fields, State
-
-Array = NDArray[np.float64]
+from learners.state import Array, Bytes, Fields, State
 
 MAGIC = b"DWL2"
 FIRST_MAGIC = b"DWL1"
@@ -73,7 +72,7 @@ class Learner:
     """
 
     name: str
-    tasks: ClassVar[tuple[str, ...]]
+    tasks: tuple[str, ...]
     """Any of ``binary``, ``multiclass``, ``regression``."""
     Params: ClassVar[type[Parameters]]
     uses_features: bool = True
@@ -104,12 +103,14 @@ class Learner:
                 else ""
             )
             raise ParameterError(f"{self.name} does not learn {what}; it does: {', '.join(self.tasks)}{hint}")
-        self.parameters: Any = type(self).Params.build(parameters)
+        self.parameters: Any = self._read(parameters)
         self._intercept = bool(getattr(self.parameters, "intercept", False))
         self.width = n_features + self._intercept
         """Row length that the kernel sees: d, plus 1 with an intercept."""
         self._rows = np.empty((0, self.width), np.float64)
-        self.state = State(self.fields())
+        self._live_in(None)
+        self._bound: State | None = None
+        """The state whose views the kernel has been given."""
         self.initialise()
 
     @property
@@ -133,12 +134,27 @@ class Learner:
     def initialise(self) -> None:
         """Write the starting values into the freshly zeroed state. The default leaves the zeros."""
 
+    def rule(self) -> Rule:
+        """How a row is scored and learned from."""
+        raise NotImplementedError
+
     def _run(self, rows: Array, y: Array, score: Array) -> None:
-        """Call the kernel: for each row write the score, then learn unless its label is NaN.
+        """For each row write the score, then learn unless its label is NaN.
 
         Shapes: rows f8[n, width], y f8[n], score f8[n, k]; all C-contiguous.
         """
-        raise NotImplementedError
+        if self._bound is not self.state:
+            self._take_views()
+        self._kernel(rows, y, score, self._constants, self._memory)
+
+    def _take_views(self) -> None:
+        """Make what the kernel takes beside a batch, for the state as it lies now."""
+        rule = self.rule()
+        scratch = {name: np.empty(shape) for name, shape in rule.scratch.items()}
+        self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
+        self._constants = rule.parameters
+        self._memory = self.state.seen_as(rule.memory, **scratch)
+        self._bound = self.state
 
     # What callers use.
 
@@ -176,7 +192,7 @@ class Learner:
     def attach(self, memory: Bytes) -> None:
         """Move the state into `memory`, u1[state.nbytes], and live there from now on."""
         memory[:] = self.state.memory
-        self.state = State(self.state.fields, memory)
+        self._live_in(memory)
 
     def identity(self) -> dict[str, Any]:
         """Everything a snapshot must agree on: name, parameters, task, shape and state layout."""
@@ -188,6 +204,11 @@ class Learner:
             "n_classes": self.n_classes,
             "fields": [[name, dtype, list(shape)] for name, (dtype, shape) in self.state.fields.items()],
         }
+
+    def reset(self) -> None:
+        """Begin anew in place: the state of a fresh learner, where it lives."""
+        self.state.memory[:] = 0
+        self.initialise()
 
     def snapshot(self) -> bytes:
         """The state as bytes: magic, header length, header (JSON), state, digest of all before it."""
@@ -235,6 +256,14 @@ class Learner:
     def fresh(self) -> Learner:
         """Another learner with the same parameters and shape, that has seen nothing."""
         return type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
+
+    def _read(self, parameters: Mapping[str, Any]) -> Any:
+        """The parameters, checked."""
+        return type(self).Params.build(parameters)
+
+    def _live_in(self, memory: Bytes | None) -> None:
+        """Have the state in `memory`, which holds it already, or in new zeros."""
+        self.state = State(self.fields(), memory)
 
     def _prepare(self, X: Array) -> Array:
         """What the kernel sees of X: X itself, or with a constant 1 as last column."""

@@ -25,6 +25,25 @@ class TooNarrow(ParameterError):
         self.least = least
 
 
+def parse_pairs(text: str, whole: str) -> dict[str, str]:
+    """Read ``key=value,key=value``, part of what a user wrote as `whole`; no text, no pairs.
+
+    Raises
+    ------
+    ParameterError
+        Not of that form, or a key is given twice.
+    """
+    pairs: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise ParameterError(f"{part!r} in {whole!r} is not parameter=value")
+        if key in pairs:
+            raise ParameterError(f"{key} is given twice in {whole!r}")
+        pairs[key] = value
+    return pairs
+
+
 @dataclasses.dataclass(frozen=True)
 class Bounds:
     """What values a parameter admits. `kind` is number, integer, choice or flag."""
@@ -35,6 +54,8 @@ class Bounds:
     below: float | None = None
     at_most: float | None = None
     options: tuple[str, ...] = ()
+    text: str = ""
+    """What the parameter means, for `driftway learners NAME` and docs/learners.md."""
 
     def describe(self) -> str:
         """The admitted values as text, e.g. ``0 <= value < 1``."""
@@ -89,6 +110,7 @@ class Bounds:
 
 def number(
     default: float,
+    text: str = "",
     *,
     above: float | None = None,
     at_least: float | None = None,
@@ -96,24 +118,29 @@ def number(
     at_most: float | None = None,
 ) -> Any:
     """A float parameter with bounds."""
-    bounds = Bounds("number", above, at_least, below, at_most)
+    bounds = Bounds("number", above, at_least, below, at_most, text=text)
     return dataclasses.field(default=default, metadata={"bounds": bounds})
 
 
-def integer(default: int, *, at_least: int | None = None, at_most: int | None = None) -> Any:
+def integer(default: int, text: str = "", *, at_least: int | None = None, at_most: int | None = None) -> Any:
     """A whole-number parameter with bounds."""
-    bounds = Bounds("integer", at_least=at_least, at_most=at_most)
+    bounds = Bounds("integer", at_least=at_least, at_most=at_most, text=text)
     return dataclasses.field(default=default, metadata={"bounds": bounds})
 
 
-def choice(default: str, options: tuple[str, ...]) -> Any:
+def choice(default: str, options: tuple[str, ...], text: str = "") -> Any:
     """A parameter that takes one of a few words."""
-    return dataclasses.field(default=default, metadata={"bounds": Bounds("choice", options=options)})
+    return dataclasses.field(default=default, metadata={"bounds": Bounds("choice", options=options, text=text)})
 
 
-def flag(default: bool) -> Any:
+def flag(default: bool, text: str = "") -> Any:
     """A true-or-false parameter."""
-    return dataclasses.field(default=default, metadata={"bounds": Bounds("flag")})
+    return dataclasses.field(default=default, metadata={"bounds": Bounds("flag", text=text)})
+
+
+def intercept() -> Any:
+    """Whether the rows get a constant, which nearly every linear learner lets its users choose."""
+    return flag(True, "Append a constant 1 to every row.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,8 +174,13 @@ class Parameters:
 
     @classmethod
     def describe(cls) -> list[dict[str, Any]]:
-        """One row per parameter: name, default, admitted values."""
+        """One row per parameter: name, default, admitted values, meaning."""
         return [
-            {"name": f.name, "default": f.default, "values": f.metadata["bounds"].describe()}
+            {
+                "name": f.name,
+                "default": f.default,
+                "values": f.metadata["bounds"].describe(),
+                "text": f.metadata["bounds"].text,
+            }
             for f in dataclasses.fields(cls)
         ]

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.learner import Array, Learner
+from learners.learner import Learner
+from learners.state import Array
 
 
 class Observer(Protocol):

@@ -15,7 +15,7 @@ from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.elementary.trigonometric import cos
 from learners.jit import kernel
-from learners.learner import Array
+from learners.state import Array
 
 Words = NDArray[np.uint64]
 

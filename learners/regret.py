@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.comparators import fit, row_loss
-from learners.learner import Array
+from learners.state import Array
 
 
 class Switching(NamedTuple):

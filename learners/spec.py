@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from learners import registry
-from learners.parameters import ParameterError, TooNarrow
+from learners.parameters import TooNarrow, parse_pairs
 
 if TYPE_CHECKING:
     from learners.learner import Learner
@@ -41,15 +41,7 @@ class Spec:
             Not of the form ``name:parameter=value,...``, or a parameter given twice.
         """
         wrappers, name, rest = _split(text)
-        pairs: dict[str, str] = {}
-        for part in filter(None, (p.strip() for p in rest.split(","))):
-            key, equals, value = (piece.strip() for piece in part.partition("="))
-            if not (key and equals and value):
-                raise ParameterError(f"{part!r} in {text!r} is not parameter=value")
-            if key in pairs:
-                raise ParameterError(f"{key} is given twice in {text!r}")
-            pairs[key] = value
-        return cls(":".join([*wrappers, name]), tuple(pairs.items()))
+        return cls(":".join([*wrappers, name]), tuple(parse_pairs(rest, text).items()))
 
     def create(
         self,

@@ -7,15 +7,35 @@ live outside its `State`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+N = TypeVar("N")
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
 Fields = Mapping[str, tuple[str, tuple[int, ...]]]
 """name -> (dtype, shape), in memory order; every dtype has 8-byte items, so every view is aligned."""
 
-Bytes = NDArray[np.uint8]
+
+def behind(prefix: str, fields: Fields) -> Fields:
+    """The fields of a part, like a detector, under its name and a dot."""
+    return {f"{prefix}.{name}": spec for name, spec in fields.items()}
+
+
+def named(kind: type[N], views: Mapping[str, NDArray[Any]]) -> N:
+    """Views as a NamedTuple of that class, which kernels take; those behind a dot in one of their own inside it."""
+    hints = get_type_hints(kind)
+    own: dict[str, Any] = {name: view for name, view in views.items() if "." not in name}
+    for prefix in {name.partition(".")[0] for name in views} - own.keys():
+        start = len(prefix) + 1
+        inside = {name[start:]: view for name, view in views.items() if name.startswith(f"{prefix}.")}
+        own[prefix] = named(hints[prefix], inside)
+    return kind(**own)
 
 
 class State:
@@ -44,9 +64,11 @@ class State:
             raise ValueError(f"the state takes {self.nbytes} bytes, got {memory.nbytes}")
         self.memory = memory
         self._views: dict[str, NDArray[Any]] = {}
+        self._starts: dict[str, int] = {}
         start = 0
         for name, (dtype, shape) in self.fields.items():
             end = start + sizes[name]
+            self._starts[name] = start
             self._views[name] = memory[start:end].view(dtype).reshape(shape)
             start = end
 
@@ -55,6 +77,14 @@ class State:
         if np.dtype(dtype).itemsize != 8:
             raise ValueError(f"field {name}: items of {dtype} are not 8 bytes wide")
         return int(np.prod(shape, dtype=np.int64)) * 8
+
+    def start(self, name: str) -> int:
+        """Where a view begins in the memory, in bytes."""
+        return self._starts[name]
+
+    def seen_as(self, kind: type[N], **more: NDArray[Any]) -> N:
+        """The views, and `more` arrays, as `named`."""
+        return named(kind, {**self._views, **more})
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._views[name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array
+from learners.state import Array
 from learners.vectors import dot
 
 NARROW = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from learners.jit import fragment
-from learners.learner import Array
+from learners.state import Array
 
 
 @fragment

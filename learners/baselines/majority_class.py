@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.parameters import Parameters
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 
 
 class MajorityClass(Learner):
@@ -19,18 +17,9 @@ class MajorityClass(Learner):
 
     A learner that does not beat it has learned nothing from the features.
 
-    State
-    -----
-    counts : i8[K]      labelled rows of each class
-
     Cost
     ----
     O(K) per row; 8 K bytes.
-
-    Raises
-    ------
-    ParameterError
-        Any parameter (it has none), or a regression task.
 
     Source
     ------
@@ -49,22 +38,27 @@ class MajorityClass(Learner):
     def fields(self) -> Fields:
         return {"counts": ("i8", (self.n_classes,))}
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        majority_class(y, score, self.state["counts"])
+    def rule(self) -> Rule:
+        return Rule(score, learn, (), Tally, {"S": (self.n_classes,)}, classes=True)
 
 
-@bare_kernel
-def majority_class(y: Array, score: Array, counts: NDArray[np.int64]) -> None:
-    """Score by the counts of the rows before, then count the row.
+class Tally(NamedTuple):
+    """Memory of `majority_class`."""
 
-    Shapes: y f8[n], score f8[n, 1] (binary) or f8[n, K], counts i8[K].
-    """
-    columns = score.shape[1]
-    for t in range(y.shape[0]):
-        if columns == 1:
-            score[t, 0] = float(counts[1] - counts[0])
-        else:
-            for c in range(columns):
-                score[t, c] = float(counts[c])
-        if not math.isnan(y[t]):
-            counts[int(y[t])] += 1
+    counts: Counts
+    """i8[K]: labelled rows of each class."""
+    S: Array
+    """f8[K], scratch: the scores."""
+
+
+@fragment
+def score(_x: Array, _parameters: Any, memory: Tally) -> None:
+    """The counts of the rows before."""
+    for c in range(memory.S.shape[0]):
+        memory.S[c] = memory.counts[c]
+
+
+@fragment
+def learn(_x: Array, label: int, _omega: float, _finite: bool, _parameters: Any, memory: Tally) -> None:
+    """Count the row."""
+    memory.counts[label] += 1

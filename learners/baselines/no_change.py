@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import REGRESSION, Learner
 from learners.parameters import Parameters
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 
 
 class NoChange(Learner):
@@ -19,19 +18,9 @@ class NoChange(Learner):
 
     On streams whose labels come in runs it is hard to beat, and a high accuracy below it means little.
 
-    State
-    -----
-    last : f8[1]        the last label: class index, or target in regression
-    labels : i8[1]      labelled rows so far
-
     Cost
     ----
     O(K) per row; 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        Any parameter: it has none.
 
     Source
     ------
@@ -50,45 +39,59 @@ class NoChange(Learner):
     def fields(self) -> Fields:
         return {"last": ("f8", (1,)), "labels": ("i8", (1,))}
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        no_change(y, score, self.kind == "binary", self.state["last"], self.state["labels"])
+    def rule(self) -> Rule:
+        if self.task == REGRESSION:
+            return Rule(last_target, learn_target, (), LastTarget)
+        return Rule(last_class, learn_class, (), LastClass, {"S": (self.n_classes,)}, classes=True)
 
 
-@bare_kernel
-def no_change(y: Array, score: Array, binary: bool, last: Array, labels: NDArray[np.int64]) -> None:
-    """Score by the last label, then remember the row's.
+class LastTarget(NamedTuple):
+    """Memory of `no_change` in regression."""
 
-    Shapes: y f8[n], score f8[n, k], last f8[1], labels i8[1].
-    """
-    n, columns = score.shape
-    previous = last[0]
-    if labels[0] == 0:
-        previous = 1.0 if binary else 0.0 if columns == 1 else -1.0  # no class is -1: all scores are 0
-    known = 0
-    for t in range(n):
-        known += math.isfinite(y[t])
-    if 0 < known == n:  # no row waits for the one before it, which makes this a third of the other loop
-        announce(previous, score, 0, binary)
-        for t in range(1, n):
-            announce(y[t - 1], score, t, binary)
-        last[0] = y[n - 1]
-    else:
-        for t in range(n):
-            announce(previous, score, t, binary)
-            if math.isfinite(y[t]):
-                previous = y[t]
-        if known > 0:
-            last[0] = previous
-    labels[0] += known
+    last: Array
+    """f8[1]: the last target."""
+    labels: Counts
+    """i8[1]: labelled rows so far."""
+
+
+class LastClass(NamedTuple):
+    """Memory of `no_change` in classification."""
+
+    last: Array
+    """f8[1]: the last class index."""
+    labels: Counts
+    """i8[1]: labelled rows so far."""
+    S: Array
+    """f8[K], scratch: the scores."""
 
 
 @fragment
-def announce(label: float, score: Array, t: int, binary: bool) -> None:
-    """Write the scores of row t that stand for `label`. Shapes: score f8[n, k]."""
-    if binary:
-        score[t, 0] = 2.0 * label - 1.0
-    elif score.shape[1] == 1:
-        score[t, 0] = label
-    else:
-        for c in range(score.shape[1]):
-            score[t, c] = 1.0 if c == int(label) else 0.0
+def last_target(_x: Array, _parameters: Any, memory: LastTarget) -> float:
+    """The last target; 0, as the state begins, before the first."""
+    return float(memory.last[0])
+
+
+@fragment
+def learn_target(_x: Array, y: float, _omega: float, _s: float, _parameters: Any, memory: LastTarget) -> None:
+    """Remember the target, unless it is infinite."""
+    if math.isfinite(y):
+        memory.last[0] = y
+        memory.labels[0] += 1
+
+
+@fragment
+def last_class(_x: Array, _parameters: Any, memory: LastClass) -> None:
+    """1 for the last class and 0 else."""
+    K = memory.S.shape[0]
+    last = int(memory.last[0])
+    if memory.labels[0] == 0:
+        last = 1 if K == 2 else -1  # no class is -1: all scores are 0
+    for c in range(K):
+        memory.S[c] = 1.0 if c == last else 0.0
+
+
+@fragment
+def learn_class(_x: Array, label: int, _omega: float, _finite: bool, _parameters: Any, memory: LastClass) -> None:
+    """Remember the class."""
+    memory.last[0] = label
+    memory.labels[0] += 1

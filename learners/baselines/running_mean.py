@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.parameters import Parameters
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 
 
 class RunningMean(Learner):
@@ -19,20 +18,9 @@ class RunningMean(Learner):
 
     A regressor whose squared error is not below its own has learned nothing from the features.
 
-    State
-    -----
-    mean : f8[1]        mean of the targets
-    labels : i8[1]      how many it is of
-    skipped : i8[1]     targets so far from the mean that their difference overflows
-
     Cost
     ----
     O(1) per row; 24 bytes.
-
-    Raises
-    ------
-    ParameterError
-        Any parameter (it has none), or a task other than regression.
 
     Source
     ------
@@ -50,24 +38,33 @@ class RunningMean(Learner):
     def fields(self) -> Fields:
         return {"mean": ("f8", (1,)), "labels": ("i8", (1,)), "skipped": ("i8", (1,))}
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        running_mean(y, score, s["mean"], s["labels"], s["skipped"])
+    def rule(self) -> Rule:
+        return Rule(score, learn, (), Mean)
 
 
-@bare_kernel
-def running_mean(y: Array, score: Array, mean: Array, labels: NDArray[np.int64], skipped: NDArray[np.int64]) -> None:
-    """Score by the mean of the rows before, then take the target in.
+class Mean(NamedTuple):
+    """Memory of `running_mean`."""
 
-    Shapes: y f8[n], score f8[n, 1], mean f8[1], labels i8[1], skipped i8[1].
-    """
-    for t in range(y.shape[0]):
-        score[t, 0] = mean[0]
-        if math.isnan(y[t]):
-            continue
-        moved = mean[0] + (y[t] - mean[0]) / (labels[0] + 1.0)
-        if math.isfinite(moved):
-            mean[0] = moved
-            labels[0] += 1
-        else:
-            skipped[0] += 1
+    mean: Array
+    """f8[1]: mean of the targets."""
+    labels: Counts
+    """i8[1]: how many it is of."""
+    skipped: Counts
+    """i8[1]: targets so far from the mean that their difference overflows."""
+
+
+@fragment
+def score(_x: Array, _parameters: Any, memory: Mean) -> float:
+    """The mean of the rows before."""
+    return float(memory.mean[0])
+
+
+@fragment
+def learn(_x: Array, y: float, _omega: float, _s: float, _parameters: Any, memory: Mean) -> None:
+    """Take the target in."""
+    moved = memory.mean[0] + (y - memory.mean[0]) / (memory.labels[0] + 1.0)
+    if math.isfinite(moved):
+        memory.mean[0] = moved
+        memory.labels[0] += 1
+    else:
+        memory.skipped[0] += 1

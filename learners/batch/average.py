@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from learners.batch.draws import Draws
-from learners.batch.linear_passes import right_before_a_mistake, weights_of
+from learners.batch.linear_passes import Standing, right_before_a_mistake, standing, weights_of
 from learners.batch.procedure import Procedure
 from learners.batch.sample import Ids
 from learners.jit import bare_kernel
-from learners.learner import Array
 from learners.parameters import Parameters, integer
-from learners.state import Bytes
+from learners.state import Array, Bytes
 from learners.vectors import step_along
 
 
@@ -47,13 +46,13 @@ class Average(Procedure):
 
     def begin(self) -> None:
         self.weight = weights_of(self.online.learner, self.name)
+        self.at = standing(self.problem, self.online.learner)
         self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
         self.late = np.zeros_like(self.weight)
 
     def step(self) -> None:
         before, ids = self.draws.taken, self.draws.take()
-        rows, y, eta = self.problem.rows, self.problem.y, self.online.learner.parameters.eta
-        self.mistakes += follow(rows, y, ids, before, eta, self.weight, self.late)
+        self.mistakes += follow(self.at, ids, before, self.late)
         self.passes += 1
         self.done = self.draws.remaining == 0
         if self.done:
@@ -74,21 +73,21 @@ class Average(Procedure):
 
 
 @bare_kernel
-def follow(rows: Array, y: Array, draws: Ids, before: int, eta: float, weight: Array, late: Array) -> int:
+def follow(at: Standing, draws: Ids, before: int, late: Array) -> int:
     """Learn along the draws; `late` adds up each step times the draws that did not have it yet.
 
-    Shapes: rows f8[n, d], y f8[n], draws i8[m], weight f8[d], late f8[d]; `before` draws came before these. The mean of
+    Shapes: draws i8[m], late f8[d]; `before` draws came before these. The mean of
     the hypotheses before each of L draws is weight - late / L. Returns the mistakes.
     """
     t, last, mistakes = 0, draws.shape[0], 0
     while t < last:
-        right = right_before_a_mistake(rows, y, draws, t, last, weight)
+        right = right_before_a_mistake(at, draws, t, last)
         t += right
         if right == 4 or t == last:
             continue
-        x, step = rows[draws[t]], eta * (2.0 * y[draws[t]] - 1.0)
+        x, step = at.rows[draws[t]], at.eta * (2.0 * at.y[draws[t]] - 1.0)
         t += 1
-        if step_along(weight, x, step):
+        if step_along(at.weight, x, step):
             step_along(late, x, step * (before + t))
         mistakes += 1
     return mistakes

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from learners.batch.draws import Draws
-from learners.batch.linear_passes import right_before_a_mistake, weights_of
+from learners.batch.linear_passes import Standing, right_before_a_mistake, standing, weights_of
 from learners.batch.procedure import Procedure
 from learners.batch.sample import Ids
 from learners.jit import bare_kernel
-from learners.learner import Array
 from learners.parameters import Parameters, integer
-from learners.state import Bytes
+from learners.state import Array, Bytes
 from learners.vectors import step_along
 
 
@@ -48,6 +47,7 @@ class CutoffAverage(Procedure):
 
     def begin(self) -> None:
         self.weight = weights_of(self.online.learner, self.name)
+        self.at = standing(self.problem, self.online.learner)
         length = self.parameters.mult * self.problem.n
         self.source = self.draws = Draws(self.problem.n, length, self.seed)
         self.cutoffs = np.array([0, *(2**i for i in range(length.bit_length()))])
@@ -57,10 +57,7 @@ class CutoffAverage(Procedure):
 
     def step(self) -> None:
         ids = self.draws.take()
-        rows, y, eta = self.problem.rows, self.problem.y, self.online.learner.parameters.eta
-        self.mistakes += follow(
-            rows, y, ids, eta, self.weight, self.used, self.cutoffs, self.sums, self.counts
-        )  # fmt: skip
+        self.mistakes += follow(self.at, ids, self.used, self.cutoffs, self.sums, self.counts)
         self.passes += 1
         self.done = self.draws.remaining == 0
         if self.done:
@@ -105,32 +102,22 @@ def enter(weight: Array, used: int, cutoffs: Ids, sums: Array, counts: Ids) -> N
 
 
 @bare_kernel
-def follow(
-    rows: Array,
-    y: Array,
-    draws: Ids,
-    eta: float,
-    weight: Array,
-    used: Ids,
-    cutoffs: Ids,
-    sums: Array,
-    counts: Ids,
-) -> int:
+def follow(at: Standing, draws: Ids, used: Ids, cutoffs: Ids, sums: Array, counts: Ids) -> int:
     """Learn along the draws; a hypothesis that ends with a mistake enters the averages first.
 
-    Shapes: rows f8[n, d], y f8[n], draws i8[m], weight f8[d], used i8[1], cutoffs i8[K], sums f8[K, d], counts i8[K].
-    `used` are the draws that the present hypothesis was used for, the mistaken one included. Returns the mistakes.
+    Shapes: draws i8[m], used i8[1], cutoffs i8[K], sums f8[K, d], counts i8[K]. `used` are the draws that the present
+    hypothesis was used for, the mistaken one included. Returns the mistakes.
     """
     t, last, mistakes = 0, draws.shape[0], 0
     while t < last:
-        right = right_before_a_mistake(rows, y, draws, t, last, weight)
+        right = right_before_a_mistake(at, draws, t, last)
         t += right
         used[0] += right
         if right == 4 or t == last:
             continue
-        enter(weight, used[0] + 1, cutoffs, sums, counts)
+        enter(at.weight, used[0] + 1, cutoffs, sums, counts)
         used[0] = 0
-        step_along(weight, rows[draws[t]], eta * (2.0 * y[draws[t]] - 1.0))
+        step_along(at.weight, at.rows[draws[t]], at.eta * (2.0 * at.y[draws[t]] - 1.0))
         mistakes += 1
         t += 1
     return mistakes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,9 +11,25 @@ from learners.batch.passes import LONGEST, RUN, Passes
 from learners.batch.problem import Problem
 from learners.batch.sample import Ids, Sample
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
+from learners.learner import Learner
 from learners.parameters import ParameterError
+from learners.state import Array
 from learners.vectors import step_along
+
+
+class Standing(NamedTuple):
+    """A perceptron before the rows of a problem."""
+
+    rows: Array
+    """f8[n, d]."""
+    y: Array
+    """f8[n]."""
+    eta: float
+    """Size of its steps."""
+    weight: Array
+    """f8[d]."""
+    skipped: Ids
+    """i8[1]: mistakes whose step was not finite."""
 
 
 class LinearPasses(Passes):
@@ -29,20 +47,22 @@ class LinearPasses(Passes):
     """
 
     def __init__(self, problem: Problem, learner: Learner) -> None:
-        self._rows, self._y, self._eta = problem.rows, problem.y, learner.parameters.eta
-        self._weight, self._skipped = learner.state["weight"], learner.state["skipped"]
+        self._at = standing(problem, learner)
 
     def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
-        return visit(
-            self._rows, self._y, sample.ids, sample.copies, sample.first, sample.last, most, revisit,
-            self._eta, self._weight, self._skipped,
-        )  # fmt: skip
+        return visit(self._at, sample.ids, sample.copies, (sample.first, sample.last), most, revisit)
 
     def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
-        return follow(self._rows, self._y, draws, first, survival, self._eta, self._weight, self._skipped)
+        return follow(self._at, draws, first, survival)
 
     def errors(self) -> int:
-        return errors(self._rows, self._y, self._weight)
+        return errors(self._at)
+
+
+def standing(problem: Problem, learner: Learner) -> Standing:
+    """A perceptron, as it is and where its state lives, before the rows."""
+    state = learner.state
+    return Standing(problem.rows, problem.y, learner.parameters.eta, state["weight"], state["skipped"])
 
 
 def weights_of(learner: Learner, procedure: str) -> Array:
@@ -71,13 +91,14 @@ def four_dots(a: Array, b: Array, c: Array, d: Array, w: Array) -> tuple[float, 
 
 
 @fragment
-def right_before_a_mistake(rows: Array, y: Array, ids: Ids, t: int, last: int, weight: Array) -> int:
+def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
     """How many of the next four rows, ids[t:t + 4] or fewer, are right before one is wrong.
 
-    Shapes: rows f8[n, d], y f8[n], ids i8[m], weight f8[d]; t < last <= m.
+    Shapes: ids i8[m]; t < last <= m.
     """
+    rows, y = at.rows, at.y
     a, b, c, d = ids[t], ids[min(t + 1, last - 1)], ids[min(t + 2, last - 1)], ids[min(t + 3, last - 1)]
-    of_a, of_b, of_c, of_d = four_dots(rows[a], rows[b], rows[c], rows[d], weight)
+    of_a, of_b, of_c, of_d = four_dots(rows[a], rows[b], rows[c], rows[d], at.weight)
     right = 4
     if (of_d >= 0.0) != (y[d] == 1.0):
         right = 3
@@ -90,28 +111,24 @@ def right_before_a_mistake(rows: Array, y: Array, ids: Ids, t: int, last: int, w
     return min(right, last - t)
 
 
+@fragment
+def learn(at: Standing, i: int) -> None:
+    """Learn from row i, which was mistaken."""
+    if not step_along(at.weight, at.rows[i], at.eta * (2.0 * at.y[i] - 1.0)):
+        at.skipped[0] += 1
+
+
 @bare_kernel
-def visit(
-    rows: Array,
-    y: Array,
-    ids: Ids,
-    copies: Ids,
-    first: int,
-    last: int,
-    most: int,
-    revisit: bool,
-    eta: float,
-    weight: Array,
-    skipped: Ids,
-) -> tuple[int, int, int]:
+def visit(at: Standing, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
     """Lines 3 to 5 of Algorithm I: feed the rows, learn from each mistake and take a copy of it away.
 
-    Shapes: rows f8[n, d], y f8[n], ids i8[n], copies i8[n], weight f8[d], skipped i8[1]. Invariant: ids[first:kept]
+    Shapes: ids i8[n], copies i8[n]. `span` says where in `ids` the pass begins and ends. Invariant: ids[first:kept]
     have copies left and were visited, ids[t:last] were not. Returns kept, t, and the mistakes.
     """
+    first, last = span
     kept, t, mistakes = first, first, 0
     while t < last and mistakes < most:
-        right = right_before_a_mistake(rows, y, ids, t, last, weight)
+        right = right_before_a_mistake(at, ids, t, last)
         for k in range(right):
             ids[kept + k] = ids[t + k]
         kept += right
@@ -119,8 +136,7 @@ def visit(
         if right == 4 or t == last:
             continue
         i = ids[t]
-        if not step_along(weight, rows[i], eta * (2.0 * y[i] - 1.0)):
-            skipped[0] += 1
+        learn(at, i)
         mistakes += 1
         copies[i] -= 1
         if copies[i] > 0 and revisit:
@@ -133,25 +149,21 @@ def visit(
 
 
 @bare_kernel
-def follow(
-    rows: Array, y: Array, draws: Ids, first: int, survival: Ids, eta: float, weight: Array, skipped: Ids
-) -> tuple[int, int]:
+def follow(at: Standing, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
     """Learn along the draws until a mistake ends the longest run; see `Online.follow`.
 
-    Shapes: rows f8[n, d], y f8[n], draws i8[m], survival i8[2], weight f8[d], skipped i8[1].
+    Shapes: draws i8[m], survival i8[2].
     """
     t, last, mistakes = first, draws.shape[0], 0
     while t < last:
-        right = right_before_a_mistake(rows, y, draws, t, last, weight)
+        right = right_before_a_mistake(at, draws, t, last)
         survival[RUN] += right
         t += right
         if right == 4 or t == last:
             continue
         if survival[RUN] > survival[LONGEST]:
             break
-        i = draws[t]
-        if not step_along(weight, rows[i], eta * (2.0 * y[i] - 1.0)):
-            skipped[0] += 1
+        learn(at, draws[t])
         mistakes += 1
         survival[RUN] = 0
         t += 1
@@ -159,8 +171,9 @@ def follow(
 
 
 @bare_kernel
-def errors(rows: Array, y: Array, weight: Array) -> int:
-    """Rows that the hypothesis mistakes. Shapes: rows f8[n, d], y f8[n], weight f8[d]."""
+def errors(at: Standing) -> int:
+    """Rows that the hypothesis mistakes."""
+    rows, y, weight = at.rows, at.y, at.weight
     n, wrong = rows.shape[0], 0
     for t in range(0, n - 3, 4):
         of_a, of_b, of_c, of_d = four_dots(rows[t], rows[t + 1], rows[t + 2], rows[t + 3], weight)

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from learners.jit import bare_kernel
-from learners.learner import Array
 from learners.reductions.scaled import scale
+from learners.state import Array
 
 FIRST_ROOM = 4096
 """Rows for which there is room at first where their number is not known."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from learners.driver import Rule
 from learners.forgetting.recursion import pin
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, flag, number
-from learners.state import Fields
+from learners.jit import bare_kernel, fragment
+from learners.learner import Learner
+from learners.linear.weights import product
+from learners.parameters import Parameters, intercept, number
+from learners.second_order.covariance import start_variance
+from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
-from learners.vectors import dot, step_along
+from learners.vectors import step_along
 
 
 class BayesLinear(Learner):
@@ -28,34 +31,9 @@ class BayesLinear(Learner):
     - w += (y - s) / S k, P -= k k' / S,
     - P_jj += q.
 
-    Parameters
-    ----------
-    noise_var : float
-        Variance of the target's noise, noise_var > 0. Larger = slower. Default 1.0.
-    prior_var : float
-        Variance of every weight at the start, prior_var > 0. Default 1.0.
-    q : float
-        Variance that each weight gains per labelled row, q >= 0. 1e-4 to 1e-3 on streams that drift. Default 0.0.
-    p_max : float
-        Largest variance of a weight, p_max >= 0; 0 = no bound. For q > 0 and features that stay constant for long,
-        whose weights nothing holds. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      mean of the weights, d with the intercept
-    P : f8[d, d]        covariance of the weights, bitwise symmetric
-    skipped : i8[1]     labelled rows whose step was not finite
-
     Cost
     ----
     O(d^2) per row; 8 d^2 + 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or more than two classes.
 
     Source
     ------
@@ -68,11 +46,18 @@ class BayesLinear(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        noise_var: float = number(1.0, above=0.0)
-        prior_var: float = number(1.0, above=0.0)
-        q: float = number(0.0, at_least=0.0)
-        p_max: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        noise_var: float = number(1.0, "Variance of the target's noise. Larger = slower.", above=0.0)
+        prior_var: float = start_variance()
+        q: float = number(
+            0.0, "Variance that each weight gains per labelled row. 1e-4 to 1e-3 on streams that drift.", at_least=0.0
+        )
+        p_max: float = number(
+            0.0,
+            "Largest variance of a weight; 0 = no bound. For q > 0 and features that stay constant for long, whose "
+            "weights nothing holds.",
+            at_least=0.0,
+        )
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         d = self.width
@@ -105,21 +90,32 @@ class BayesLinear(Learner):
         predict_variance(rows, self.parameters.noise_var, self.state["P"], np.empty(self.width), variance)
         return variance
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        bayes_linear(
-            rows,
-            y,
-            score,
-            self.kind == "binary",
-            p.noise_var,
-            p.q,
-            p.p_max or math.inf,
-            s["weight"],
-            s["P"],
-            s["skipped"],
-            np.empty(self.width),
-        )
+    def rule(self) -> Rule:
+        p = self.parameters
+        given = Walk(p.noise_var, p.q, p.p_max or math.inf)
+        return Rule(product, learn, given, Belief, {"k": (self.width,)}, weighs=True)
+
+
+class Walk(NamedTuple):
+    """Parameters of `bayes_linear`."""
+
+    noise_var: float
+    q: float
+    p_max: float
+    """inf leaves P unbounded."""
+
+
+class Belief(NamedTuple):
+    """Memory of `bayes_linear`."""
+
+    weight: Array
+    """f8[d]: mean of the weights, d with the intercept."""
+    P: Array
+    """f8[d, d]: covariance of the weights, bitwise symmetric."""
+    skipped: Counts
+    """i8[1]: labelled rows whose step was not finite."""
+    k: Array
+    """f8[d], scratch: P x."""
 
 
 @bare_kernel
@@ -129,41 +125,22 @@ def predict_variance(rows: Array, noise: float, P: Array, k: Array, variance: Ar
         variance[t] = noise + times(P, rows[t], k)
 
 
-@bare_kernel
-def bayes_linear(
-    rows: Array,
-    y: Array,
-    score: Array,
-    binary: bool,
-    noise_var: float,
-    q: float,
-    p_max: float,
-    weight: Array,
-    P: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, condition the weights on the target, then let them walk.
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Walk, memory: Belief) -> None:
+    """Condition the weights on the target, seen with noise noise_var / omega, then let them walk.
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], P f8[d, d], skipped i8[1], k f8[d] scratch.
-    ALGORITHMS.md 6. `p_max` = inf leaves P unbounded. A row that would overflow teaches nothing; the weights walk on.
+    Shapes: x f8[d]. ALGORITHMS.md 6. A row that would overflow teaches nothing; the weights walk on.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
-        target = 2.0 * y[t] - 1.0 if binary else y[t]
-        S = noise_var + times(P, x, k)
-        if 0.0 < S < math.inf and step_along(weight, k, (target - s) / S):
-            downdate(P, k, 1.0 / S, 1.0)
-        else:
-            skipped[0] += 1
-        if q > 0.0:
-            for j in range(weight.shape[0]):
-                P[j, j] += q
-        if p_max < math.inf:
-            for j in range(weight.shape[0]):
-                if P[j, j] > p_max:
-                    pin(P, j, p_max, k)
+    P, k = memory.P, memory.k
+    S = p.noise_var / omega + times(P, x, k)
+    if 0.0 < S < math.inf and step_along(memory.weight, k, (y - s) / S):
+        downdate(P, k, 1.0 / S, 1.0)
+    else:
+        memory.skipped[0] += 1
+    if p.q > 0.0:
+        for j in range(x.shape[0]):
+            P[j, j] += p.q
+    if p.p_max < math.inf:
+        for j in range(x.shape[0]):
+            if P[j, j] > p.p_max:
+                pin(P, j, p.p_max, k)

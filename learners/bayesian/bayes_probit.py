@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Fragment, Rule
 from learners.elementary.error_function import erfc
 from learners.elementary.exponential import exp
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
+    FULL,
     VARIANCE_FLOOR,
+    Form,
+    covariance,
     fill,
     gaussian_fields,
     inflate_diagonal,
-    inflate_full,
+    is_full,
+    spread_diagonal,
+    start_variance,
 )
-from learners.state import Fields
-from learners.symmetric import downdate, times
+from learners.state import Array, Counts, Fields
 from learners.vectors import dot, step_along
 
 DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
@@ -42,34 +45,9 @@ class BayesProbit(Learner):
     - Sigma -= W / Xi^2 k k' (diagonal: its diagonal),
     - Sigma_jj += q, up to prior_var.
 
-    Parameters
-    ----------
-    beta : float
-        Deviation of the probit noise, beta > 0. Larger = slower. Default 1.0.
-    prior_var : float
-        Variance of every weight at the start, prior_var > 0. Default 1.0.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, up to `prior_var`. 1e-3 on streams that drift fast; 0
-        freezes. Default 1e-4.
-    cov : str
-        ``full`` matrix, its ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]              mean mu of the weights, d with the intercept
-    covariance : f8[d, d]       Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(d^2) per row, 8 d^2 + 8 d + 8 bytes. Diagonal: O(d) per row, 16 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -83,11 +61,15 @@ class BayesProbit(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        beta: float = number(1.0, above=0.0)
-        prior_var: float = number(1.0, above=0.0)
-        q: float = number(1e-4, at_least=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        intercept: bool = flag(True)
+        beta: float = number(1.0, "Deviation of the probit noise. Larger = slower.", above=0.0)
+        prior_var: float = start_variance()
+        q: float = number(
+            0.0001,
+            "Drift: variance regained per labelled row, up to `prior_var`. 1e-3 on streams that drift fast; 0 freezes.",
+            at_least=0.0,
+        )
+        cov: str = covariance()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return gaussian_fields(self.parameters.cov, self.width)
@@ -95,90 +77,88 @@ class BayesProbit(Learner):
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.prior_var)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s, k = self.parameters, self.state, np.empty(self.width)
-        run = bayes_probit_full if s["covariance"].ndim == 2 else bayes_probit_diagonal
-        run(rows, y, score, p.beta * p.beta, p.prior_var, p.q, s["weight"], s["covariance"], s["skipped"], k)
+    def rule(self) -> Rule:
+        p, d = self.parameters, self.width
+        score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
+        given = Probit(p.beta * p.beta, p.prior_var, p.q)
+        return Rule(score, learn, given, Posterior, {"k": (d,), "latent": (2,)}, weighs=True)
 
 
-@bare_kernel
-def bayes_probit_full(
-    rows: Array,
-    y: Array,
-    score: Array,
-    noise: float,
-    start: float,
-    q: float,
-    weight: Array,
-    covariance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then match the mean and covariance of the posterior; `noise` is beta^2.
+class Probit(NamedTuple):
+    """Parameters of `bayes_probit`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], skipped i8[1],
-    k f8[d] scratch. ALGORITHMS.md 6. A row that would overflow changes nothing.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        v = times(covariance, x, k)
-        spread = math.sqrt(noise + max(0.0, v))
-        s = dot(weight, x) / spread
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        u = label * s
+    noise: float
+    """beta^2."""
+    start: float
+    """Variance of every weight at the start."""
+    q: float
+
+
+class Posterior(NamedTuple):
+    """Memory of `bayes_probit`."""
+
+    weight: Array
+    """f8[d]: mean mu of the weights, d with the intercept."""
+    covariance: Array
+    """f8[d, d]: Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form."""
+    skipped: Counts
+    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
+    k: Array
+    """f8[d], scratch: Sigma x."""
+    latent: Array
+    """f8[2], scratch: mean mu.x and variance x.k of the row's latent score, without the noise."""
+
+
+def score_probit(form: Form) -> Fragment:
+    """How a learner of one form scores."""
+    spread = form.spread
+
+    @fragment
+    def score(x: Array, p: Probit, memory: Posterior) -> float:
+        """The latent score's mean in its deviations; `learn` takes over what it is made of. Shapes: x f8[d]."""
+        v = spread(memory.covariance, x, memory.k)
+        mean = dot(memory.weight, x)
+        memory.latent[0], memory.latent[1] = mean, v
+        return mean / math.sqrt(p.noise + max(0.0, v))
+
+    return score
+
+
+def learn_probit(form: Form) -> Fragment:
+    """What a row changes in a learner of one form."""
+    _, shrink, inflate = form
+
+    @fragment
+    def learn(x: Array, y: float, omega: float, _s: float, p: Probit, memory: Posterior) -> None:
+        """Match the mean and covariance of the posterior, the noise being beta^2 / omega.
+
+        Shapes: x f8[d]. ALGORITHMS.md 6. A row that would overflow changes nothing.
+        """
+        mean, v = memory.latent[0], memory.latent[1]
+        noise = p.noise / omega
+        deviation = math.sqrt(noise + max(0.0, v))
+        u = y * (mean / deviation)
         V = surprise(u)
-        if finite and COLLAPSED < v < math.inf and step_along(weight, k, label * V / spread):
-            downdate(covariance, k, narrowing(u, V) / (noise + v), 1.0)
+        sound = math.isfinite(u) and COLLAPSED < v < math.inf
+        if sound and step_along(memory.weight, memory.k, y * V / deviation):
+            shrink(memory.covariance, x, memory.k, narrowing(u, V) / (noise + v), 0.0)
         else:
-            skipped[0] += 1
-        if q > 0.0:
-            inflate_full(covariance, q, start)
+            memory.skipped[0] += 1
+        if p.q > 0.0:
+            inflate(memory.covariance, p.q, p.start)
+
+    return learn
 
 
-@bare_kernel
-def bayes_probit_diagonal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    noise: float,
-    start: float,
-    q: float,
-    weight: Array,
-    variance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """As `bayes_probit_full`, keeping the posterior's variances only.
+@fragment
+def shrink_variances(variance: Array, x: Array, k: Array, share: float, _kappa: float) -> None:
+    """The diagonal of Sigma - share k k', the posterior's variances. Shapes: variance f8[d], x f8[d], k f8[d]."""
+    for j in range(x.shape[0]):
+        variance[j] = max(VARIANCE_FLOOR, variance[j] * (1.0 - share * (k[j] * x[j])))
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], skipped i8[1], k f8[d] scratch.
-    """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        for j in range(d):
-            k[j] = variance[j] * x[j]
-        v = dot(x, k)
-        spread = math.sqrt(noise + v)
-        s = dot(weight, x) / spread
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        u = label * s
-        V = surprise(u)
-        if finite and COLLAPSED < v < math.inf and step_along(weight, k, label * V / spread):
-            share = narrowing(u, V) / (noise + v)
-            for j in range(d):
-                variance[j] = max(VARIANCE_FLOOR, variance[j] * (1.0 - share * (k[j] * x[j])))
-        else:
-            skipped[0] += 1
-        if q > 0.0:
-            inflate_diagonal(variance, q, start)
+
+DIAGONAL = Form(spread_diagonal, shrink_variances, inflate_diagonal)
+"""Unlike other learners' it keeps the diagonal of the covariance, not of its inverse."""
 
 
 @fragment
@@ -195,3 +175,7 @@ def narrowing(u: float, V: float) -> float:
     if u < FAR:
         return 1.0
     return min(1.0, max(0.0, V * (V + u)))
+
+
+score_full, score_diagonal = score_probit(FULL), score_probit(DIAGONAL)
+learn_full, learn_diagonal = learn_probit(FULL), learn_probit(DIAGONAL)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from learners.driver import Rule
 from learners.elementary.logarithm import log
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.parameters import Parameters, number
-from learners.state import Fields
+from learners.state import Array, Fields
 
 
 class BetaBernoulli(Learner):
@@ -17,29 +18,9 @@ class BetaBernoulli(Learner):
 
     A baseline whose score is a probability: s = ln(a / b), the log-odds of the posterior mean a / (a + b).
 
-    Parameters
-    ----------
-    a0 : float
-        Rows of class 1 that the prior is worth, a0 > 0. Default 1.0.
-    b0 : float
-        Rows of class 0 that the prior is worth, b0 > 0. Default 1.0.
-    decay : float
-        What each row leaves of the rows before it, 0 < decay <= 1; a memory of about 1 / (1 - decay) rows, 1 never
-        forgets. Default 1.0.
-
-    State
-    -----
-    a : f8[1]       a0 and the rows of class 1, faded
-    b : f8[1]       b0 and the rows of class 0, faded
-
     Cost
     ----
     O(1) per row; 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -53,9 +34,14 @@ class BetaBernoulli(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        a0: float = number(1.0, above=0.0)
-        b0: float = number(1.0, above=0.0)
-        decay: float = number(1.0, above=0.0, at_most=1.0)
+        a0: float = number(1.0, "Rows of class 1 that the prior is worth.", above=0.0)
+        b0: float = number(1.0, "Rows of class 0 that the prior is worth.", above=0.0)
+        decay: float = number(
+            1.0,
+            "What each row leaves of the rows before it; a memory of about 1 / (1 - decay) rows, 1 never forgets.",
+            above=0.0,
+            at_most=1.0,
+        )
 
     def fields(self) -> Fields:
         return {"a": ("f8", (1,)), "b": ("f8", (1,))}
@@ -63,24 +49,41 @@ class BetaBernoulli(Learner):
     def initialise(self) -> None:
         self.state["a"][0], self.state["b"][0] = self.parameters.a0, self.parameters.b0
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        beta_bernoulli(y, score, p.a0, p.b0, p.decay, s["a"], s["b"])
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(score, learn, Prior(p.a0, p.b0, p.decay), Coin)
 
 
-@bare_kernel
-def beta_bernoulli(y: Array, score: Array, a0: float, b0: float, decay: float, a: Array, b: Array) -> None:
-    """Score by the posterior of the rows before, then fade it towards the prior and count the row.
+class Prior(NamedTuple):
+    """Parameters of `beta_bernoulli`."""
 
-    Shapes: y f8[n], score f8[n, 1], a f8[1], b f8[1]. ALGORITHMS.md 6. Invariant: a >= a0, b >= b0.
-    """
-    for t in range(y.shape[0]):
-        s = log(a[0] / b[0])
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
-        if decay < 1.0:
-            a[0] = a0 + decay * (a[0] - a0)
-            b[0] = b0 + decay * (b[0] - b0)
-        a[0] += y[t]
-        b[0] += 1.0 - y[t]
+    a0: float
+    b0: float
+    decay: float
+
+
+class Coin(NamedTuple):
+    """Memory of `beta_bernoulli`."""
+
+    a: Array
+    """f8[1]: a0 and the rows of class 1, faded."""
+    b: Array
+    """f8[1]: b0 and the rows of class 0, faded."""
+
+
+@fragment
+def score(_x: Array, _parameters: Any, memory: Coin) -> float:
+    """The log-odds of the posterior mean."""
+    return log(memory.a[0] / memory.b[0])
+
+
+@fragment
+def learn(_x: Array, y: float, _omega: float, _s: float, p: Prior, memory: Coin) -> None:
+    """Fade the posterior towards the prior and count the row. ALGORITHMS.md 6. Invariant: a >= a0, b >= b0."""
+    if p.decay < 1.0:
+        memory.a[0] = p.a0 + p.decay * (memory.a[0] - p.a0)
+        memory.b[0] = p.b0 + p.decay * (memory.b[0] - p.b0)
+    if y > 0.0:
+        memory.a[0] += 1.0
+    else:
+        memory.b[0] += 1.0

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Rule
 from learners.elementary.logarithm import log
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.parameters import Parameters, number
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 
 UNSEEN = -1e300
 """Score of a class that was never seen or has been forgotten, and the lowest of any other."""
@@ -27,28 +26,9 @@ class GaussianNB(Learner):
     scaling and few rows. With decay < 1 a row of k rows ago counts decay^k: choose it where the classes move.
     Without decay a wild row among the first stays in the moments, bounded: with three classes it cost a point.
 
-    Parameters
-    ----------
-    var_floor : float
-        Least variance of a feature, var_floor > 0, unit of a squared feature. Default 1e-09.
-    decay : float
-        What one labelled row leaves of the weight of those before, 0 < decay <= 1; 1 = forget nothing. Default 1.0.
-
-    State
-    -----
-    count : f8[K]           weight of each class's rows, 0 for one not seen
-    mean : f8[K, d]         means of the features
-    squares : f8[K, d]      weighted sums of squared deviations from the mean; v = squares / count
-    skipped : i8[1]         labelled rows that would have overflowed the sums
-
     Cost
     ----
     O(K d) per row, with K d logarithms; 16 K d + 8 K + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a regression task.
 
     Source
     ------
@@ -63,8 +43,13 @@ class GaussianNB(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        var_floor: float = number(1e-9, above=0.0)
-        decay: float = number(1.0, above=0.0, at_most=1.0)
+        var_floor: float = number(1e-09, "Least variance of a feature, unit of a squared feature.", above=0.0)
+        decay: float = number(
+            1.0,
+            "What one labelled row leaves of the weight of those before; 1 = forget nothing.",
+            above=0.0,
+            at_most=1.0,
+        )
 
     def fields(self) -> Fields:
         K, d = self.n_classes, self.n_features
@@ -75,9 +60,51 @@ class GaussianNB(Learner):
             "skipped": ("i8", (1,)),
         }
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        gaussian_nb(rows, y, score, p.var_floor, p.decay, s["count"], s["mean"], s["squares"], s["skipped"])
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(score, learn, Fading(p.var_floor, p.decay), Moments, {"S": (self.n_classes,)}, classes=True)
+
+
+class Fading(NamedTuple):
+    """Parameters of `gaussian_nb`."""
+
+    floor: float
+    """Least variance of a feature."""
+    decay: float
+
+
+class Moments(NamedTuple):
+    """Memory of `gaussian_nb`."""
+
+    count: Array  # type: ignore[assignment] # a tuple has a method of that name
+    """f8[K]: weight of each class's rows, 0 for one not seen."""
+    mean: Array
+    """f8[K, d]: means of the features."""
+    squares: Array
+    """f8[K, d]: weighted sums of squared deviations from the mean; v = squares / count."""
+    skipped: Counts
+    """i8[1]: labelled rows that would have overflowed the sums."""
+    S: Array
+    """f8[K], scratch: the scores."""
+
+
+@fragment
+def score(x: Array, p: Fading, memory: Moments) -> None:
+    """How well the row fits each class; of two classes of which one was never seen, 1 for the other. ALGORITHMS.md 2.
+
+    Shapes: x f8[d].
+    """
+    count, mean, squares = memory.count, memory.mean, memory.squares
+    K = count.shape[0]
+    total = 0.0
+    for c in range(K):
+        total += count[c]
+    comparable = K > 2 or (count[0] > 0.0 and count[1] > 0.0)
+    for c in range(K):
+        if comparable:
+            memory.S[c] = log_posterior(x, count[c], total, mean[c], squares[c], p.floor)
+        else:
+            memory.S[c] = 1.0 if count[c] > 0.0 else 0.0
 
 
 @fragment
@@ -97,73 +124,40 @@ def log_posterior(x: Array, count: float, total: float, mean: Array, squares: Ar
 
 
 @fragment
-def take_in(x: Array, label: int, decay: float, count: Array, mean: Array, squares: Array) -> bool:
-    """Let all classes decay, then add the row to its own; or nothing, if some sum would overflow; say which.
+def learn(x: Array, label: int, _omega: float, _finite: bool, p: Fading, memory: Moments) -> None:
+    """Let all classes decay, then add the row to its own (Welford); or nothing, if some sum would overflow.
 
-    Shapes: x f8[d], count f8[K], mean f8[K, d], squares f8[K, d].
+    Shapes: x f8[d]. ALGORITHMS.md 2.
     """
-    now = decay * count[label] + 1.0
+    count, mean, squares = memory.count, memory.mean, memory.squares
+    now = p.decay * count[label] + 1.0
     overflows = False
     for j in range(x.shape[0]):
         delta = x[j] - mean[label, j]
         moved = mean[label, j] + delta / now
-        grown = decay * squares[label, j] + delta * (x[j] - moved)
+        grown = p.decay * squares[label, j] + delta * (x[j] - moved)
         overflows |= (moved - moved != 0.0) | (grown - grown != 0.0)
     if overflows:
-        return False
-    if decay < 1.0:
-        for c in range(count.shape[0]):
-            count[c] *= decay
-            for j in range(x.shape[0]):
-                squares[c, j] *= decay
-            if count[c] < FORGOTTEN:
-                count[c] = 0.0
-                for j in range(x.shape[0]):
-                    mean[c, j] = 0.0
-                    squares[c, j] = 0.0
+        memory.skipped[0] += 1
+        return
+    if p.decay < 1.0:
+        fade(p.decay, memory)
     count[label] += 1.0
     for j in range(x.shape[0]):
         delta = x[j] - mean[label, j]
         mean[label, j] += delta / count[label]
         squares[label, j] += delta * (x[j] - mean[label, j])
-    return True
 
 
-@bare_kernel
-def gaussian_nb(
-    rows: Array,
-    y: Array,
-    score: Array,
-    floor: float,
-    decay: float,
-    count: Array,
-    mean: Array,
-    squares: Array,
-    skipped: NDArray[np.int64],
-) -> None:
-    """Score each class by how well the row fits it, then add the row to its class.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1] (binary) or f8[n, K], count f8[K], mean f8[K, d], squares f8[K, d],
-    skipped i8[1]. ALGORITHMS.md 2.
-    """
-    K = count.shape[0]
-    binary = score.shape[1] == 1
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        total = 0.0
-        for c in range(K):
-            total += count[c]
-        if not binary:
-            for c in range(K):
-                score[t, c] = log_posterior(x, count[c], total, mean[c], squares[c], floor)
-        elif count[0] > 0.0 and count[1] > 0.0:
-            s = 0.0
-            for c in range(K):
-                s = log_posterior(x, count[c], total, mean[c], squares[c], floor) - s
-            score[t, 0] = s
-        elif count[1] > 0.0:
-            score[t, 0] = 1.0
-        else:
-            score[t, 0] = -1.0 if count[0] > 0.0 else 0.0
-        if not math.isnan(y[t]) and not take_in(x, int(y[t]), decay, count, mean, squares):
-            skipped[0] += 1
+@fragment
+def fade(decay: float, memory: Moments) -> None:
+    """Let all classes decay, and forget those of which hardly anything is left."""
+    for c in range(memory.count.shape[0]):
+        memory.count[c] *= decay
+        for j in range(memory.squares.shape[1]):
+            memory.squares[c, j] *= decay
+        if memory.count[c] < FORGOTTEN:
+            memory.count[c] = 0.0
+            for j in range(memory.mean.shape[1]):
+                memory.mean[c, j] = 0.0
+                memory.squares[c, j] = 0.0

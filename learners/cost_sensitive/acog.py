@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from learners.cost_sensitive.imbalance import OBJECTIVES, imbalance, prices
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
+from learners.driver import Fragment, Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.weights import product
+from learners.parameters import Parameters, choice, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
+    DIAGONAL,
+    FULL,
+    Form,
+    covariance,
     covariance_shape,
+    drift,
     fill,
-    inflate_diagonal,
-    inflate_full,
-    narrow_diagonal,
+    is_full,
+    start_variance,
 )
-from learners.state import Fields
-from learners.symmetric import downdate, times
-from learners.vectors import dot, step_along
+from learners.state import Array, Counts, Fields
+from learners.vectors import step_along
 
 
 class ACOG(Learner):
@@ -34,50 +37,9 @@ class ACOG(Learner):
     - mu <- mu + eta c y k gamma / (gamma + v), where k gamma / (gamma + v) = Sigma x with the Sigma to come,
     - Sigma <- Sigma - k k' / (gamma + v) (diagonal: Sigma^-1 += diag(x x') / gamma).
 
-    Parameters
-    ----------
-    loss : str
-        ``I``: the weightier class needs a larger margin. ``II``: it takes larger steps. Default ``II``.
-    eta : float
-        Step size, eta > 0. Default 1.0.
-    gamma : float
-        Regularisation, gamma > 0, unit of a squared feature. Larger = the covariance narrows slower. Default 10.0.
-    a : float
-        Variance of every weight at the start, a > 0. Default 1.0.
-    cov : str
-        ``full`` matrix, its ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, up to `a`. 1e-4 on streams that drift; 0, the
-        published algorithm, freezes. Default 0.0.
-    objective : str
-        ``sum``: maximise eta_p sensitivity + eta_n specificity. ``cost``: minimise the cost of mistakes.
-        Default ``sum``.
-    eta_p : float
-        Weight of the sensitivity, eta_p > 0; for ``sum``. Default 0.5.
-    eta_n : float
-        Weight of the specificity, eta_n > 0; only the ratio of both matters. Default 0.5.
-    c_p : float
-        Cost of a missed row of class 1, c_p > 0; for ``cost``. Default 0.95.
-    c_n : float
-        Cost of a false alarm, c_n > 0; only the ratio of both matters. Default 0.05.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]              mean mu of the weights, d with the intercept
-    covariance : f8[d, d]       Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form
-    classes : i8[2]             labelled rows of class 0 and of class 1, plus 1
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(d^2) per row, 8 d^2 + 8 d + 24 bytes. Diagonal: O(d) per row, 16 d + 24 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -90,18 +52,26 @@ class ACOG(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        loss: str = choice("II", ("I", "II"))
-        eta: float = number(1.0, above=0.0)
-        gamma: float = number(10.0, above=0.0)
-        a: float = number(1.0, above=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        q: float = number(0.0, at_least=0.0)
-        objective: str = choice("sum", OBJECTIVES)
-        eta_p: float = number(0.5, above=0.0)
-        eta_n: float = number(0.5, above=0.0)
-        c_p: float = number(0.95, above=0.0)
-        c_n: float = number(0.05, above=0.0)
-        intercept: bool = flag(True)
+        loss: str = choice(
+            "II", ("I", "II"), "`I`: the weightier class needs a larger margin. `II`: it takes larger steps."
+        )
+        eta: float = number(1.0, "Step size.", above=0.0)
+        gamma: float = number(
+            10.0, "Regularisation, unit of a squared feature. Larger = the covariance narrows slower.", above=0.0
+        )
+        a: float = start_variance()
+        cov: str = covariance()
+        q: float = drift()
+        objective: str = choice(
+            "sum",
+            OBJECTIVES,
+            "`sum`: maximise eta_p sensitivity + eta_n specificity. `cost`: minimise the cost of mistakes.",
+        )
+        eta_p: float = number(0.5, "Weight of the sensitivity; for `sum`.", above=0.0)
+        eta_n: float = number(0.5, "Weight of the specificity; only the ratio of both matters.", above=0.0)
+        c_p: float = number(0.95, "Cost of a missed row of class 1; for `cost`.", above=0.0)
+        c_n: float = number(0.05, "Cost of a false alarm; only the ratio of both matters.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return {
@@ -115,100 +85,68 @@ class ACOG(Learner):
         fill(self.state["covariance"], self.parameters.a)
         self.state["classes"][:] = 1
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s, k = self.parameters, self.state, np.empty(self.width)
-        run = acog_full if s["covariance"].ndim == 2 else acog_diagonal
-        views = s["weight"], s["covariance"], s["classes"], s["skipped"]
-        run(rows, y, score, p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p), *views, k)
+    def rule(self) -> Rule:
+        p = self.parameters
+        learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
+        given = Adaptive(p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p))
+        return Rule(product, learn, given, CountingGaussian, {"k": (self.width,)})
 
 
-@bare_kernel
-def acog_full(
-    rows: Array,
-    y: Array,
-    score: Array,
-    steeper: bool,
-    eta: float,
-    gamma: float,
-    a: float,
-    q: float,
-    price_p: float,
-    price_n: float,
-    shared: bool,
-    weight: Array,
-    covariance: Array,
-    classes: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then step along the row as the covariance is about to see it, and narrow the covariance by the row.
+class Adaptive(NamedTuple):
+    """Parameters of `acog`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], classes i8[2], skipped i8[1],
-    k f8[d] scratch. ALGORITHMS.md 14.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        classes[int(y[t])] += 1
-        rho = imbalance(price_p, price_n, shared, classes) if label > 0.0 else 1.0
-        if not (finite and label * s >= (1.0 if steeper else rho)):
-            v = times(covariance, x, k)
-            step = eta * (rho if steeper else 1.0) * gamma / (gamma + v)
-            if COLLAPSED < v < math.inf and step_along(weight, k, step * label):
-                downdate(covariance, k, 1.0 / (gamma + v), 1.0)
+    steeper: bool
+    """Loss II: larger steps for class 1, rather than a larger margin."""
+    eta: float
+    gamma: float
+    a: float
+    q: float
+    price_p: float
+    """Weight of class 1."""
+    price_n: float
+    """Weight of class 0."""
+    shared: bool
+    """Among the rows of a class, rather than the weight of each."""
+
+
+class CountingGaussian(NamedTuple):
+    """Memory of `acog`."""
+
+    weight: Array
+    """f8[d]: mean mu of the weights, d with the intercept."""
+    covariance: Array
+    """f8[d, d]: Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form."""
+    classes: Counts
+    """i8[2]: labelled rows of class 0 and of class 1, plus 1."""
+    skipped: Counts
+    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
+    k: Array
+    """f8[d], scratch: Sigma x."""
+
+
+def learn_costs(form: Form) -> Fragment:
+    """What a row changes in a learner of one form. Both take the step of the full one."""
+    spread, shrink, inflate = form
+
+    @fragment
+    def learn(x: Array, y: float, _omega: float, s: float, p: Adaptive, memory: CountingGaussian) -> None:
+        """Step along the row as the covariance is about to see it, and narrow the covariance by the row.
+
+        Shapes: x f8[d]. ALGORITHMS.md 14; the diagonal form by 1.13, kappa = 1/gamma.
+        """
+        memory.classes[1 if y > 0.0 else 0] += 1
+        rho = imbalance(p.price_p, p.price_n, p.shared, memory.classes) if y > 0.0 else 1.0
+        if not (math.isfinite(s) and y * s >= (1.0 if p.steeper else rho)):
+            v = spread(memory.covariance, x, memory.k)
+            step = p.eta * (rho if p.steeper else 1.0) * p.gamma / (p.gamma + v)
+            if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, step * y):
+                shrink(memory.covariance, x, memory.k, 1.0 / (p.gamma + v), 1.0 / p.gamma)
             else:
-                skipped[0] += 1
-        if q > 0.0:
-            inflate_full(covariance, q, a)
+                memory.skipped[0] += 1
+        if p.q > 0.0:
+            inflate(memory.covariance, p.q, p.a)
+
+    return learn
 
 
-@bare_kernel
-def acog_diagonal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    steeper: bool,
-    eta: float,
-    gamma: float,
-    a: float,
-    q: float,
-    price_p: float,
-    price_n: float,
-    shared: bool,
-    weight: Array,
-    variance: Array,
-    classes: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """As `acog_full`, with its step, keeping the diagonal of the inverse covariance only (1.13, kappa = 1/gamma).
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], classes i8[2], skipped i8[1],
-    k f8[d] scratch.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        classes[int(y[t])] += 1
-        rho = imbalance(price_p, price_n, shared, classes) if label > 0.0 else 1.0
-        if not (finite and label * s >= (1.0 if steeper else rho)):
-            for j in range(x.shape[0]):
-                k[j] = variance[j] * x[j]
-            v = dot(x, k)
-            step = eta * (rho if steeper else 1.0) * gamma / (gamma + v)
-            if COLLAPSED < v < math.inf and step_along(weight, k, step * label):
-                narrow_diagonal(variance, x, 1.0 / gamma)
-            else:
-                skipped[0] += 1
-        if q > 0.0:
-            inflate_diagonal(variance, q, a)
+learn_full, learn_diagonal = learn_costs(FULL), learn_costs(DIAGONAL)

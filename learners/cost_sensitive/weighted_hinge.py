@@ -1,50 +1,65 @@
-"""Online gradient descent on the two cost-sensitive hinge losses: the kernel of `csogd1` and `csogd2`."""
+"""Online gradient descent on the two cost-sensitive hinge losses, shared by `csogd1` and `csogd2`."""
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from learners.cost_sensitive.imbalance import imbalance, prices
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.linear.weights import product
+from learners.state import Array, Counts, Fields
+from learners.vectors import step_along
 
-from learners.cost_sensitive.imbalance import imbalance
-from learners.jit import bare_kernel
-from learners.learner import Array
-from learners.vectors import dot, step_along
+
+class Descent(NamedTuple):
+    """Parameters of the two."""
+
+    steeper: bool
+    """Loss II: larger steps for class 1, rather than a larger margin."""
+    eta: float
+    price_p: float
+    """Weight of class 1."""
+    price_n: float
+    """Weight of class 0."""
+    shared: bool
+    """Among the rows of a class, rather than the weight of each."""
 
 
-@bare_kernel
-def weighted_hinge(
-    rows: Array,
-    y: Array,
-    score: Array,
-    steeper: bool,
-    eta: float,
-    price_p: float,
-    price_n: float,
-    shared: bool,
-    weight: Array,
-    classes: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-) -> None:
-    """Predict, then step by eta y x if the margin is below rho_t (loss I), or by rho_t eta y x if below 1 (loss II).
+class CountingWeights(NamedTuple):
+    """Memory of the two."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], classes i8[2], skipped i8[1]. ALGORITHMS.md 14.
-    `steeper` means loss II. The row's own class is counted before rho; a row that would overflow counts, no more.
+    weight: Array
+    """f8[d]: d with the intercept."""
+    classes: Counts
+    """i8[2]: labelled rows of class 0 and of class 1, plus 1."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite."""
+
+
+def counting_fields(width: int) -> Fields:
+    """The state of `CountingWeights`."""
+    return {"weight": ("f8", (width,)), "classes": ("i8", (2,)), "skipped": ("i8", (1,))}
+
+
+def weighted_hinge(steeper: bool, p: Any) -> Rule:
+    """The rule of a learner whose parameters p have eta and the prices."""
+    return Rule(product, learn, Descent(steeper, p.eta, *prices(p)), CountingWeights, weighs=True)
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: CountingWeights) -> None:
+    """Step by eta y x if the margin is below rho_t (loss I), or by rho_t eta y x if below 1 (loss II).
+
+    Shapes: x f8[d]. ALGORITHMS.md 14. The row's own class is counted before rho, once whatever omega; a row that would
+    overflow counts, no more.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        classes[int(y[t])] += 1
-        rho = imbalance(price_p, price_n, shared, classes) if label > 0.0 else 1.0
-        if not finite:
-            skipped[0] += 1
-        elif label * s < (1.0 if steeper else rho):
-            step = eta * rho if steeper else eta
-            if not step_along(weight, x, step * label):
-                skipped[0] += 1
+    memory.classes[1 if y > 0.0 else 0] += 1
+    rho = imbalance(p.price_p, p.price_n, p.shared, memory.classes) if y > 0.0 else 1.0
+    if not math.isfinite(s):
+        memory.skipped[0] += 1
+    elif y * s < (1.0 if p.steeper else rho):
+        step = p.eta * rho if p.steeper else p.eta
+        if not step_along(memory.weight, x, step * omega * y):
+            memory.skipped[0] += 1

@@ -1,64 +1,71 @@
 """The drift detection method (DDM): an alarm when the error rate has left its minimum by three deviations.
 
-A detector is a fragment over state arrays that the kernel around it holds, so that a learner with a detector is one
-kernel and one buffer. `FIELDS` are these arrays; all zeros is a detector that has seen nothing.
+A detector is a fragment over a memory that the kernel around it holds, so that a learner with a detector is one kernel
+and one buffer: ``detect(error, parameters, memory)``. Its fields stand in the state behind its name and a dot; all
+zeros is a detector that has seen nothing.
 """
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from learners.jit import fragment
-from learners.learner import Array
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 
 QUIET, WARNING, DRIFT = range(3)
 """What a detector says of a row."""
 
-MIN_ROWS = 30
-"""Rows before a minimum is kept: the rate of fewer is not a normal variable."""
-WARN, ALARM = 2.0, 3.0
-"""Deviations above the minimum at which a warning and a drift begin."""
+FIELDS: Fields = {"rows": ("i8", (1,)), "rate": ("f8", (1,)), "least": ("f8", (2,))}
 
-FIELDS: Fields = {"ddm.rows": ("i8", (1,)), "ddm.rate": ("f8", (1,)), "ddm.least": ("f8", (2,))}
-"""Rows since the last drift, their error rate, and rate and deviation where their sum was least (0 = nowhere yet)."""
+
+class Limits(NamedTuple):
+    """Parameters of `ddm`."""
+
+    min_rows: int = 30
+    """Rows before a minimum is kept: the rate of fewer is not a normal variable."""
+    warn: float = 2.0
+    """Deviations above the minimum at which a warning begins."""
+    alarm: float = 3.0
+    """And at which it is a drift."""
+
+
+class Minimum(NamedTuple):
+    """Memory of `ddm`."""
+
+    rows: Counts
+    """i8[1]: rows since the last drift."""
+    rate: Array
+    """f8[1]: their error rate."""
+    least: Array
+    """f8[2]: rate and deviation where their sum was least; 0 = nowhere yet."""
 
 
 @fragment
-def ddm(
-    error: float,
-    min_rows: int,
-    warn: float,
-    alarm: float,
-    rows: NDArray[np.int64],
-    rate: Array,
-    least: Array,
-) -> int:
+def detect(error: float, p: Limits, memory: Minimum) -> int:
     """Take in whether a row was predicted wrongly (1.0 or 0.0); QUIET, WARNING or DRIFT, which begins anew.
 
-    Shapes: rows i8[1], rate f8[1], least f8[2]. Gama, Medas, Castillo and Rodrigues, SBIA 2004; ALGORITHMS.md 17.
-    A rate of 0 is no minimum: its deviation is 0, and the first error of all would be an alarm.
+    Gama, Medas, Castillo and Rodrigues, SBIA 2004; ALGORITHMS.md 17. A rate of 0 is no minimum: its deviation is 0, and
+    the first error of all would be an alarm.
     """
+    rows, rate, least = memory
     rows[0] += 1
     n = rows[0]
     rate[0] += (error - rate[0]) / n
-    p = rate[0]
+    share = rate[0]
     # Rounding may leave a rate of 1 at an ulp above it.
-    deviation = math.sqrt(max(p * (1.0 - p), 0.0) / n)
-    if n < min_rows:
+    deviation = math.sqrt(max(share * (1.0 - share), 0.0) / n)
+    if n < p.min_rows:
         return QUIET
-    if p > 0.0 and (least[0] == 0.0 or p + deviation <= least[0] + least[1]):
-        least[0] = p
+    if share > 0.0 and (least[0] == 0.0 or share + deviation <= least[0] + least[1]):
+        least[0] = share
         least[1] = deviation
     if least[0] == 0.0:
         return QUIET
-    if p + deviation > least[0] + alarm * least[1]:
+    if share + deviation > least[0] + p.alarm * least[1]:
         rows[0] = 0
         rate[0] = 0.0
         least[0] = 0.0
         least[1] = 0.0
         return DRIFT
-    return WARNING if p + deviation > least[0] + warn * least[1] else QUIET
+    return WARNING if share + deviation > least[0] + p.warn * least[1] else QUIET

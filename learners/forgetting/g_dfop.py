@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.drift.ddm import ALARM, DRIFT, FIELDS, MIN_ROWS, WARN, ddm
+from learners.drift.ddm import DRIFT, FIELDS, Limits, Minimum, detect
+from learners.driver import Rule
 from learners.forgetting.recursion import absorb
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
-from learners.parameters import ParameterError, Parameters, TooNarrow, choice, flag, integer, number
-from learners.state import Fields
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.weights import product
+from learners.parameters import ParameterError, Parameters, TooNarrow, choice, integer, intercept, number
+from learners.state import Array, Counts, Fields, behind
 from learners.symmetric import times
 from learners.vectors import dot
 
@@ -34,54 +36,9 @@ class GDFOP(Learner):
     with a short memory that grows to 1/mu rows; ``field`` reads lambda from a column of the rows; ``detector`` forgets
     faster for a while after an alarm; ``fortescue`` forgets as much as the row's error is a surprise.
 
-    Parameters
-    ----------
-    lambda_source : str
-        ``const``, ``harmonic``, ``field``, ``detector`` (classes only) or ``fortescue``. Default ``const``.
-    mu : float
-        Forgetting factor 1 - lambda where nothing else is said, its least value under ``harmonic``; 0 <= mu < 1.
-        Default 0.005.
-    column : int
-        ``field``: which feature is lambda instead of a feature, 0 <= column < n_features; no feature is
-        standardised then. Default 0.
-    detector : str
-        ``detector``: ``ddm``. Default ``ddm``.
-    mu_high : float
-        ``detector``: mu after an alarm, 0 <= mu_high < 1; at most 1/d, or the weights are lost. Default 0.05.
-    boost_len : int
-        ``detector``: labelled rows that mu_high lasts, boost_len >= 1. Default 100.
-    N0 : float
-        ``fortescue``: rows of memory, about, N0 >= 1. Default 200.0.
-    lambda_min : float
-        ``fortescue``: least lambda, 1e-6 <= lambda_min <= 1. Default 0.9.
-    delta : float
-        Ridge of the start, P = I/delta, delta > 0. Default 1.0.
-    p_max : float
-        Wind-up guard: largest diagonal entry of P, p_max > 0. Default 1e4.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      least-squares weights, d with the intercept and without a ``field``
-    P : f8[d, d]        inverse of the discounted second-moment matrix, bitwise symmetric
-    learned : i8[1]     t, labelled rows
-    variance : f8[1]    ``fortescue``: running variance of the errors
-    boosted : i8[1]     ``detector``: rows of mu_high that are still to come
-    alarms : i8[1]      ``detector``: drifts so far
-    ddm.rows : i8[1]    rows since the last drift
-    ddm.rate : f8[1]    their error rate
-    ddm.least : f8[2]   rate and deviation where their sum was least
-    skipped : i8[1]     labelled rows whose step was not finite, or whose ``field`` was not in (0, 1]
-
     Cost
     ----
     O(d^2) per row; 8 d^2 + 8 d + 72 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, more than two classes, or ``detector`` in regression.
 
     Source
     ------
@@ -95,17 +52,31 @@ class GDFOP(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        lambda_source: str = choice("const", SOURCES)
-        mu: float = number(0.005, at_least=0.0, below=1.0)
-        column: int = integer(0, at_least=0)
-        detector: str = choice("ddm", ("ddm",))
-        mu_high: float = number(0.05, at_least=0.0, below=1.0)
-        boost_len: int = integer(100, at_least=1)
-        N0: float = number(200.0, at_least=1.0)
-        lambda_min: float = number(0.9, at_least=LEAST, at_most=1.0)
-        delta: float = number(1.0, above=0.0)
-        p_max: float = number(1e4, above=0.0)
-        intercept: bool = flag(True)
+        lambda_source: str = choice(
+            "const", SOURCES, "`const`, `harmonic`, `field`, `detector` (classes only) or `fortescue`."
+        )
+        mu: float = number(
+            0.005,
+            "Forgetting factor 1 - lambda where nothing else is said, its least value under `harmonic`;.",
+            at_least=0.0,
+            below=1.0,
+        )
+        column: int = integer(
+            0,
+            "`field`: which feature is lambda instead of a feature, 0 <= column < n_features; no feature is "
+            "standardised then.",
+            at_least=0,
+        )
+        detector: str = choice("ddm", ("ddm",), "`detector`: `ddm`.")
+        mu_high: float = number(
+            0.05, "`detector`: mu after an alarm; at most 1/d, or the weights are lost.", at_least=0.0, below=1.0
+        )
+        boost_len: int = integer(100, "`detector`: labelled rows that mu_high lasts.", at_least=1)
+        N0: float = number(200.0, "`fortescue`: rows of memory, about.", at_least=1.0)
+        lambda_min: float = number(0.9, "`fortescue`: least lambda.", at_least=LEAST, at_most=1.0)
+        delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
+        p_max: float = number(10000.0, "Wind-up guard: largest diagonal entry of P.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         p = self.parameters
@@ -122,7 +93,7 @@ class GDFOP(Learner):
             "variance": ("f8", (1,)),
             "boosted": ("i8", (1,)),
             "alarms": ("i8", (1,)),
-            **FIELDS,
+            **behind("ddm", FIELDS),
             "skipped": ("i8", (1,)),
         }
 
@@ -130,104 +101,114 @@ class GDFOP(Learner):
         self.standardizable = self.parameters.lambda_source != "field"
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        given = np.empty(0)
-        if p.lambda_source == "field":
-            given = rows[:, p.column].copy()
-            rows = np.delete(rows, p.column, axis=1)
-        variable_least_squares(
-            rows,
-            given,
-            y,
-            score,
-            self.kind == "binary",
-            SOURCES.index(p.lambda_source),
-            p.mu,
-            p.mu_high,
-            p.boost_len,
-            p.N0,
-            p.lambda_min,
-            p.p_max,
-            s["weight"],
-            s["P"],
-            s["learned"],
-            s["variance"],
-            s["boosted"],
-            s["alarms"],
-            s["ddm.rows"],
-            s["ddm.rate"],
-            s["ddm.least"],
-            s["skipped"],
-            np.empty(len(s["weight"])),
-        )
+    def rule(self) -> Rule:
+        p, d = self.parameters, len(self.state["weight"])
+        source = SOURCES.index(p.lambda_source)
+        given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, Limits())
+        if source == FIELD:
+            return Rule(score_features, learn_features, given, Varying, {"k": (d,), "features": (d,)}, weighs=True)
+        return Rule(product, learn, given, Varying, {"k": (d,), "features": (0,)}, weighs=True)
 
 
-@bare_kernel
-def variable_least_squares(
-    rows: Array,
-    given: Array,
-    y: Array,
-    score: Array,
-    binary: bool,
-    source: int,
-    mu: float,
-    mu_high: float,
-    boost_len: int,
-    N0: float,
-    lambda_min: float,
-    p_max: float,
-    weight: Array,
-    P: Array,
-    learned: NDArray[np.int64],
-    variance: Array,
-    boosted: NDArray[np.int64],
-    alarms: NDArray[np.int64],
-    ddm_rows: NDArray[np.int64],
-    ddm_rate: Array,
-    ddm_least: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, choose lambda by what the row shows, fold the row in, then show the detector whether it was right.
+class Variation(NamedTuple):
+    """Parameters of `g_dfop`."""
 
-    Shapes: rows f8[n, d], given f8[n] for FIELD and else f8[0], y f8[n], score f8[n, 1], weight f8[d], P f8[d, d],
-    learned i8[1], variance f8[1], boosted i8[1], alarms i8[1], ddm_rows i8[1], ddm_rate f8[1], ddm_least f8[2],
-    skipped i8[1], k f8[d] scratch. ALGORITHMS.md 11. A row that would overflow counts for t and the detector only.
+    source: int
+    """Where lambda comes from: one of the five above."""
+    mu: float
+    column: int
+    mu_high: float
+    boost_len: int
+    N0: float
+    lambda_min: float
+    p_max: float
+    ddm: Limits
+
+
+class Varying(NamedTuple):
+    """Memory of `g_dfop`."""
+
+    weight: Array
+    """f8[d]: least-squares weights, d with the intercept and without a ``field``."""
+    P: Array
+    """f8[d, d]: inverse of the discounted second-moment matrix, bitwise symmetric."""
+    learned: Counts
+    """i8[1]: t, labelled rows."""
+    variance: Array
+    """f8[1]: of ``fortescue``, running variance of the errors."""
+    boosted: Counts
+    """i8[1]: of ``detector``, rows of mu_high that are still to come."""
+    alarms: Counts
+    """i8[1]: of ``detector``, drifts so far."""
+    ddm: Minimum
+    """Of ``detector``."""
+    skipped: Counts
+    """i8[1]: labelled rows whose step was not finite, or whose ``field`` was not in (0, 1]."""
+    k: Array
+    """f8[d], scratch: P x."""
+    features: Array
+    """f8[d], scratch: of ``field``, the row without it; otherwise f8[0]."""
+
+
+@fragment
+def score_features(x: Array, p: Variation, memory: Varying) -> float:
+    """The score of a row one column of which is no feature; `learn_features` takes over the others.
+
+    Shapes: x f8[d + 1].
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
+    features = memory.features
+    for j in range(features.shape[0]):
+        features[j] = x[j] if j < p.column else x[j + 1]
+    return dot(memory.weight, features)
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
+    """A row all of which is features. Shapes: x f8[d]."""
+    vary(x, 0.0, y, omega, s, p, memory)
+
+
+@fragment
+def learn_features(x: Array, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
+    """A row one column of which is lambda. Shapes: x f8[d + 1]."""
+    vary(memory.features, x[p.column], y, omega, s, p, memory)
+
+
+@fragment
+def vary(x: Array, field: float, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
+    """Choose lambda by what the row shows, fold the row in, then show the detector whether it was right.
+
+    Shapes: x f8[d]; `field` is lambda if the source is FIELD. ALGORITHMS.md 11. A row that would overflow counts for t
+    and the detector only.
+    """
+    memory.learned[0] += 1
+    error, learned = y - s, memory.learned[0]
+    v = times(memory.P, x, memory.k)
+    forgetting, spread, usable = 1.0 - p.mu, memory.variance[0], True
+    if p.source == HARMONIC:
+        forgetting = 1.0 - max(p.mu, 1.0 / (learned + 1.0))
+    elif p.source == FIELD:
+        usable = 0.0 < field <= 1.0
+        if usable:
+            forgetting = max(field, LEAST)
+    elif p.source == DETECTOR and memory.boosted[0] > 0:
+        forgetting = 1.0 - p.mu_high
+        memory.boosted[0] -= 1
+    elif p.source == FORTESCUE:
+        squared = omega * error * error
+        spread = follow(spread, squared, max(1.0 / learned, SLOWEST))
+        forgetting = surprise(squared, omega * v, spread, p.N0, p.lambda_min)
+    absorbed = absorb(v, error, omega, forgetting, p.p_max, memory)
+    if absorbed:
+        memory.variance[0] = spread
+    if not (absorbed and usable):
+        memory.skipped[0] += 1
+    if p.source == DETECTOR:
         shown = s if math.isfinite(s) else 0.0
-        score[t, 0] = shown
-        if math.isnan(y[t]):
-            continue
-        learned[0] += 1
-        error = (2.0 * y[t] - 1.0 if binary else y[t]) - s
-        v = times(P, x, k)
-        forgetting, spread, usable = 1.0 - mu, variance[0], True
-        if source == HARMONIC:
-            forgetting = 1.0 - max(mu, 1.0 / (learned[0] + 1.0))
-        elif source == FIELD:
-            usable = 0.0 < given[t] <= 1.0
-            if usable:
-                forgetting = max(given[t], LEAST)
-        elif source == DETECTOR and boosted[0] > 0:
-            forgetting = 1.0 - mu_high
-            boosted[0] -= 1
-        elif source == FORTESCUE:
-            spread = follow(spread, error * error, max(1.0 / learned[0], SLOWEST))
-            forgetting = surprise(error * error, v, spread, N0, lambda_min)
-        absorbed = absorb(weight, P, k, v, error, forgetting, p_max)
-        if absorbed:
-            variance[0] = spread
-        if not (absorbed and usable):
-            skipped[0] += 1
-        if source == DETECTOR:
-            wrong = 1.0 if (shown >= 0.0) != (y[t] > 0.0) else 0.0
-            if ddm(wrong, MIN_ROWS, WARN, ALARM, ddm_rows, ddm_rate, ddm_least) == DRIFT:
-                boosted[0] = boost_len
-                alarms[0] += 1
+        wrong = 1.0 if (shown >= 0.0) != (y > 0.0) else 0.0
+        if detect(wrong, p.ddm, memory.ddm) == DRIFT:
+            memory.boosted[0] = p.boost_len
+            memory.alarms[0] += 1
 
 
 @fragment

@@ -3,57 +3,72 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Rule
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array
+from learners.linear.weights import product
+from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
-from learners.vectors import dot, step_along
+from learners.vectors import step_along
 
 
-@bare_kernel
-def recursive_least_squares(
-    rows: Array,
-    y: Array,
-    score: Array,
-    binary: bool,
-    forgetting: float,
-    p_max: float,
-    weight: Array,
-    P: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then fold the row into the discounted least-squares solution; P stays bitwise symmetric.
+class Forgetting(NamedTuple):
+    """Parameters of the recursion."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], P f8[d, d], skipped i8[1],
-    k f8[d] scratch. `forgetting` is lambda = 1 - mu; `p_max` = inf switches the wind-up guard off. ALGORITHMS.md 11
-    (G-DFOP scaling: the printed denominator lacks mu). A row that would overflow leaves all as it was.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
-        target = 2.0 * y[t] - 1.0 if binary else y[t]
-        v = times(P, x, k)
-        if not absorb(weight, P, k, v, target - s, forgetting, p_max):
-            skipped[0] += 1
+    factor: float
+    """lambda = 1 - mu."""
+    p_max: float
+    """inf switches the wind-up guard off."""
+
+
+class LeastSquares(NamedTuple):
+    """Memory of the recursion."""
+
+    weight: Array
+    """f8[d]: least-squares weights, d with the intercept."""
+    P: Array
+    """f8[d, d]: inverse of the ridge and the sum of x x', both discounted; bitwise symmetric."""
+    skipped: Counts
+    """i8[1]: labelled rows whose step was not finite."""
+    k: Array
+    """f8[d], scratch: P x."""
+
+
+def least_squares_fields(width: int) -> Fields:
+    """The state of `LeastSquares`."""
+    return {"weight": ("f8", (width,)), "P": ("f8", (width, width)), "skipped": ("i8", (1,))}
+
+
+def least_squares(forgetting: Forgetting, width: int) -> Rule:
+    """The rule of a learner that forgets at one rate."""
+    return Rule(product, learn, forgetting, LeastSquares, {"k": (width,)}, weighs=True)
 
 
 @fragment
-def absorb(weight: Array, P: Array, k: Array, v: float, error: float, forgetting: float, p_max: float) -> bool:
-    """Fold one row into the solution, all of it or, if a weight would overflow, nothing; say which. Overwrites `k`.
+def learn(x: Array, y: float, omega: float, s: float, p: Forgetting, memory: LeastSquares) -> None:
+    """Fold the row into the discounted least-squares solution; P stays bitwise symmetric.
 
-    Shapes: weight f8[d], P f8[d, d], k f8[d] = P x; v is x.k, `error` the target without the score.
+    Shapes: x f8[d]. ALGORITHMS.md 11 (G-DFOP scaling: the printed denominator lacks mu). A row that would overflow
+    leaves all as it was.
     """
-    h = forgetting + v  # 11, step 1
-    if not (0.0 < h < math.inf and step_along(weight, k, error / h)):  # step 2
+    v = times(memory.P, x, memory.k)
+    if not absorb(v, y - s, omega, p.factor, p.p_max, memory):
+        memory.skipped[0] += 1
+
+
+@fragment
+def absorb(v: float, error: float, omega: float, forgetting: float, p_max: float, memory: Any) -> bool:
+    """Fold one row into the solution, all of it or, if a weight would overflow, nothing; say which.
+
+    `memory` has weight f8[d], P f8[d, d] and k f8[d] = P x, which is overwritten; v is x.k, `error` the target without
+    the score. A row that counts omega is one of sqrt(omega) x and sqrt(omega) y.
+    """
+    weight, P, k = memory.weight, memory.P, memory.k
+    h = forgetting + omega * v  # 11, step 1
+    if not (0.0 < h < math.inf and step_along(weight, k, omega * error / h)):  # step 2
         return False
-    downdate(P, k, 1.0 / h, 1.0 / forgetting)  # step 3
+    downdate(P, k, omega / h, 1.0 / forgetting)  # step 3
     for j in range(weight.shape[0]):  # step 4
         if P[j, j] > p_max:
             pin(P, j, p_max, k)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learners.forgetting.recursion import recursive_least_squares
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, flag, number
+from learners.driver import Rule
+from learners.forgetting.recursion import Forgetting, least_squares, least_squares_fields
+from learners.learner import Learner
+from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -18,27 +19,9 @@ class RLS(Learner):
 
     The best linear fit of a stream that does not drift; on one that does, the yardstick for forgetting.
 
-    Parameters
-    ----------
-    delta : float
-        Ridge of the start, P = I/delta, delta > 0. Default 1.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      least-squares weights, d with the intercept
-    P : f8[d, d]        inverse of delta I + sum x x', bitwise symmetric
-    skipped : i8[1]     labelled rows whose step was not finite
-
     Cost
     ----
     O(d^2) per row; 8 d^2 + 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or more than two classes.
 
     Source
     ------
@@ -51,27 +34,14 @@ class RLS(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        delta: float = number(1.0, above=0.0)
-        intercept: bool = flag(True)
+        delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        d = self.width
-        return {"weight": ("f8", (d,)), "P": ("f8", (d, d)), "skipped": ("i8", (1,))}
+        return least_squares_fields(self.width)
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        recursive_least_squares(
-            rows,
-            y,
-            score,
-            self.kind == "binary",
-            1.0,
-            math.inf,
-            s["weight"],
-            s["P"],
-            s["skipped"],
-            np.empty(self.width),
-        )
+    def rule(self) -> Rule:
+        return least_squares(Forgetting(1.0, math.inf), self.width)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.linear.relaxed_margin import relaxed_maximum_margin
-from learners.parameters import Parameters, flag
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.relaxed_margin import relaxed_fields, towards_half_spaces
+from learners.parameters import Parameters, intercept
 from learners.state import Fields
 
 
@@ -16,25 +17,9 @@ class AROMMA(Learner):
     What was learned before is held as one half-space instead of all rows: w'u >= |w|^2. On y s < mu, with mu the
     margin: w <- c w + e x, c = (|x|^2 |w|^2 - mu y s) / D, e = |w|^2 (mu y - s) / D, D = |x|^2 |w|^2 - s^2.
 
-    Parameters
-    ----------
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      d with the intercept
-    mu : f8[1]          margin aimed at, in units of `weight`: 1 until the weights are scaled down
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(d) per row; 8 d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -47,14 +32,13 @@ class AROMMA(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
+        return relaxed_fields(self.width)
 
     def initialise(self) -> None:
         self.state["mu"][0] = 1.0
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        relaxed_maximum_margin(rows, y, score, True, s["weight"], s["mu"], s["skipped"])
+    def rule(self) -> Rule:
+        return towards_half_spaces(aggressive=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, flag
-from learners.state import Fields
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.parameters import Parameters, intercept
+from learners.state import Array, Counts, Fields
 from learners.vectors import dots, step_both
 
 
@@ -20,26 +19,9 @@ class AveragedPerceptron(Learner):
 
     With c = 1 + rows seen: s = c w'x - u'x; on y w'x <= 0: w <- w + y x, u <- u + c y x. It never forgets.
 
-    Parameters
-    ----------
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      w, the perceptron's, d with the intercept
-    late : f8[d]        u, each update times the row it came at: what the sum lacks of c w
-    learned : i8[1]     c - 1, labelled rows so far
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d) per row; 16 d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -51,44 +33,46 @@ class AveragedPerceptron(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         d = self.width
         return {"weight": ("f8", (d,)), "late": ("f8", (d,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        averaged_perceptron(rows, y, score, s["weight"], s["late"], s["learned"], s["skipped"])
+    def rule(self) -> Rule:
+        return Rule(score, learn, (), WeightSum, {"newest": (1,)}, weighs=True)
 
 
-@bare_kernel
-def averaged_perceptron(
-    rows: Array,
-    y: Array,
-    score: Array,
-    weight: Array,
-    late: Array,
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-) -> None:
-    """Predict with the sum of all weights so far, then learn as the perceptron.
+class WeightSum(NamedTuple):
+    """Memory of `averaged_perceptron`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], late f8[d], learned i8[1], skipped i8[1].
-    ALGORITHMS.md 3. Either both vectors take a step or none does.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        newest, before = dots(weight, late, x)
-        c = 1.0 + learned[0]
-        s = c * newest - before
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        if math.isnan(label):
-            continue
-        learned[0] += 1
-        if finite and label * newest > 0.0:
-            continue
-        if not (finite and step_both(late, c * label, weight, label, x)):
-            skipped[0] += 1
+    weight: Array
+    """f8[d]: w, the perceptron's, d with the intercept."""
+    late: Array
+    """f8[d]: u, each update times the row it came at: what the sum lacks of c w."""
+    learned: Counts
+    """i8[1]: c - 1, labelled rows so far."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite."""
+    newest: Array
+    """f8[1], scratch: w'x, the perceptron's score."""
+
+
+@fragment
+def score(x: Array, _parameters: Any, memory: WeightSum) -> float:
+    """The score of the sum of all weights so far, c w'x - u'x. Shapes: x f8[d]."""
+    newest, before = dots(memory.weight, memory.late, x)
+    memory.newest[0] = newest
+    return (1.0 + memory.learned[0]) * newest - before
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, _parameters: Any, memory: WeightSum) -> None:
+    """Learn as the perceptron. Either both vectors take a step or none does. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    c = 1.0 + memory.learned[0]
+    memory.learned[0] += 1
+    finite = math.isfinite(s)
+    if finite and y * memory.newest[0] > 0.0:
+        return
+    if not (finite and step_both(memory.late, c * y * omega, memory.weight, y * omega, x)):
+        memory.skipped[0] += 1

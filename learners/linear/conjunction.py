@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.parameters import Parameters
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 
 
 class Conjunction(Learner):
@@ -20,20 +18,9 @@ class Conjunction(Learner):
     For boolean features: a value above 0.5 is true, and nothing is ever standardised. Makes at most d + 1
     mistakes where such a conjunction exists; elsewhere one mislabelled row of class 1 spoils it for good.
 
-    State
-    -----
-    positive : i8[d]        1 where x_j is still in the conjunction, at first everywhere
-    negative : i8[d]        1 where not x_j still is, likewise
-    inconsistent : i8[1]    rows of class 0 that the conjunction held for: no conjunction can repair them
-
     Cost
     ----
     O(d) per row; 16 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        Any parameter (it has none), or a task other than two classes.
 
     Source
     ------
@@ -56,39 +43,38 @@ class Conjunction(Learner):
         self.state["positive"][:] = 1
         self.state["negative"][:] = 1
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        eliminate(rows, y, score, s["positive"], s["negative"], s["inconsistent"])
+    def rule(self) -> Rule:
+        return Rule(score, learn, (), Literals)
 
 
-@bare_kernel
-def eliminate(
-    rows: Array,
-    y: Array,
-    score: Array,
-    positive: NDArray[np.int64],
-    negative: NDArray[np.int64],
-    inconsistent: NDArray[np.int64],
-) -> None:
-    """Predict class 1 (score 1) if every literal holds, else class 0 (score -1); drop literals false in class 1.
+class Literals(NamedTuple):
+    """Memory of `conjunction`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], positive i8[d], negative i8[d], inconsistent i8[1].
-    ALGORITHMS.md 3. Literals only ever leave.
-    """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        violated = 0
-        for j in range(d):
-            violated |= negative[j] if x[j] > 0.5 else positive[j]
-        score[t, 0] = 1.0 if violated == 0 else -1.0
-        if math.isnan(y[t]):
-            continue
-        if y[t] > 0.5 and violated != 0:
-            for j in range(d):
-                if x[j] > 0.5:
-                    negative[j] = 0
-                else:
-                    positive[j] = 0
-        elif y[t] <= 0.5 and violated == 0:
-            inconsistent[0] += 1
+    positive: Counts
+    """i8[d]: 1 where x_j is still in the conjunction, at first everywhere."""
+    negative: Counts
+    """i8[d]: 1 where not x_j still is, likewise."""
+    inconsistent: Counts
+    """i8[1]: rows of class 0 that the conjunction held for: no conjunction can repair them."""
+
+
+@fragment
+def score(x: Array, _parameters: Any, memory: Literals) -> float:
+    """1 if every literal holds, else -1. Shapes: x f8[d]."""
+    violated = 0
+    for j in range(x.shape[0]):
+        violated |= memory.negative[j] if x[j] > 0.5 else memory.positive[j]
+    return 1.0 if violated == 0 else -1.0
+
+
+@fragment
+def learn(x: Array, y: float, _omega: float, s: float, _parameters: Any, memory: Literals) -> None:
+    """Drop the literals that a row of class 1 refutes; they only ever leave. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    if y > 0.0 and s < 0.0:
+        for j in range(x.shape[0]):
+            if x[j] > 0.5:
+                memory.negative[j] = 0
+            else:
+                memory.positive[j] = 0
+    elif y < 0.0 and s > 0.0:
+        memory.inconsistent[0] += 1

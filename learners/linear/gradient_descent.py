@@ -1,16 +1,16 @@
-"""Online gradient descent: one kernel for every loss, schedule, ball and restart."""
+"""Online gradient descent: one rule for every loss, schedule, ball and restart."""
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Rule
 from learners.elementary.exponential import exp
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array
-from learners.parameters import ParameterError
+from learners.jit import fragment
+from learners.linear.weights import SteppedWeights, product
+from learners.parameters import ParameterError, choice, number
+from learners.state import Array
 from learners.vectors import dot, length, multiply, shrink_and_step, step_along
 
 LOSSES = ("hinge", "logistic", "square", "eps_insensitive")
@@ -23,6 +23,52 @@ LARGEST_EXPONENT = 700.0
 
 NEVER = 0
 """As the length of a restart's epoch: rows are counted from 1, so none has this number."""
+
+
+class Descent(NamedTuple):
+    """Parameters of the family."""
+
+    loss: int
+    schedule: int
+    eta: float
+    l2: float
+    radius: float
+    """Longest weights, may be inf."""
+    epoch: int = NEVER
+    """Rows after which weights and t begin anew."""
+    eps: float = 0.0
+    """Half width of the tube of the loss that has one."""
+    safe: bool = False
+    """Whether the step is shortened to 1 / x'x, where the square loss of the row is 0."""
+
+
+def descend(given: Descent) -> Rule:
+    """The rule of a learner with these parameters."""
+    return Rule(product, learn, given, SteppedWeights, weighs=True)
+
+
+def first_step() -> Any:
+    """Eta."""
+    return number(1.0, "Step size of the first row.", above=0.0)
+
+
+def step_schedule() -> Any:
+    """How steps shrink."""
+    text = (
+        "Step at labelled row t: `const` eta, `inv_sqrt` eta / sqrt(t), `inv_t` eta / t. On streams that drift `const` "
+        "with eta 0.01 to 0.1."
+    )
+    return choice("inv_sqrt", SCHEDULES, text)
+
+
+def penalty() -> Any:
+    """What the weights are shrunk by."""
+    return number(0.0, "Weight of the penalty |w|^2 / 2, at most 1/eta.", at_least=0.0)
+
+
+def longest() -> Any:
+    """Radius of the ball that the weights are kept in."""
+    return number(0.0, "Longest weight vector, longer ones are scaled back; 0 = no bound.", at_least=0.0)
 
 
 def refuse_overshrinking(eta: float, l2: float) -> None:
@@ -38,7 +84,7 @@ def refuse_overshrinking(eta: float, l2: float) -> None:
 
 
 def ball(radius: float) -> float:
-    """What the kernel takes for `radius`: a parameter of 0 means no bound."""
+    """What `Descent` takes for `radius`: a parameter of 0 means no bound."""
     return radius if radius > 0.0 else math.inf
 
 
@@ -56,59 +102,40 @@ def slope(loss: int, s: float, target: float, eps: float) -> float:
     return math.copysign(1.0, residual) if abs(residual) > eps else 0.0
 
 
-@bare_kernel
-def gradient_descent(
-    rows: Array,
-    y: Array,
-    score: Array,
-    binary: bool,
-    loss: int,
-    eps: float,
-    safe: bool,
-    schedule: int,
-    eta: float,
-    l2: float,
-    radius: float,
-    epoch: int,
-    weight: Array,
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-) -> None:
-    """Predict, then step against the gradient: w <- (1 - eta_t l2) w - eta_t g x, back into the ball, restart if due.
+@fragment
+def step_at(t: int, schedule: int, eta: float) -> float:
+    """eta_t, the step size of labelled row t = 1, 2, ... (ALGORITHMS.md 1.9)."""
+    if schedule == INV_SQRT:
+        return eta / math.sqrt(t)
+    if schedule == INV_T:
+        return eta / t
+    return eta
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], learned i8[1], skipped i8[1]. ALGORITHMS.md 3.
-    `safe` shortens the step to 1 / x'x, where the square loss of the row is 0; `radius` may be inf; after `epoch` rows
-    (or NEVER) weights and t begin anew. A row that would overflow counts for t and leaves the weights.
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: SteppedWeights) -> None:
+    """Step against the gradient: w <- (1 - eta_t l2) w - eta_t g x, back into the ball, restart if due.
+
+    Shapes: x f8[d]. ALGORITHMS.md 3. A row that would overflow counts for t and leaves the weights.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        learned[0] += 1
-        step = eta
-        if schedule == INV_SQRT:
-            step = eta / math.sqrt(learned[0])
-        elif schedule == INV_T:
-            step = eta / learned[0]
-        g = slope(loss, s, 2.0 * y[t] - 1.0 if binary else y[t], eps)
-        if not finite:
-            skipped[0] += 1
-        elif g != 0.0 or l2 > 0.0:
-            if safe:
-                step = min(step, 1.0 / dot(x, x))
-            if l2 > 0.0:
-                moved = shrink_and_step(weight, 1.0 - step * l2, x, -step * g)
-            else:
-                moved = step_along(weight, x, -step * g)
-            if not moved:
-                skipped[0] += 1
-            elif radius < math.inf:
-                norm = length(weight)
-                if norm > radius:
-                    multiply(weight, radius / norm)
-        if learned[0] == epoch:
-            weight[:] = 0.0
-            learned[0] = 0
+    memory.learned[0] += 1
+    g = slope(p.loss, s, y, p.eps) * omega
+    if not math.isfinite(s):
+        memory.skipped[0] += 1
+    elif g != 0.0 or p.l2 > 0.0:
+        step = step_at(memory.learned[0], p.schedule, p.eta)
+        if p.safe:
+            step = min(step, 1.0 / (dot(x, x) * omega))
+        if p.l2 > 0.0:
+            moved = shrink_and_step(memory.weight, 1.0 - step * p.l2, x, -step * g)
+        else:
+            moved = step_along(memory.weight, x, -step * g)
+        if not moved:
+            memory.skipped[0] += 1
+        elif p.radius < math.inf:
+            norm = length(memory.weight)
+            if norm > p.radius:
+                multiply(memory.weight, p.radius / norm)
+    if memory.learned[0] == p.epoch:
+        memory.weight[:] = 0.0
+        memory.learned[0] = 0

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.linear.p_norm import exponent, exponent_for, room_for_weights, weights_of
-from learners.parameters import ParameterError, Parameters, flag, number
-from learners.state import Fields
-from learners.vectors import dot, multiply, step_along
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.p_norm import exponent, exponent_for, image_product, renew
+from learners.parameters import ParameterError, Parameters, intercept, number
+from learners.state import Array, Counts, Fields
+from learners.vectors import multiply, step_along
 
 SMALLEST_SCALE = 1e-100
 """The common factor of theta is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
@@ -25,33 +24,9 @@ class NORMA(Learner):
     theta <- (1 - alpha lam) theta + alpha sigma y x with sigma = 1 if y s <= rho, else 0; s = w'x with
     w_i = sign(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2). The intercept decays too.
 
-    Parameters
-    ----------
-    alpha : float
-        Step size, alpha > 0. Default 0.1.
-    lam : float
-        Decay, 0 <= lam < 1/alpha: theta loses its share alpha lam at every labelled row. Default 0.01.
-    rho : float
-        Margin up to which a row is learned, rho >= 0, in units of the score. Default 1.0.
-    p : float
-        Norm of the dual vector, p >= 2; large for sparse concepts; ``auto`` = max(2, 2 ln d). Default 2.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    theta : f8[d]       dual weights divided by scale, d with the intercept
-    scale : f8[1]       factor of theta, starts at 1
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d) per row, with 2 d powers for each that is learned unless p = 2; 8 d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, lam >= 1/alpha, or a task other than two classes.
 
     Source
     ------
@@ -63,11 +38,13 @@ class NORMA(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        alpha: float = number(0.1, above=0.0)
-        lam: float = number(0.01, at_least=0.0)
-        rho: float = number(1.0, at_least=0.0)
+        alpha: float = number(0.1, "Step size.", above=0.0)
+        lam: float = number(
+            0.01, "Decay, 0 <= lam < 1/alpha: theta loses its share alpha lam at every labelled row.", at_least=0.0
+        )
+        rho: float = number(1.0, "Margin up to which a row is learned, in units of the score.", at_least=0.0)
         p: float | str = exponent()
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -80,68 +57,63 @@ class NORMA(Learner):
     def initialise(self) -> None:
         self.state["scale"][0] = 1.0
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        a, s = self.parameters, self.state
-        p = exponent_for(a.p, self.width)
-        norma(
-            rows,
-            y,
-            score,
-            p,
-            a.alpha,
-            a.rho,
-            1.0 - a.alpha * a.lam,
-            s["theta"],
-            s["scale"],
-            s["skipped"],
-            room_for_weights(p, s["theta"]),
-        )
+    def rule(self) -> Rule:
+        a = self.parameters
+        return forgetting(Decay(exponent_for(a.p, self.width), a.alpha, a.rho, 1.0 - a.alpha * a.lam), self.width)
 
 
-@bare_kernel
-def norma(
-    rows: Array,
-    y: Array,
-    score: Array,
-    p: float,
-    alpha: float,
-    rho: float,
-    keep: float,
-    theta: Array,
-    scale: Array,
-    skipped: NDArray[np.int64],
-    weight: Array,
-) -> None:
-    """Predict, shrink theta by `keep` = 1 - alpha lam, add alpha y x if the margin is at most rho.
+class Decay(NamedTuple):
+    """Parameters of `norma` and its form without a margin."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], theta f8[d], scale f8[1], skipped i8[1], weight f8[d] scratch: the
-    image of theta, theta itself for p = 2. The dual vector is scale * theta, so that shrinking costs O(1). Invariant:
-    between rows `weight` is that of theta. KSW equation 2.
+    exponent: float
+    """p of the norm."""
+    alpha: float
+    rho: float
+    """Margin up to which a row is learned."""
+    keep: float
+    """1 - alpha lam, what is left of theta after a row."""
+
+
+class ScaledDual(NamedTuple):
+    """Memory of `norma`. The dual vector is scale * theta, so that shrinking costs O(1)."""
+
+    theta: Array
+    """f8[d]: dual weights divided by scale, d with the intercept."""
+    scale: Array
+    """f8[1]: factor of theta, starts at 1."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite."""
+    weight: Array
+    """f8[d], scratch: the image of theta; not used for p = 2, where it is theta itself."""
+
+
+def forgetting(given: Decay, width: int) -> Rule:
+    """The rule of a learner with these parameters."""
+    return Rule(score, learn, given, ScaledDual, {"weight": (width,)}, weighs=True, begin=renew)
+
+
+@fragment
+def score(x: Array, a: Decay, memory: ScaledDual) -> float:
+    """The score w'x. Shapes: x f8[d]."""
+    return memory.scale[0] * image_product(x, a, memory)
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, a: Decay, memory: ScaledDual) -> None:
+    """Shrink theta by `keep`, add alpha y x if the margin is at most rho.
+
+    Shapes: x f8[d]. KSW equation 2.
     """
-    if p != 2.0:
-        weights_of(theta, p, weight)
-    factor = scale[0]
-    step = alpha / (factor * keep)
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = factor * dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        if math.isnan(label):
-            continue
-        if label * s <= rho or not finite:
-            if not (finite and step_along(theta, x, label * step)):
-                skipped[0] += 1
-                continue
-            if p != 2.0:
-                weights_of(theta, p, weight)
-        if keep < 1.0:
-            factor *= keep
-            if factor < SMALLEST_SCALE:
-                multiply(theta, factor)
-                factor = 1.0
-                if p != 2.0:
-                    weights_of(theta, p, weight)
-            step = alpha / (factor * keep)
-    scale[0] = factor
+    finite = math.isfinite(s)
+    if y * s <= a.rho or not finite:
+        step = a.alpha / (memory.scale[0] * a.keep)  # before the row shrinks, hence so much larger
+        if not (finite and step_along(memory.theta, x, y * step * omega)):
+            memory.skipped[0] += 1
+            return
+        renew(a, memory)
+    if a.keep < 1.0:
+        memory.scale[0] *= a.keep
+        if memory.scale[0] < SMALLEST_SCALE:
+            multiply(memory.theta, memory.scale[0])
+            memory.scale[0] = 1.0
+            renew(a, memory)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.linear.norma import norma
-from learners.linear.p_norm import exponent, exponent_for, room_for_weights
-from learners.parameters import ParameterError, Parameters, flag, number
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.norma import Decay, forgetting
+from learners.linear.p_norm import exponent, exponent_for
+from learners.parameters import ParameterError, Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -17,31 +18,9 @@ class NORMAZeroMargin(Learner):
     theta <- (1 - alpha lam) theta + alpha sigma y x with sigma = 1 if y s <= 0, else 0; s = w'x with
     w_i = sign(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2). The intercept decays too.
 
-    Parameters
-    ----------
-    alpha : float
-        Step size, alpha > 0. Default 0.1.
-    lam : float
-        Decay, 0 <= lam < 1/alpha: theta loses its share alpha lam at every labelled row. Default 0.01.
-    p : float
-        Norm of the dual vector, p >= 2; large for sparse concepts; ``auto`` = max(2, 2 ln d). Default 2.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    theta : f8[d]       dual weights divided by scale, d with the intercept
-    scale : f8[1]       factor of theta, starts at 1
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d) per row, with 2 d powers for each that is learned unless p = 2; 8 d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, lam >= 1/alpha, or a task other than two classes.
 
     Source
     ------
@@ -53,10 +32,12 @@ class NORMAZeroMargin(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        alpha: float = number(0.1, above=0.0)
-        lam: float = number(0.01, at_least=0.0)
+        alpha: float = number(0.1, "Step size.", above=0.0)
+        lam: float = number(
+            0.01, "Decay, 0 <= lam < 1/alpha: theta loses its share alpha lam at every labelled row.", at_least=0.0
+        )
         p: float | str = exponent()
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -69,19 +50,6 @@ class NORMAZeroMargin(Learner):
     def initialise(self) -> None:
         self.state["scale"][0] = 1.0
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        a, s = self.parameters, self.state
-        p = exponent_for(a.p, self.width)
-        norma(
-            rows,
-            y,
-            score,
-            p,
-            a.alpha,
-            0.0,
-            1.0 - a.alpha * a.lam,
-            s["theta"],
-            s["scale"],
-            s["skipped"],
-            room_for_weights(p, s["theta"]),
-        )
+    def rule(self) -> Rule:
+        a = self.parameters
+        return forgetting(Decay(exponent_for(a.p, self.width), a.alpha, 0.0, 1.0 - a.alpha * a.lam), self.width)

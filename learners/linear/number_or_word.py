@@ -20,11 +20,13 @@ class NumberOrWord(Bounds):
         return value if isinstance(value, str) and value in self.options else super().check(name, value)
 
 
-def positive_or(default: str, *words: str) -> Any:
+def positive_or(default: str, *words: str, text: str) -> Any:
     """A number above 0, or `default`, or one of `words`."""
-    return number_or((default, *words), default, above=0.0)
+    return number_or((default, *words), default, text=text, above=0.0)
 
 
-def number_or(words: tuple[str, ...], default: float | str, **bounds: float) -> Any:
+def number_or(words: tuple[str, ...], default: float | str, *, text: str, **bounds: float) -> Any:
     """A number within `bounds`, or one of `words`."""
-    return dataclasses.field(default=default, metadata={"bounds": NumberOrWord("number", options=words, **bounds)})
+    return dataclasses.field(
+        default=default, metadata={"bounds": NumberOrWord("number", options=words, text=text, **bounds)}
+    )

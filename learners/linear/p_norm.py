@@ -7,21 +7,31 @@ link. For p = 2 the two are equal; a large p favours few relevant features.
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from learners.elementary.logarithm import log
 from learners.elementary.power import power
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array
 from learners.linear.number_or_word import AUTO, number_or
-from learners.vectors import length
+from learners.state import Array, Counts
+from learners.vectors import dot, length
+
+
+class Dual(NamedTuple):
+    """Memory of a learner that adds rows to a dual vector."""
+
+    theta: Array
+    """f8[d]: dual weights, d with the intercept."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite."""
+    weight: Array
+    """f8[d], scratch: the image of theta; not used for p = 2, where it is theta itself."""
 
 
 def exponent() -> Any:
     """The parameter p, 2 unless given."""
-    return number_or((AUTO,), 2.0, at_least=2.0)
+    text = "Norm of the dual vector; large for sparse concepts; `auto` = max(2, 2 ln d)."
+    return number_or((AUTO,), 2.0, text=text, at_least=2.0)
 
 
 def exponent_for(p: float | str, width: int) -> float:
@@ -35,9 +45,19 @@ def sparse_exponent(width: float) -> float:
     return max(2.0, 2.0 * log(width))
 
 
-def room_for_weights(p: float, theta: Array) -> Array:
-    """Where the kernel keeps the weights: theta itself where the link is the identity, scratch otherwise."""
-    return theta if p == 2.0 else np.empty_like(theta)
+@fragment
+def image_product(x: Array, given: Any, memory: Any) -> float:
+    """W'x with the image w of theta, which is theta itself for `exponent` = 2. Shapes: x f8[d]."""
+    if given.exponent == 2.0:
+        return dot(memory.theta, x)
+    return dot(memory.weight, x)
+
+
+@fragment
+def renew(given: Any, memory: Any) -> None:
+    """Make the weights those of theta, which they are from one row to the next."""
+    if given.exponent != 2.0:
+        weights_of(memory.theta, given.exponent, memory.weight)
 
 
 @fragment

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.linear.passive_aggressive import passive_aggressive
-from learners.parameters import Parameters, flag
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.passive_aggressive import towards_margin
+from learners.linear.weights import weight_fields
+from learners.parameters import Parameters, intercept
 from learners.state import Fields
 
 
@@ -17,24 +19,9 @@ class PA(Learner):
     Passive while the margin holds, aggressive when it does not: it fits every noisy label exactly, and a tiny row
     moves it far. `pa1` and `pa2` bound that. w <- w + tau y x with tau = [1 - y s]+ / x'x.
 
-    Parameters
-    ----------
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(d) per row; 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -47,10 +34,10 @@ class PA(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
+        return weight_fields(self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        passive_aggressive(rows, y, score, math.inf, 0.0, self.state["weight"], self.state["skipped"])
+    def rule(self) -> Rule:
+        return towards_margin(math.inf, 0.0)

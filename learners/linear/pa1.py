@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.linear.passive_aggressive import passive_aggressive
-from learners.parameters import Parameters, flag, number
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.passive_aggressive import towards_margin
+from learners.linear.weights import weight_fields
+from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -16,26 +18,9 @@ class PA1(Learner):
     Passive while the margin holds, aggressive when it does not; C keeps one noisy label from undoing much.
     w <- w + tau y x with tau = min(C, [1 - y s]+ / x'x).
 
-    Parameters
-    ----------
-    C : float
-        Largest step, C > 0. Larger = faster and more trusting. Default 0.1.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(d) per row; 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -48,11 +33,11 @@ class PA1(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        C: float = number(0.1, above=0.0)
-        intercept: bool = flag(True)
+        C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
+        return weight_fields(self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        passive_aggressive(rows, y, score, self.parameters.C, 0.0, self.state["weight"], self.state["skipped"])
+    def rule(self) -> Rule:
+        return towards_margin(self.parameters.C, 0.0)

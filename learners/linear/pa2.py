@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.linear.passive_aggressive import passive_aggressive
-from learners.parameters import Parameters, flag, number
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.passive_aggressive import towards_margin
+from learners.linear.weights import weight_fields
+from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -17,26 +19,9 @@ class PA2(Learner):
     Where `pa1` cuts long steps off, this one shortens all of them: w <- w + tau y x with
     tau = [1 - y s]+ / (x'x + 1 / 2C).
 
-    Parameters
-    ----------
-    C : float
-        Price of a squared loss, C > 0. Larger = faster and more trusting. Default 0.01.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(d) per row; 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -49,12 +34,11 @@ class PA2(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        C: float = number(0.01, above=0.0)
-        intercept: bool = flag(True)
+        C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
+        return weight_fields(self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        ridge = 0.5 / self.parameters.C
-        passive_aggressive(rows, y, score, math.inf, ridge, self.state["weight"], self.state["skipped"])
+    def rule(self) -> Rule:
+        return towards_margin(math.inf, 0.5 / self.parameters.C)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.linear.passive_aggressive import passive_aggressive_regression
-from learners.parameters import Parameters, flag, number
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.passive_aggressive import towards_target
+from learners.linear.weights import weight_fields
+from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -16,28 +18,9 @@ class PA2Regressor(Learner):
 
     Passive inside the tube |y - s| <= eps. w <- w + sign(y - s) tau x with tau = [|y - s| - eps]+ / (x'x + 1 / 2C).
 
-    Parameters
-    ----------
-    eps : float
-        Half width of the tube, in units of the target, eps >= 0. Default 0.1.
-    C : float
-        Price of a squared loss, C > 0. Larger = faster and more trusting. Default 1.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(d) per row; 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than regression.
 
     Source
     ------
@@ -50,13 +33,12 @@ class PA2Regressor(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        eps: float = number(0.1, at_least=0.0)
-        C: float = number(1.0, above=0.0)
-        intercept: bool = flag(True)
+        eps: float = number(0.1, "Half width of the tube, in units of the target.", at_least=0.0)
+        C: float = number(1.0, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
+        return weight_fields(self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        passive_aggressive_regression(rows, y, score, p.eps, math.inf, 0.5 / p.C, s["weight"], s["skipped"])
+    def rule(self) -> Rule:
+        return towards_target(math.inf, 0.5 / self.parameters.C, self.parameters.eps)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.linear.number_or_word import AUTO, positive_or
-from learners.linear.uniclass import LEARNED, fields_of, passive_aggressive_uniclass, radius_of
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.uniclass import fields_of, largest_radius, radius, radius_of, towards_rows
 from learners.parameters import Parameters, number
 from learners.state import Fields
 
@@ -18,30 +18,9 @@ class PA2Uniclass(Learner):
     w <- w + tau (x - w) / |x - w| with tau = [|x - w| - eps]+ / (1 + 1 / 2C); s = eps - |x - w|.
     The score is positive inside. Labels are not looked at, but a row without one is not learned.
 
-    Parameters
-    ----------
-    eps : float
-        Radius, eps > 0, in units of the features; ``auto`` = sqrt(d), the usual length of a standardised row;
-        ``learned``: it starts at 0 and grows. Default ``auto``.
-    eps_max : float
-        What a learned radius stays below, eps_max > 0; ``auto`` = 2 sqrt(d). Default ``auto``.
-    C : float
-        Aggressiveness, C > 0: the share 2C / (2C + 1) of the way is gone. Larger = faster. Default 0.1.
-
-    State
-    -----
-    centre : f8[d]      centre of the ball; f8[d + 1] where the radius is learned: sqrt(eps_max^2 - centre[d]^2)
-    learned : i8[1]     labelled rows so far; the first becomes the centre
-    skipped : i8[1]     labelled rows whose distance was not finite
-
     Cost
     ----
     O(d) per row; 8 d + 16 bytes, 8 more where the radius is learned.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -54,16 +33,15 @@ class PA2Uniclass(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        eps: float | str = positive_or(AUTO, LEARNED)
-        eps_max: float | str = positive_or(AUTO)
-        C: float = number(0.1, above=0.0)
+        eps: float | str = radius()
+        eps_max: float | str = largest_radius()
+        C: float = number(
+            0.1, "Aggressiveness: the share 2C / (2C + 1) of the way is gone. Larger = faster.", above=0.0
+        )
 
     def fields(self) -> Fields:
         return fields_of(self.parameters.eps, self.n_features)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        radius = radius_of(p.eps, p.eps_max, self.n_features)
-        passive_aggressive_uniclass(
-            rows, y, score, radius, math.inf, 1.0 / (2.0 * p.C), s["centre"], s["learned"], s["skipped"]
-        )
+    def rule(self) -> Rule:
+        p = self.parameters
+        return towards_rows(math.inf, 1.0 / (2.0 * p.C), radius_of(p.eps, p.eps_max, self.n_features))

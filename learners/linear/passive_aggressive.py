@@ -3,69 +3,68 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.linear.weights import Weights, product
+from learners.state import Array
 from learners.vectors import dot, step_along
 
 
-@bare_kernel
-def passive_aggressive(
-    rows: Array, y: Array, score: Array, cap: float, ridge: float, weight: Array, skipped: NDArray[np.int64]
-) -> None:
-    """Predict, then move towards the half-space in which the row has margin 1: all the way, or as far as is allowed.
+class Pull(NamedTuple):
+    """How far: tau = min(cap, loss / (x'x + ridge)). PA has (inf, 0), PA-I (C, 0), PA-II (inf, 1 / 2C)."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], skipped i8[1]. ALGORITHMS.md 3. The step is
-    tau = min(cap, loss / (x'x + ridge)): PA has (inf, 0), PA-I (C, 0), PA-II (inf, 1 / 2C).
+    cap: float
+    ridge: float
+    eps: float = 0.0
+    """Half width of the tube, of regression; radius of the ball, of one class."""
+
+
+def towards_margin(cap: float, ridge: float) -> Rule:
+    """The rule of two classes."""
+    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True)
+
+
+def towards_target(cap: float, ridge: float, eps: float) -> Rule:
+    """The rule of regression."""
+    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True)
+
+
+@fragment
+def learn_margin(x: Array, y: float, omega: float, s: float, p: Pull, memory: Weights) -> None:
+    """Move towards the half-space in which the row has margin 1: all the way, or as far as is allowed.
+
+    Shapes: x f8[d]. ALGORITHMS.md 3.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        loss = 1.0 - label * s  # step 1
-        if (finite and loss <= 0.0) or math.isnan(label):
-            continue
-        x2 = dot(x, x)  # step 2
-        if not (finite and 0.0 < x2 < math.inf):
-            skipped[0] += 1
-            continue
-        tau = min(cap, loss / (x2 + ridge))  # step 3
-        if not step_along(weight, x, tau * label):  # step 4
-            skipped[0] += 1
+    finite = math.isfinite(s)
+    loss = 1.0 - y * s  # step 1
+    if finite and loss <= 0.0:
+        return
+    x2 = dot(x, x)  # step 2
+    usable = finite and 0.0 < x2 < math.inf
+    if not (usable and step_along(memory.weight, x, tau(loss, x2, omega, p) * y)):  # steps 3 and 4
+        memory.skipped[0] += 1
 
 
-@bare_kernel
-def passive_aggressive_regression(
-    rows: Array,
-    y: Array,
-    score: Array,
-    eps: float,
-    cap: float,
-    ridge: float,
-    weight: Array,
-    skipped: NDArray[np.int64],
-) -> None:
-    """As `passive_aggressive`, towards a score within eps of the target.
+@fragment
+def learn_target(x: Array, y: float, omega: float, s: float, p: Pull, memory: Weights) -> None:
+    """As `learn_margin`, towards a score within eps of the target. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    finite = math.isfinite(s)
+    loss = abs(y - s) - p.eps
+    if finite and loss <= 0.0:
+        return
+    x2 = dot(x, x)
+    usable = finite and 0.0 < x2 < math.inf
+    if not (usable and step_along(memory.weight, x, math.copysign(tau(loss, x2, omega, p), y - s))):
+        memory.skipped[0] += 1
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], skipped i8[1]. ALGORITHMS.md 3.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        loss = abs(y[t] - s) - eps
-        if (finite and loss <= 0.0) or math.isnan(y[t]):
-            continue
-        x2 = dot(x, x)
-        if not (finite and 0.0 < x2 < math.inf):
-            skipped[0] += 1
-            continue
-        tau = min(cap, loss / (x2 + ridge))
-        if not step_along(weight, x, math.copysign(tau, y[t] - s)):
-            skipped[0] += 1
+
+@fragment
+def tau(loss: float, x2: float, omega: float, p: Pull) -> float:
+    """How far the row pulls; one that counts omega has C omega for C or, where there is no C, pulls min(omega, 1)."""
+    if p.cap < math.inf:
+        return min(p.cap * omega, loss / x2)
+    if p.ridge > 0.0:
+        return loss / (x2 + p.ridge / omega)
+    return loss / x2 * min(omega, 1.0)

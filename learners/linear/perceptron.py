@@ -4,43 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
-from learners.state import Fields
-from learners.vectors import dot, step_along
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.weights import Weights, product, weight_fields
+from learners.parameters import Parameters, choice, intercept, number
+from learners.state import Array, Fields
+from learners.vectors import step_along
 
 
 class Perceptron(Learner):
     """Adds every row that it gets wrong; changes nothing otherwise.
 
-    Parameters
-    ----------
-    eta : float
-        Step size, eta > 0. From zero weights it only scales the score. Default 1.0.
-    ties : str
-        A score of exactly 0: ``update`` takes it for a mistake whatever the label, ``correct`` takes it for
-        class 1 (mistake only if the label is class 0). Default ``update``.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]      d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d) per row; 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -53,42 +33,43 @@ class Perceptron(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        eta: float = number(1.0, above=0.0)
-        ties: str = choice("update", ("update", "correct"))
-        intercept: bool = flag(True)
+        eta: float = number(1.0, "Step size. From zero weights it only scales the score.", above=0.0)
+        ties: str = choice(
+            "update",
+            ("update", "correct"),
+            "A score of exactly 0: `update` takes it for a mistake whatever the label, `correct` takes it for class 1 "
+            "(mistake only if the label is class 0).",
+        )
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
+        return weight_fields(self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        perceptron(rows, y, score, p.eta, p.ties == "update", s["weight"], s["skipped"])
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(product, learn, Correction(p.eta, p.ties == "update"), Weights, weighs=True)
 
 
-@bare_kernel
-def perceptron(
-    rows: Array,
-    y: Array,
-    score: Array,
-    eta: float,
-    zero_is_mistake: bool,
-    weight: Array,
-    skipped: NDArray[np.int64],
-) -> None:
-    """Predict, then add the row if its label is on the other side.
+class Correction(NamedTuple):
+    """Parameters of `perceptron`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], skipped i8[1]. ALGORITHMS.md 3.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        right = finite and label * s > 0.0
-        if right or math.isnan(label):
-            continue
-        if s == 0.0 and label > 0.0 and not zero_is_mistake:
-            continue
-        if not (finite and step_along(weight, x, eta * label)):
-            skipped[0] += 1
+    eta: float
+    zero_is_mistake: bool
+    """Of a score of exactly 0, whatever the label; otherwise it stands for class 1."""
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Correction, memory: Weights) -> None:
+    """Add the row if its label is on the other side. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    if right(y, s, p.zero_is_mistake):
+        return
+    if not (math.isfinite(s) and step_along(memory.weight, x, p.eta * y * omega)):
+        memory.skipped[0] += 1
+
+
+@fragment
+def right(y: float, s: float, zero_is_mistake: bool) -> bool:
+    """Whether the score is finite and on the side of the label; 0 is on that of class 1, or on none."""
+    if s == 0.0:
+        return y > 0.0 and not zero_is_mistake
+    return math.isfinite(s) and y * s > 0.0

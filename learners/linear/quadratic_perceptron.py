@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.perceptron import right
 from learners.parameters import Parameters, choice, flag
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 
 
 class QuadraticPerceptron(Learner):
@@ -20,27 +20,9 @@ class QuadraticPerceptron(Learner):
     s = x'A x with a symmetric A, which has the same score as weights on all squares and products, and needs no feature
     map. There is no step size, which would only scale the score.
 
-    Parameters
-    ----------
-    ties : str
-        A score of exactly 0: ``update`` takes it for a mistake whatever the label, ``correct`` takes it for
-        class 1 (mistake only if the label is class 0). Default ``update``.
-    intercept : bool
-        Append a constant 1 to every row; without it the kernel is (p'q)^2. Default true.
-
-    State
-    -----
-    form : f8[d (d + 1) / 2]    upper triangle of A by rows, doubled off the diagonal; d with the intercept
-    skipped : i8[1]             labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d^2) per row; 4 d (d + 1) + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -53,44 +35,53 @@ class QuadraticPerceptron(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        ties: str = choice("update", ("update", "correct"))
-        intercept: bool = flag(True)
+        ties: str = choice(
+            "update",
+            ("update", "correct"),
+            "A score of exactly 0: `update` takes it for a mistake whatever the label, `correct` takes it for class 1 "
+            "(mistake only if the label is class 0).",
+        )
+        intercept: bool = flag(True, "Append a constant 1 to every row; without it the kernel is (p'q)^2.")
 
     def fields(self) -> Fields:
         return {"form": ("f8", (self.width * (self.width + 1) // 2,)), "skipped": ("i8", (1,))}
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s, p = self.state, self.parameters
-        quadratic_perceptron(rows, y, score, p.ties == "update", s["form"], s["skipped"], np.empty(self.width))
+    def rule(self) -> Rule:
+        given = Ties(self.parameters.ties == "update")
+        return Rule(score, learn, given, QuadraticForm, {"k": (self.width,)}, weighs=True)
 
 
-@bare_kernel
-def quadratic_perceptron(
-    rows: Array,
-    y: Array,
-    score: Array,
-    zero_is_mistake: bool,
-    form: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then add the row's products to the form if its label is on the other side.
+class Ties(NamedTuple):
+    """Parameters of `quadratic_perceptron`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], form f8[d (d + 1) / 2], skipped i8[1], k f8[d] scratch.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = quadratic(form, x, k)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        right = finite and label * s > 0.0
-        if right or math.isnan(label):
-            continue
-        if s == 0.0 and label > 0.0 and not zero_is_mistake:
-            continue
-        if not (finite and add_products(form, x, label)):
-            skipped[0] += 1
+    zero_is_mistake: bool
+    """Of a score of exactly 0, whatever the label; otherwise it stands for class 1."""
+
+
+class QuadraticForm(NamedTuple):
+    """Memory of `quadratic_perceptron`."""
+
+    form: Array
+    """f8[d (d + 1) / 2]: upper triangle of A by rows, doubled off the diagonal; d with the intercept."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite."""
+    k: Array
+    """f8[d], scratch: sums of the form's columns, see `quadratic`."""
+
+
+@fragment
+def score(x: Array, _parameters: Any, memory: QuadraticForm) -> float:
+    """The score x'A x. Shapes: x f8[d]."""
+    return quadratic(memory.form, x, memory.k)
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Ties, memory: QuadraticForm) -> None:
+    """Add the row's products to the form if its label is on the other side. Shapes: x f8[d]."""
+    if right(y, s, p.zero_is_mistake):
+        return
+    if not (math.isfinite(s) and add_products(memory.form, x, y * omega)):
+        memory.skipped[0] += 1
 
 
 @fragment
@@ -130,14 +121,14 @@ def quadratic(form: Array, x: Array, k: Array) -> float:
 
 
 @fragment
-def add_products(form: Array, x: Array, sign: float) -> bool:
-    """A <- A + sign x x', all of it or, if some entry would overflow, nothing; say which.
+def add_products(form: Array, x: Array, times: float) -> bool:
+    """A <- A + times x x', all of it or, if some entry would overflow, nothing; say which.
 
-    Shapes: form f8[d (d + 1) / 2], x f8[d]; sign is -1 or 1.
+    Shapes: form f8[d (d + 1) / 2], x f8[d]; `times` is -1 or 1, or that by how much the row counts.
     """
     d, start, overflows = x.shape[0], 0, False
     for i in range(d):
-        row, others, step = form[start : start + d - i], x[i:], 2.0 * sign * x[i]
+        row, others, step = form[start : start + d - i], x[i:], 2.0 * times * x[i]
         for j in range(row.shape[0]):
             moved = row[j] + step * others[j]
             overflows |= moved - moved != 0.0
@@ -146,8 +137,8 @@ def add_products(form: Array, x: Array, sign: float) -> bool:
         return False
     start = 0
     for i in range(d):
-        row, others, step = form[start : start + d - i], x[i:], 2.0 * sign * x[i]
-        row[0] += sign * x[i] * x[i]
+        row, others, step = form[start : start + d - i], x[i:], 2.0 * times * x[i]
+        row[0] += times * x[i] * x[i]
         for j in range(1, row.shape[0]):
             row[j] += step * others[j]
         start += d - i

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.linear.weights import product
+from learners.state import Array, Counts, Fields
 from learners.vectors import dot, length, multiply, shrink_and_step
 
 PARALLEL = 1e-12
@@ -19,47 +19,61 @@ SMALLEST_TARGET = 1e-200
 """Smallest margin aimed at; rescaling would bring it to 0 in the end, and a target of 0 teaches nothing."""
 
 
-@bare_kernel
-def relaxed_maximum_margin(
-    rows: Array,
-    y: Array,
-    score: Array,
-    aggressive: bool,
-    weight: Array,
-    mu: Array,
-    skipped: NDArray[np.int64],
-) -> None:
-    """Predict, then take the shortest weights in the half-spaces of this row and of all before it.
+class Eagerness(NamedTuple):
+    """Parameters of `romma` and `aromma`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], mu f8[1], skipped i8[1]. ALGORITHMS.md 3. Learns where
-    y s <= 0 or, `aggressive`, where y s < mu.
+    aggressive: bool
+    """Whether rows are learned whose margin is too small, and not only those that are wrong."""
+
+
+class Relaxation(NamedTuple):
+    """Memory of `romma` and `aromma`."""
+
+    weight: Array
+    """f8[d], d with the intercept."""
+    mu: Array
+    """f8[1]: margin aimed at, in units of `weight`: 1 until the weights are scaled down."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite, zero rows among them."""
+
+
+def relaxed_fields(width: int) -> Fields:
+    """The state of `Relaxation`."""
+    return {"weight": ("f8", (width,)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
+
+
+def towards_half_spaces(aggressive: bool) -> Rule:
+    """The rule of a learner."""
+    return Rule(product, learn, Eagerness(aggressive), Relaxation)
+
+
+@fragment
+def learn(x: Array, y: float, _omega: float, s: float, p: Eagerness, memory: Relaxation) -> None:
+    """Take the shortest weights in the half-spaces of this row and of all before it.
+
+    Shapes: x f8[d]. ALGORITHMS.md 3. Learns where y s <= 0 or, `aggressive`, where y s < mu.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        far = label * s >= mu[0] if aggressive else label * s > 0.0
-        if (finite and far) or math.isnan(label):
-            continue
-        x2 = dot(x, x)
-        w2 = dot(weight, weight)
-        both = x2 * w2
-        if not (finite and 0.0 < x2 < math.inf and both < math.inf):
-            skipped[0] += 1
-            continue
-        target = mu[0] * label
-        den = both - s * s
-        keep, step = 0.0, target / x2  # the first row, or one that the past does not bind: c < 0
-        if w2 > 0.0 and den <= PARALLEL * both:
-            keep, step = 1.0, (target - s) / x2
-        elif w2 > 0.0 and both - target * s >= 0.0:
-            keep, step = (both - target * s) / den, w2 * (target - s) / den
-        if not shrink_and_step(weight, keep, x, step):
-            skipped[0] += 1
-            continue
-        size = length(weight)
-        if size > LONGEST:
-            multiply(weight, 1.0 / size)
-            mu[0] = max(mu[0] / size, SMALLEST_TARGET)
+    finite = math.isfinite(s)
+    far = y * s >= memory.mu[0] if p.aggressive else y * s > 0.0
+    if finite and far:
+        return
+    x2 = dot(x, x)
+    w2 = dot(memory.weight, memory.weight)
+    both = x2 * w2
+    if not (finite and 0.0 < x2 < math.inf and both < math.inf):
+        memory.skipped[0] += 1
+        return
+    target = memory.mu[0] * y
+    den = both - s * s
+    keep, step = 0.0, target / x2  # the first row, or one that the past does not bind: c < 0
+    if w2 > 0.0 and den <= PARALLEL * both:
+        keep, step = 1.0, (target - s) / x2
+    elif w2 > 0.0 and both - target * s >= 0.0:
+        keep, step = (both - target * s) / den, w2 * (target - s) / den
+    if not shrink_and_step(memory.weight, keep, x, step):
+        memory.skipped[0] += 1
+        return
+    size = length(memory.weight)
+    if size > LONGEST:
+        multiply(memory.weight, 1.0 / size)
+        memory.mu[0] = max(memory.mu[0] / size, SMALLEST_TARGET)

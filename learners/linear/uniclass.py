@@ -8,17 +8,48 @@ their plane in a ball of radius sqrt(eps_max^2 - h^2), and every pull lowers the
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array
-from learners.linear.number_or_word import AUTO
-from learners.state import Fields
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.linear.number_or_word import AUTO, positive_or
+from learners.linear.passive_aggressive import Pull, tau
+from learners.state import Array, Counts, Fields
 
 LEARNED = "learned"
 """As the radius: start at 0 and let it grow, up to `eps_max`."""
+
+
+class Ball(NamedTuple):
+    """Memory of a one-class learner."""
+
+    centre: Array
+    """f8[d]: centre of the ball; f8[d + 1] where the radius is learned: sqrt(eps_max^2 - centre[d]^2)."""
+    learned: Counts
+    """i8[1]: labelled rows so far; the first becomes the centre."""
+    skipped: Counts
+    """i8[1]: labelled rows whose distance was not finite."""
+    apart: Array
+    """f8[1], scratch: how far the row is from the centre."""
+
+
+def towards_rows(cap: float, ridge: float, radius: float) -> Rule:
+    """The rule of a learner; cap and ridge as those of two classes."""
+    return Rule(depth, learn, Pull(cap, ridge, radius), Ball, {"apart": (1,)}, weighs=True)
+
+
+def radius() -> Any:
+    """Of the ball."""
+    text = (
+        "Radius, in units of the features; `auto` = sqrt(d), the usual length of a standardised row; `learned`: it "
+        "starts at 0 and grows."
+    )
+    return positive_or(AUTO, LEARNED, text=text)
+
+
+def largest_radius() -> Any:
+    """Bound of a radius that is learned."""
+    return positive_or(AUTO, text="What a learned radius stays below; `auto` = 2 sqrt(d).")
 
 
 def fields_of(eps: float | str, n_features: int) -> Fields:
@@ -28,7 +59,7 @@ def fields_of(eps: float | str, n_features: int) -> Fields:
 
 
 def radius_of(eps: float | str, eps_max: float | str, n_features: int) -> float:
-    """Radius of the ball that the kernel works with: eps, or eps_max where eps is learned."""
+    """Radius of the ball that the rule works with: eps, or eps_max where eps is learned."""
     if eps == LEARNED:
         return 2.0 * math.sqrt(n_features) if eps_max == AUTO else float(eps_max)
     return math.sqrt(n_features) if eps == AUTO else float(eps)
@@ -59,45 +90,35 @@ def distance(x: Array, centre: Array) -> float:
     return math.sqrt(squared)
 
 
-@bare_kernel
-def passive_aggressive_uniclass(
-    rows: Array,
-    y: Array,
-    score: Array,
-    radius: float,
-    cap: float,
-    ridge: float,
-    centre: Array,
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-) -> None:
-    """Score how far inside the ball the row is, then pull the centre towards it if it is outside.
+@fragment
+def depth(x: Array, p: Pull, memory: Ball) -> float:
+    """The score: how far inside the ball the row is, 0 while there is no ball. Shapes: x f8[d]."""
+    memory.apart[0] = distance(x, memory.centre)
+    return p.eps - memory.apart[0] if memory.learned[0] > 0 else 0.0
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], centre f8[d] or f8[d + 1], learned i8[1], skipped i8[1].
-    ALGORITHMS.md 3. The centre moves by tau = min(cap, loss / (1 + ridge)), never beyond the row, hence never out of
-    float64: PA has (inf, 0), PA-I (C, 0), PA-II (inf, 1 / 2C). The first row becomes the centre, at height `radius`.
+
+@fragment
+def learn(x: Array, _y: float, omega: float, _s: float, p: Pull, memory: Ball) -> None:
+    """Pull the centre towards the row if it is outside.
+
+    Shapes: x f8[d]. ALGORITHMS.md 3. The centre never moves beyond the row, hence never out of float64. The first row
+    becomes the centre, at the height of the radius.
     """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        apart = distance(x, centre)
-        finite = math.isfinite(apart)
-        score[t, 0] = radius - apart if finite and learned[0] > 0 else 0.0
-        if math.isnan(y[t]):
-            continue
-        learned[0] += 1
-        if learned[0] == 1:
-            for j in range(d):
-                centre[j] = x[j]
-            if centre.shape[0] > d:
-                centre[d] = radius
-            continue
-        loss = apart - radius
-        if not finite:
-            skipped[0] += 1
-        elif loss > 0.0:
-            share = min(cap, loss / (1.0 + ridge)) / apart  # tau, in units of the way to the row
-            for j in range(d):
-                centre[j] += share * (x[j] - centre[j])
-            if centre.shape[0] > d:
-                centre[d] -= share * centre[d]
+    d: int = x.shape[0]
+    centre, apart = memory.centre, memory.apart[0]
+    memory.learned[0] += 1
+    if memory.learned[0] == 1:
+        for j in range(d):
+            centre[j] = x[j]
+        if centre.shape[0] > d:
+            centre[d] = p.eps
+        return
+    loss = apart - p.eps
+    if not math.isfinite(apart):
+        memory.skipped[0] += 1
+    elif loss > 0.0:
+        share = tau(loss, 1.0, omega, p) / apart  # in units of the way to the row
+        for j in range(d):
+            centre[j] += share * (x[j] - centre[j])
+        if centre.shape[0] > d:
+            centre[d] -= share * centre[d]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Rule
 from learners.elementary.exponential import exp
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
-from learners.parameters import ParameterError, Parameters, flag, number
-from learners.state import Fields
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.parameters import ParameterError, Parameters, flag, intercept, number
+from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 LARGEST_LOG = 500.0
@@ -31,34 +30,9 @@ class Winnow(Learner):
     on y s <= 0: l <- l + eta y x. Unbalanced, for features in [0, 1]: w = exp(l), s = w'x - theta d;
     on y s <= 0: l <- l + ln(2) y x.
 
-    Parameters
-    ----------
-    eta : float
-        Step size of the balanced form, eta > 0. Default 0.1.
-    balanced : bool
-        A positive and a negative weight per feature. False is Winnow2: no intercept, features in [0, 1]. Default true.
-    normalize : bool
-        Balanced form: weights sum to U. Changes the size of the score, not its sign. Default true.
-    U : float
-        That sum, U > 0. Default 10.0.
-    theta : float
-        Threshold of the unbalanced form per feature, theta > 0. Default 1.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    log_weight : f8[d]      l, logarithms of w+, d with the intercept; those of w- are -l
-    skipped : i8[1]         labelled rows whose score was not finite
-
     Cost
     ----
     O(d) per row, with 2 d exponentials for each that is learned; 8 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, an intercept in the unbalanced form, or a task other than two classes.
 
     Source
     ------
@@ -71,12 +45,14 @@ class Winnow(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        eta: float = number(0.1, above=0.0)
-        balanced: bool = flag(True)
-        normalize: bool = flag(True)
-        U: float = number(10.0, above=0.0)
-        theta: float = number(1.0, above=0.0)
-        intercept: bool = flag(True)
+        eta: float = number(0.1, "Step size of the balanced form.", above=0.0)
+        balanced: bool = flag(
+            True, "A positive and a negative weight per feature. False is Winnow2: no intercept, features in [0, 1]."
+        )
+        normalize: bool = flag(True, "Balanced form: weights sum to U. Changes the size of the score, not its sign.")
+        U: float = number(10.0, "Balanced form: what the weights sum to.", above=0.0)
+        theta: float = number(1.0, "Threshold of the unbalanced form per feature.", above=0.0)
+        intercept: bool = intercept()
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -86,11 +62,61 @@ class Winnow(Learner):
     def fields(self) -> Fields:
         return {"log_weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
+    def rule(self) -> Rule:
+        p = self.parameters
         form = (NORMALIZED if p.normalize else BALANCED) if p.balanced else UNBALANCED
         eta, threshold = (p.eta, 0.0) if p.balanced else (LN_2, p.theta * self.width)
-        winnow(rows, y, score, form, eta, p.U, threshold, s["log_weight"], s["skipped"], np.empty(self.width))
+        given = Multiplication(form, eta, p.U, threshold)
+        return Rule(score, learn, given, Logarithms, {"weight": (self.width,)}, weighs=True, begin=renew)
+
+
+class Multiplication(NamedTuple):
+    """Parameters of `winnow`."""
+
+    form: int
+    """Which of the three above."""
+    eta: float
+    U: float
+    """What the weights of the normalised form sum to."""
+    threshold: float
+
+
+class Logarithms(NamedTuple):
+    """Memory of `winnow`."""
+
+    log_weight: Array
+    """f8[d]: l, logarithms of w+, d with the intercept; those of w- are -l."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score was not finite."""
+    weight: Array
+    """f8[d], scratch: the weights, which from one row to the next are those of log_weight."""
+
+
+@fragment
+def score(x: Array, p: Multiplication, memory: Logarithms) -> float:
+    """The score w'x less the threshold. Shapes: x f8[d]."""
+    return dot(memory.weight, x) - p.threshold
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Multiplication, memory: Logarithms) -> None:
+    """Multiply each weight by exp(eta y x_j) if the label is on the other side. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    if not math.isfinite(s):
+        memory.skipped[0] += 1
+        return
+    if y * s > 0.0:
+        return
+    step = p.eta * y * omega
+    for j in range(x.shape[0]):
+        moved = memory.log_weight[j] + step * x[j]
+        memory.log_weight[j] = min(max(moved, -LARGEST_LOG), LARGEST_LOG)
+    renew(p, memory)
+
+
+@fragment
+def renew(p: Multiplication, memory: Logarithms) -> None:
+    """Make the weights those of their logarithms."""
+    weights_of(memory.log_weight, p.form, p.U, memory.weight)
 
 
 @fragment
@@ -116,39 +142,3 @@ def weights_of(log_weight: Array, form: int, U: float, weight: Array) -> None:
     if form == NORMALIZED:
         for j in range(weight.shape[0]):
             weight[j] *= U / total
-
-
-@bare_kernel
-def winnow(
-    rows: Array,
-    y: Array,
-    score: Array,
-    form: int,
-    eta: float,
-    U: float,
-    threshold: float,
-    log_weight: Array,
-    skipped: NDArray[np.int64],
-    weight: Array,
-) -> None:
-    """Predict, then multiply each weight by exp(eta y x_j) if the label is on the other side.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], log_weight f8[d], skipped i8[1], weight f8[d] scratch.
-    ALGORITHMS.md 3. Invariant: between rows `weight` is that of log_weight.
-    """
-    weights_of(log_weight, form, U, weight)
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x) - threshold
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        if (finite and label * s > 0.0) or math.isnan(label):
-            continue
-        if not finite:
-            skipped[0] += 1
-            continue
-        for j in range(x.shape[0]):
-            moved = log_weight[j] + eta * label * x[j]
-            log_weight[j] = min(max(moved, -LARGEST_LOG), LARGEST_LOG)
-        weights_of(log_weight, form, U, weight)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Rule
 from learners.elementary.logarithm import log, log1p, log2
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.margin_distribution.expert_weights import (
     ADAHEDGE,
     DOUBLING,
@@ -26,9 +25,16 @@ from learners.margin_distribution.expert_weights import (
     learning_rate,
     mixability_gap,
 )
-from learners.margin_distribution.loss import longest_safe_step, odm_loss, odm_step
-from learners.parameters import ParameterError, Parameters, choice, flag, integer, number
-from learners.state import Fields
+from learners.margin_distribution.loss import (
+    excess_price,
+    free_distance,
+    longest_safe_step,
+    loss_weight,
+    odm_loss,
+    odm_step,
+)
+from learners.parameters import ParameterError, Parameters, choice, integer, intercept, number
+from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 MOST_CANDIDATES = 48
@@ -61,56 +67,9 @@ class DODM(Learner):
     However fast the concept drifts, some candidate remembers about as much as still holds: for losses that vary by V
     in T rows the regret grows as sqrt(T V), with V unknown. Choose it where nothing is known of the drift.
 
-    Parameters
-    ----------
-    lam : float
-        Weight of the loss beside |w|^2 / 2, lam > 0. Default 3.0.
-    mu : float
-        Price of a margin that is too large, 0 < mu <= 1; one that is too small costs 1. Default 0.5.
-    theta : float
-        Distance from 1 at which margins cost nothing, 0 <= theta < 1. Default 0.3.
-    rate : str
-        Learning rate of the weights: ``anytime`` sqrt(8 ln N / t) / C with C the largest loss so far; ``doubling``,
-        constant in blocks of 64, 128 .. rows that forget the losses before; ``adahedge``, by how well the weights
-        do, without C. Default ``anytime``.
-    meta_loss : str
-        What the weights go by: ``f`` as in the paper, or mistakes, ``zero_one``. Default ``f``.
-    f_clip : float
-        Losses count up to f_clip times the row's median loss, f_clip >= 0; 0 = no bound. 100 keeps one outlier from
-        making C huge; ``zero_one`` mistakes are bounded already, and f_clip has no effect on them. Default 0.0.
-    horizon : int
-        T, labelled rows of the whole stream, horizon >= 0: the paper's own grid of epochs and its rate; 0 = not known,
-        the stream may be endless. Default 0.
-    C : float
-        With a horizon: bound of the losses, larger ones count as C, C >= lam. Default 100.0.
-    V_T : float
-        With a horizon: how much the losses vary in all, V_T >= 0; 0 = not known. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[N, d]       a candidate's weights per row, d with the intercept; `candidates` of them in use
-    epoch : i8[N]           rows between a candidate's restarts, Delta_i; 0 = never
-    age : i8[N]             labelled rows since its last restart
-    log_prior : f8[N]       ln of its weight before any loss
-    loss : f8[N]            its cumulated loss, beyond that of the best
-    beta : f8[N]            its weight now, 0 if not in use
-    scale : f8[1]           C, or the largest loss so far
-    gap : f8[1]             AdaHedge's cumulated mixability gap
-    candidates : i8[1]      N so far
-    learned : i8[1]         t, labelled rows so far
-    skipped : i8[1]         labelled rows whose square overflowed
-
     Cost
     ----
     O(N d) per row with N <= log2(t) + 2; 48 (8 d + 40) + 40 bytes, or the grid's N in place of 48.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, C < lam or another rate than the paper's with a horizon, or a task other than
-        two classes.
 
     Source
     ------
@@ -124,16 +83,34 @@ class DODM(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        lam: float = number(3.0, above=0.0)
-        mu: float = number(0.5, above=0.0, at_most=1.0)
-        theta: float = number(0.3, at_least=0.0, below=1.0)
-        rate: str = choice("anytime", RATES)
-        meta_loss: str = choice("f", ("f", "zero_one"))
-        f_clip: float = number(0.0, at_least=0.0)
-        horizon: int = integer(0, at_least=0)
-        C: float = number(100.0, above=0.0)
-        V_T: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        lam: float = loss_weight()
+        mu: float = excess_price()
+        theta: float = free_distance()
+        rate: str = choice(
+            "anytime",
+            RATES,
+            "Learning rate of the weights: `anytime` sqrt(8 ln N / t) / C with C the largest loss so far; `doubling`, "
+            "constant in blocks of 64, 128 .. rows that forget the losses before; `adahedge`, by how well the weights "
+            "do, without C.",
+        )
+        meta_loss: str = choice(
+            "f", ("f", "zero_one"), "What the weights go by: `f` as in the paper, or mistakes, `zero_one`."
+        )
+        f_clip: float = number(
+            0.0,
+            "Losses count up to f_clip times the row's median loss; 0 = no bound. 100 keeps one outlier from making C "
+            "huge; `zero_one` mistakes are bounded already, and f_clip has no effect on them.",
+            at_least=0.0,
+        )
+        horizon: int = integer(
+            0,
+            "T, labelled rows of the whole stream: the paper's own grid of epochs and its rate; 0 = not known, the "
+            "stream may be endless.",
+            at_least=0,
+        )
+        C: float = number(100.0, "With a horizon: bound of the losses, larger ones count as C, C >= lam.", above=0.0)
+        V_T: float = number(0.0, "With a horizon: how much the losses vary in all; 0 = not known.", at_least=0.0)
+        intercept: bool = intercept()
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -182,12 +159,9 @@ class DODM(Learner):
         s["scale"][0] = self._first_scale
         s["gap"][0] = FIRST_GAP
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        d_odm(
-            rows,
-            y,
-            score,
+    def rule(self) -> Rule:
+        p, n = self.parameters, len(self.state["beta"])
+        parameters = Weighing(
             p.lam,
             p.mu,
             p.theta,
@@ -197,130 +171,153 @@ class DODM(Learner):
             p.f_clip,
             p.C if p.horizon > 0 else MOST_LOSS,
             self._first_scale,
-            s["weight"],
-            s["epoch"],
-            s["age"],
-            s["log_prior"],
-            s["loss"],
-            s["beta"],
-            s["scale"],
-            s["gap"],
-            s["candidates"],
-            s["learned"],
-            s["skipped"],
-            np.empty((3, len(s["beta"]))),
         )
+        return Rule(score, learn, parameters, Candidates, {"s": (n,), "f": (n,), "ordered": (n,)})
+
+
+class Weighing(NamedTuple):
+    """Parameters of `d_odm`."""
+
+    lam: float
+    mu: float
+    theta: float
+    rate: int
+    """Which learning rate: one of four in `expert_weights`."""
+    horizon: int
+    zero_one: bool
+    """Whether candidates are weighed by their mistakes, not by their f."""
+    f_clip: float
+    most: float
+    """Larger losses count as this."""
+    first_scale: float
+    """C of the start."""
+
+
+class Candidates(NamedTuple):
+    """Memory of `d_odm`. Invariant between rows: age < epoch or epoch = NEVER; beta of those in use sums to 1."""
+
+    weight: Array
+    """f8[N, d]: a candidate's weights per row, d with the intercept; `candidates` of them in use."""
+    epoch: Counts
+    """i8[N]: rows between a candidate's restarts, Delta_i; 0 = never."""
+    age: Counts
+    """i8[N]: labelled rows since its last restart."""
+    log_prior: Array
+    """f8[N]: ln of its weight before any loss."""
+    loss: Array
+    """f8[N]: its cumulated loss, beyond that of the best."""
+    beta: Array
+    """f8[N]: its weight now, 0 if not in use."""
+    scale: Array
+    """f8[1]: C, or the largest loss so far."""
+    gap: Array
+    """f8[1]: AdaHedge's cumulated mixability gap."""
+    candidates: Counts
+    """i8[1]: N so far."""
+    learned: Counts
+    """i8[1]: t, labelled rows so far."""
+    skipped: Counts
+    """i8[1]: labelled rows whose square overflowed."""
+    s: Array
+    """f8[N], scratch: the candidates' scores."""
+    f: Array
+    """f8[N], scratch: the candidates' losses of the row."""
+    ordered: Array
+    """f8[N], scratch: the same by size."""
 
 
 @fragment
-def loss_of(margin: float, squared: float, lam: float, mu: float, theta: float, zero_one: bool, most: float) -> float:
+def score(x: Array, _parameters: Any, memory: Candidates) -> float:
+    """The weighted scores of all candidates. Shapes: x f8[d]."""
+    combined = 0.0
+    for i in range(memory.candidates[0]):
+        memory.s[i] = dot(memory.weight[i], x)  # Algorithm 2, line 3
+        combined += memory.beta[i] * memory.s[i]  # line 4
+    return combined
+
+
+@fragment
+def learn(x: Array, y: float, _omega: float, _combined: float, p: Weighing, memory: Candidates) -> None:
+    """Let each candidate learn, weigh them anew, fork and restart those due.
+
+    Shapes: x f8[d]. A row that would overflow counts for t and changes neither candidates nor losses.
+    """
+    n, t = memory.candidates[0], memory.learned[0]
+    safe = longest_safe_step(dot(x, x), p.lam, p.theta)
+    if safe > 0.0:
+        descend(x, y, safe, p, memory)
+        if p.f_clip > 0.0 and not p.zero_one:
+            clip_to_median(memory.f, p.f_clip, memory.ordered, n)
+        if p.rate == ADAHEDGE:
+            # A fork after the row before split its candidate's beta; the rate they were made with is of one less.
+            weighed = n - 1 if n > 1 and memory.epoch[n - 2] == t else n
+            memory.gap[0] += mixability_gap(memory.beta, memory.f, rate_after(t, weighed, p, memory), n)
+        memory.scale[0] = max(memory.scale[0], largest_of(memory.f, n))
+        add_losses(memory.f, memory.loss, n)
+    else:
+        memory.skipped[0] += 1
+    t += 1
+    memory.learned[0] = t
+    if p.rate == DOUBLING and t == block_length(t) - FIRST_BLOCK:
+        memory.loss[:] = 0.0
+        memory.scale[0] = p.first_scale
+    # Algorithm 2, line 5.
+    exponential_weights(memory.log_prior, memory.loss, rate_after(t, n, p, memory), memory.beta, n)
+    for i in range(n):
+        memory.age[i] += 1
+    if memory.epoch[n - 1] == NEVER and t == 1 << (n - 1) and n < memory.beta.shape[0]:
+        fork(t, memory)
+    restart(memory)
+
+
+@fragment
+def descend(x: Array, y: float, safe: float, p: Weighing, memory: Candidates) -> None:
+    """Every candidate suffers its loss, then steps against the gradient of its f. Shapes: x f8[d]."""
+    for i in range(memory.candidates[0]):
+        weight, s = memory.weight[i], memory.s[i]
+        memory.f[i] = loss_of(y * s, dot(weight, weight), p)
+        odm_step(weight, x, y, s, min(1.0 / (memory.age[i] + 1), safe), True, p.lam, p)
+
+
+@fragment
+def loss_of(margin: float, squared: float, p: Weighing) -> float:
     """What a candidate with |w|^2 = squared is weighed by: its f, cut off at `most`, or whether it erred."""
-    if zero_one:
+    if p.zero_one:
         return 1.0 if margin < 0.0 else 0.5 if margin == 0.0 else 0.0
-    f = 0.5 * squared + lam * odm_loss(margin, mu, theta)
-    return f if f < most else most
+    f = 0.5 * squared + p.lam * odm_loss(margin, p)
+    return f if f < p.most else p.most
 
 
 @fragment
-def fork(
-    top: int,
-    t: int,
-    weight: Array,
-    epoch: NDArray[np.int64],
-    age: NDArray[np.int64],
-    log_prior: Array,
-    loss: Array,
-    beta: Array,
-) -> None:
+def rate_after(t: int, n: int, p: Weighing, memory: Candidates) -> float:
+    """The learning rate of the weights that n candidates have after t rows."""
+    return learning_rate(p.rate, n, t, p.horizon, memory.scale[0], memory.gap[0])
+
+
+@fragment
+def fork(t: int, memory: Candidates) -> None:
     """The candidate that never restarted leaves a copy that never will, and has epochs of t rows from now on.
 
-    Shapes: weight f8[N, d], epoch i8[N], age i8[N], log_prior f8[N], loss f8[N], beta f8[N]. Until its first restart a
-    candidate is what the top is: so this is the grid 1, 2, 4 .. from the start, the k-th with prior 1 / (k (k + 1)).
+    Until its first restart a candidate is what the top is: so this is the grid 1, 2, 4 .. from the start, the k-th
+    with prior 1 / (k (k + 1)).
     """
-    k = top + 1
-    for j in range(weight.shape[1]):
-        weight[k, j] = weight[top, j]
-    age[k], loss[k] = age[top], loss[top]
-    epoch[top], epoch[k] = t, NEVER
-    log_prior[k] = log_prior[top] + log(k / (k + 1.0))
-    log_prior[top] -= log(k + 1.0)
-    beta[k] = beta[top] * (k / (k + 1.0))
-    beta[top] /= k + 1.0
+    k = memory.candidates[0]
+    top = k - 1
+    for j in range(memory.weight.shape[1]):
+        memory.weight[k, j] = memory.weight[top, j]
+    memory.age[k], memory.loss[k] = memory.age[top], memory.loss[top]
+    memory.epoch[top], memory.epoch[k] = t, NEVER
+    memory.log_prior[k] = memory.log_prior[top] + log(k / (k + 1.0))
+    memory.log_prior[top] -= log(k + 1.0)
+    memory.beta[k] = memory.beta[top] * (k / (k + 1.0))
+    memory.beta[top] /= k + 1.0
+    memory.candidates[0] = k + 1
 
 
-@bare_kernel
-def d_odm(
-    rows: Array,
-    y: Array,
-    score: Array,
-    lam: float,
-    mu: float,
-    theta: float,
-    rate: int,
-    horizon: int,
-    zero_one: bool,
-    f_clip: float,
-    most: float,
-    first_scale: float,
-    weight: Array,
-    epoch: NDArray[np.int64],
-    age: NDArray[np.int64],
-    log_prior: Array,
-    loss: Array,
-    beta: Array,
-    scale: Array,
-    gap: Array,
-    candidates: NDArray[np.int64],
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    scratch: Array,
-) -> None:
-    """Predict with the weighted candidates, let each of them learn, weigh them anew, fork and restart those due.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[N, d], epoch i8[N], age i8[N], log_prior f8[N],
-    loss f8[N], beta f8[N], scale f8[1], gap f8[1], candidates i8[1], learned i8[1], skipped i8[1], scratch f8[3, N].
-    Invariant between rows: age < epoch or epoch = NEVER; the first `candidates` of beta sum to 1. A row that would
-    overflow counts for t and changes neither candidates nor losses.
-    """
-    s, f, ordered = scratch[0], scratch[1], scratch[2]
-    for row in range(rows.shape[0]):
-        x, n, t = rows[row], candidates[0], learned[0]
-        combined = 0.0
-        for i in range(n):
-            s[i] = dot(weight[i], x)  # Algorithm 2, line 3
-            combined += beta[i] * s[i]  # line 4
-        score[row, 0] = combined if math.isfinite(combined) else 0.0
-        if math.isnan(y[row]):
-            continue
-        label = 2.0 * y[row] - 1.0
-        safe = longest_safe_step(dot(x, x), lam, theta)
-        if safe > 0.0:
-            for i in range(n):
-                f[i] = loss_of(label * s[i], dot(weight[i], weight[i]), lam, mu, theta, zero_one, most)
-                odm_step(weight[i], x, label, s[i], min(1.0 / (age[i] + 1), safe), True, lam, mu, theta)
-            if f_clip > 0.0 and not zero_one:
-                clip_to_median(f, f_clip, ordered, n)
-            if rate == ADAHEDGE:
-                # A fork after the row before split its candidate's beta; the rate they were made with is of one less.
-                weighed = n - 1 if n > 1 and epoch[n - 2] == t else n
-                gap[0] += mixability_gap(beta, f, learning_rate(rate, weighed, t, horizon, scale[0], gap[0]), n)
-            scale[0] = max(scale[0], largest_of(f, n))
-            add_losses(f, loss, n)
-        else:
-            skipped[0] += 1
-        t += 1
-        learned[0] = t
-        if rate == DOUBLING and t == block_length(t) - FIRST_BLOCK:
-            loss[:] = 0.0
-            scale[0] = first_scale
-        for i in range(n):
-            age[i] += 1
-        exponential_weights(log_prior, loss, learning_rate(rate, n, t, horizon, scale[0], gap[0]), beta, n)  # line 5
-        if epoch[n - 1] == NEVER and t == 1 << (n - 1) and n < beta.shape[0]:
-            fork(n - 1, t, weight, epoch, age, log_prior, loss, beta)
-            n += 1
-            candidates[0] = n
-        for i in range(n):
-            if age[i] == epoch[i]:  # Algorithm 1, lines 2 to 4
-                weight[i, :] = 0.0
-                age[i] = 0
+@fragment
+def restart(memory: Candidates) -> None:
+    """Algorithm 1, lines 2 to 4: candidates at the end of an epoch begin the next one with zero weights."""
+    for i in range(memory.candidates[0]):
+        if memory.age[i] == memory.epoch[i]:
+            memory.weight[i, :] = 0.0
+            memory.age[i] = 0

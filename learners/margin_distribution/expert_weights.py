@@ -10,7 +10,7 @@ import math
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.jit import fragment
-from learners.learner import Array
+from learners.state import Array
 
 RATES = ("anytime", "doubling", "adahedge")
 ANYTIME, DOUBLING, ADAHEDGE, HORIZON = range(4)

@@ -2,30 +2,49 @@
 
 f(w) = |w|^2 / 2 + lam l(w; x) is what each of them makes small; l takes margins between 1 - theta and 1 + theta for
 free, those below at their squared distance and those above at mu <= 1 times that, in units of (1 - theta)^2.
-ALGORITHMS.md 10.0.
+ALGORITHMS.md 10.0. Parameters p have `mu` and `theta`.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from learners.jit import fragment
-from learners.learner import Array
+from learners.parameters import number
+from learners.state import Array
 from learners.vectors import shrink_and_step
 
 
+def loss_weight() -> Any:
+    """Lambda."""
+    return number(3.0, "Weight of the loss beside |w|^2 / 2.", above=0.0)
+
+
+def excess_price() -> Any:
+    """Mu."""
+    text = "Price of a margin that is too large; one that is too small costs 1."
+    return number(0.5, text, above=0.0, at_most=1.0)
+
+
+def free_distance() -> Any:
+    """Theta."""
+    return number(0.3, "Distance from 1 at which margins cost nothing.", at_least=0.0, below=1.0)
+
+
 @fragment
-def odm_loss(margin: float, mu: float, theta: float) -> float:
+def odm_loss(margin: float, p: Any) -> float:
     """l, as a function of the margin y w'x."""
-    short = max(0.0, 1.0 - theta - margin)
-    beyond = max(0.0, margin - 1.0 - theta)
-    return (short * short + mu * beyond * beyond) / ((1.0 - theta) * (1.0 - theta))
+    short = max(0.0, 1.0 - p.theta - margin)
+    beyond = max(0.0, margin - 1.0 - p.theta)
+    return (short * short + p.mu * beyond * beyond) / ((1.0 - p.theta) * (1.0 - p.theta))
 
 
 @fragment
-def odm_slope(margin: float, mu: float, theta: float) -> float:
+def odm_slope(margin: float, p: Any) -> float:
     """Derivative of l by the margin; its gradient by the weights is slope * y * x."""
-    short = max(0.0, 1.0 - theta - margin)
-    beyond = max(0.0, margin - 1.0 - theta)
-    return 2.0 * (mu * beyond - short) / ((1.0 - theta) * (1.0 - theta))
+    short = max(0.0, 1.0 - p.theta - margin)
+    beyond = max(0.0, margin - 1.0 - p.theta)
+    return 2.0 * (p.mu * beyond - short) / ((1.0 - p.theta) * (1.0 - p.theta))
 
 
 @fragment
@@ -38,15 +57,13 @@ def longest_safe_step(x2: float, lam: float, theta: float) -> float:
 
 
 @fragment
-def odm_step(
-    weight: Array, x: Array, y: float, s: float, eta: float, safe: bool, lam: float, mu: float, theta: float
-) -> bool:
+def odm_step(weight: Array, x: Array, y: float, s: float, eta: float, safe: bool, lam: float, p: Any) -> bool:
     """Algorithm 1, line 6: w <- (1 - eta) w - eta lam grad l(w; x), s = w'x; false, and w as it was, if it cannot be.
 
     Shapes: weight f8[d], x f8[d]. The paper prints + before the gradient; its derivation has the minus. No step of
     `safe` length overflows: it ends nearer to the row's own best weights, whose length is at most sqrt(2 lam).
     """
-    keep, pull = 1.0 - eta, -eta * lam * odm_slope(y * s, mu, theta) * y
+    keep, pull = 1.0 - eta, -eta * lam * odm_slope(y * s, p) * y
     if not safe:
         return shrink_and_step(weight, keep, x, pull)
     if eta > 0.0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from learners.learner import Array
+from learners.state import Array
 
 MOST_STEPS = 100
 SUFFICIENT = 1e-4

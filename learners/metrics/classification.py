@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import bare_kernel
-from learners.learner import Array, check_labels, plain
+from learners.learner import check_labels, plain
 from learners.prequential import predicted_class
-from learners.state import State
-
-Integers = NDArray[np.int64]
+from learners.state import Array, Counts, State
 
 WORD_BITS = 64
+
+
+class Hits(NamedTuple):
+    """Memory of the metrics."""
+
+    labels: Counts
+    """i8[1]: labelled rows so far."""
+    hits: Counts
+    """i8[4]: of them right: the learner, no-change, majority, the learner inside the window."""
+    first: Counts
+    """i8[2]: whether the learner and no-change had the very first row right."""
+    actual: Counts
+    """i8[K]: rows per class."""
+    predicted: Counts
+    """i8[K]: predictions per class."""
+    last: Counts
+    """i8[1]: the last label."""
+    fading: Array
+    """f8[2]: fading sums of hits and of rows."""
+    ring: NDArray[np.uint64]
+    """u8[words]: one bit per row of the window: right or wrong."""
 
 
 class ClassificationMetrics:
@@ -29,17 +48,6 @@ class ClassificationMetrics:
         Rows of the rolling window, >= 1. Default 1000.
     fading : float
         Weight of the past per row, 0 < fading <= 1. Default 0.999.
-
-    State
-    -----
-    labels : i8[1]      labelled rows so far
-    hits : i8[4]        of them right: the learner, no-change, majority, the learner inside the window
-    first : i8[2]       whether the learner and no-change had the very first row right
-    actual : i8[K]      rows per class
-    predicted : i8[K]   predictions per class
-    last : i8[1]        the last label
-    fading : f8[2]      fading sums of hits and of rows
-    ring : u8[words]    one bit per row of the window: right or wrong
 
     Raises
     ------
@@ -77,22 +85,8 @@ class ClassificationMetrics:
             A label is no class index.
         """
         check_labels(y, self.n_classes)
-        s = self.state
-        count_hits(
-            predicted_class(score, self.kind),
-            plain(y),
-            self.kind == "binary",
-            self.window,
-            self.fading,
-            s["labels"],
-            s["hits"],
-            s["first"],
-            s["actual"],
-            s["predicted"],
-            s["last"],
-            s["fading"],
-            s["ring"],
-        )
+        prediction, binary = predicted_class(score, self.kind), self.kind == "binary"
+        count_hits(prediction, plain(y), binary, self.window, self.fading, self.state.seen_as(Hits))
 
     def point(self) -> dict[str, Any]:
         """The values now, as plain numbers; None where nothing is defined yet."""
@@ -141,26 +135,13 @@ def kappa(accuracy: float | None, reference: float | None) -> float | None:
 
 
 @bare_kernel
-def count_hits(
-    prediction: Integers,
-    y: Array,
-    binary: bool,
-    window: int,
-    fading: float,
-    labels: Integers,
-    hits: Integers,
-    first: Integers,
-    actual: Integers,
-    predicted: Integers,
-    last: Integers,
-    faded: Array,
-    ring: NDArray[np.uint64],
-) -> None:
+def count_hits(prediction: Counts, y: Array, binary: bool, window: int, fading: float, memory: Hits) -> None:
     """Count each labelled row in: totals, baselines, fading sums, and the ring of hits.
 
-    Shapes: prediction i8[n], y f8[n], the rest as in the class. The baselines predict before they see the
-    row, as the learner did. Window hits are whole numbers, so they cannot drift.
+    Shapes: prediction i8[n], y f8[n]. The baselines predict before they see the row, as the learner did. Window hits
+    are whole numbers, so they cannot drift.
     """
+    labels, hits, first, actual, predicted, last, faded, ring = memory
     one = np.uint64(1)
     slot = labels[0] % window  # once a call, and counted on from there: a division a row is a quarter of its time
     for t in range(y.shape[0]):

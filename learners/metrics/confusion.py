@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.jit import bare_kernel
-from learners.learner import Array, check_labels, plain
+from learners.learner import check_labels, plain
 from learners.metrics.classification import ratio
 from learners.prequential import predicted_class
+from learners.state import Array
 
 SENSITIVITY_WEIGHT, SPECIFICITY_WEIGHT = 0.5, 0.5
 """Of ``sum_sens_spec``: what `csogd1`, `csogd2` and `acog` maximise by default (ALGORITHMS.md 14)."""

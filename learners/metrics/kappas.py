@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array, check_labels, plain
+from learners.learner import check_labels, plain
 from learners.metrics.classification import check_memory, kappa, ratio
 from learners.prequential import predicted_class
-
-Integers = NDArray[np.int64]
+from learners.state import Array, Counts
 
 HIT, NO_CHANGE_HIT, MAJORITY_HIT, HIT_BUT_FIRST, NO_CHANGE_HIT_BUT_FIRST, ROWS, ROWS_BUT_FIRST = range(7)
 """What is counted: right predictions of the learner, of no-change and of majority; the same without the very first row,
 which no-change cannot know; rows."""
+
+
+class Agreement(NamedTuple):
+    """What is counted."""
+
+    labels: Counts
+    """i8[1]: labelled rows so far."""
+    last: Counts
+    """i8[1]: the last label."""
+    seen: Counts
+    """i8[K]: rows per class."""
+    ring: Counts
+    """i8[window, 4]: label, prediction, hits of no-change and majority, of the window's rows."""
+    in_window: Counts
+    """i8[7]: sums over the window."""
+    margins: Counts
+    """i8[2, K]: rows and predictions per class, in the window."""
+    faded: Array
+    """f8[7]: fading sums."""
+    faded_margins: Array
+    """f8[2, K]: fading sums of rows and predictions per class."""
+    counted: Counts
+    """i8[7], scratch: what one row adds."""
 
 
 class KappaMetrics:
@@ -50,15 +71,19 @@ class KappaMetrics:
         check_memory(window, fading)
         self.kind = "binary" if n_scores == 1 else "multiclass"
         self.fading = float(fading)
-        self.labels = np.zeros(1, np.int64)
-        # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
-        self.last = np.full(1, 1 if self.kind == "binary" else 0, np.int64)
-        self.seen = np.zeros(n_classes, np.int64)
-        self.ring = np.zeros((window, 4), np.int64)
-        self.in_window = np.zeros(7, np.int64)
-        self.margins = np.zeros((2, n_classes), np.int64)
-        self.faded = np.zeros(7)
-        self.faded_margins = np.zeros((2, n_classes))
+        sums, margins = np.zeros(7, np.int64), np.zeros((2, n_classes), np.int64)
+        self.agreement = Agreement(
+            labels=np.zeros(1, np.int64),
+            # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
+            last=np.full(1, 1 if self.kind == "binary" else 0, np.int64),
+            seen=np.zeros(n_classes, np.int64),
+            ring=np.zeros((window, 4), np.int64),
+            in_window=sums,
+            margins=margins,
+            faded=sums.astype(float),
+            faded_margins=margins.astype(float),
+            counted=sums.copy(),
+        )
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
@@ -68,28 +93,16 @@ class KappaMetrics:
         ValueError
             A label is no class index.
         """
-        check_labels(y, len(self.seen))
-        count_agreement(
-            predicted_class(score, self.kind),
-            plain(y),
-            self.kind == "binary",
-            self.fading,
-            self.labels,
-            self.last,
-            self.seen,
-            self.ring,
-            self.in_window,
-            self.margins,
-            self.faded,
-            self.faded_margins,
-            np.empty(7, np.int64),
-        )
+        check_labels(y, len(self.agreement.seen))
+        prediction = predicted_class(score, self.kind)
+        count_agreement(prediction, plain(y), self.kind == "binary", self.fading, self.agreement)
 
     def point(self) -> dict[str, Any]:
         """The values now, None where nothing is defined yet."""
+        counts = self.agreement
         return {
-            **kappas("window", self.in_window.tolist(), self.margins.tolist()),
-            **kappas("fading", self.faded.tolist(), self.faded_margins.tolist()),
+            **kappas("window", counts.in_window.tolist(), counts.margins.tolist()),
+            **kappas("fading", counts.faded.tolist(), counts.faded_margins.tolist()),
         }
 
 
@@ -111,7 +124,7 @@ def kappas(form: str, sums: Sequence[float], margins: Sequence[Sequence[float]])
 
 
 @fragment
-def tally(counted: Integers, hit: int, no_change_hit: int, majority_hit: int, after_first: int) -> None:
+def tally(counted: Counts, hit: int, no_change_hit: int, majority_hit: int, after_first: int) -> None:
     """What one row adds to each sum. Shapes: counted i8[7], written."""
     counted[HIT] = hit
     counted[NO_CHANGE_HIT] = no_change_hit
@@ -123,27 +136,12 @@ def tally(counted: Integers, hit: int, no_change_hit: int, majority_hit: int, af
 
 
 @bare_kernel
-def count_agreement(
-    prediction: Integers,
-    y: Array,
-    binary: bool,
-    fading: float,
-    labels: Integers,
-    last: Integers,
-    seen: Integers,
-    ring: Integers,
-    in_window: Integers,
-    margins: Integers,
-    faded: Array,
-    faded_margins: Array,
-    counted: Integers,
-) -> None:
+def count_agreement(prediction: Counts, y: Array, binary: bool, fading: float, memory: Agreement) -> None:
     """Take out of the window's sums the row that leaves, then add each labelled row to them and to the fading ones.
 
-    Shapes: prediction i8[n], y f8[n], labels i8[1], last i8[1], seen i8[K], ring i8[window, 4] (label, prediction, hits
-    of no-change and majority), in_window i8[7], margins i8[2, K], faded f8[7], faded_margins f8[2, K], counted i8[7]
-    scratch. The window's sums are whole numbers, so they cannot drift.
+    Shapes: prediction i8[n], y f8[n]. The window's sums are whole numbers, so they cannot drift.
     """
+    labels, last, seen, ring, in_window, margins, faded, faded_margins, counted = memory
     window = ring.shape[0]
     for t in range(y.shape[0]):
         if math.isnan(y[t]):

@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learners.jit import bare_kernel
-from learners.learner import Array, plain
+from learners.learner import plain
 from learners.metrics.classification import ratio
-
-Integers = NDArray[np.int64]
+from learners.state import Array, Counts
 
 
 class MarginMetrics:
@@ -51,7 +49,7 @@ class MarginMetrics:
         }
 
 
-def area(score: Array, label: Integers) -> float | None:
+def area(score: Array, label: Counts) -> float | None:
     """Area under the ROC curve by the sum of ranks, ties sharing theirs; None if one class is missing.
 
     Shapes: score f8[n], label i8[n] of 0 and 1, in any order.
@@ -68,7 +66,7 @@ def area(score: Array, label: Integers) -> float | None:
 
 
 @bare_kernel
-def take_margins(score: Array, y: Array, labels: Integers, hinge: Array, scores: Array, classes: Integers) -> None:
+def take_margins(score: Array, y: Array, labels: Counts, hinge: Array, scores: Array, classes: Counts) -> None:
     """Add each labelled row's hinge loss, and put its score and class into the ring.
 
     Shapes: score f8[n, 1], y f8[n], labels i8[1], hinge f8[1], scores f8[window], classes i8[window].

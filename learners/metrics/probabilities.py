@@ -16,8 +16,9 @@ from learners.elementary.error_function import erfc
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.jit import bare_kernel
-from learners.learner import Array, Learner, plain
+from learners.learner import Learner, plain
 from learners.metrics.classification import ratio
+from learners.state import Array
 
 LINKS = ("logistic", "probit", "softmax", "direct")
 """How scores become probabilities: 1 / (1 + exp(-s)), Phi(s), softmax(S), or they are probabilities."""

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.learner import Array, plain
+from learners.jit import bare_kernel
+from learners.learner import plain
 from learners.metrics.classification import check_memory, ratio
-from learners.state import State
+from learners.state import Array, Counts, State
 
 TINY = 1e-300
 """Squared error of the running mean below which r2 is not defined: ALGORITHMS.md 16."""
+
+
+class Errors(NamedTuple):
+    """Memory of the metrics."""
+
+    labels: Counts
+    """i8[1]: labelled rows so far."""
+    mean: Array
+    """f8[1]: running mean of the targets."""
+    totals: Array
+    """f8[4]: squared error, absolute error; squared error of learner and of running mean without the first row, which
+    has no mean yet."""
+    fading: Array
+    """f8[3]: fading sums of squared error, absolute error, rows."""
+    errors: Array
+    """f8[window]: prediction minus target of the window's rows, a ring."""
+    mean_errors: Array
+    """f8[window]: running mean minus target, nan for the very first row."""
 
 
 class RegressionMetrics:
@@ -29,16 +46,6 @@ class RegressionMetrics:
         Rows of the rolling window, >= 1. Default 1000.
     fading : float
         Weight of the past per row, 0 < fading <= 1. Default 0.999.
-
-    State
-    -----
-    labels : i8[1]          labelled rows so far
-    mean : f8[1]            running mean of the targets
-    totals : f8[4]          squared error, absolute error; squared error of learner and of running mean
-                            without the first row, which has no mean yet
-    fading : f8[3]          fading sums of squared error, absolute error, rows
-    errors : f8[window]     prediction minus target of the window's rows, a ring
-    mean_errors : f8[window]    running mean minus target, nan for the very first row
 
     Raises
     ------
@@ -62,18 +69,7 @@ class RegressionMetrics:
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, 1], y f8[n]; rows without a label are passed over."""
-        s = self.state
-        sum_errors(
-            plain(score),
-            plain(y),
-            self.fading,
-            s["labels"],
-            s["mean"],
-            s["totals"],
-            s["fading"],
-            s["errors"],
-            s["mean_errors"],
-        )
+        sum_errors(plain(score), plain(y), self.fading, self.state.seen_as(Errors))
 
     def point(self) -> dict[str, Any]:
         """The values now, as plain numbers; None where nothing is defined yet, or a sum has overflowed."""
@@ -106,22 +102,13 @@ def explained(squared: float, mean_squared: float) -> float | None:
     return 1.0 - squared / mean_squared if mean_squared >= TINY else None
 
 
-@kernel
-def sum_errors(
-    score: Array,
-    y: Array,
-    fading: float,
-    labels: NDArray[np.int64],
-    mean: Array,
-    totals: Array,
-    faded: Array,
-    errors: Array,
-    mean_errors: Array,
-) -> None:
+@bare_kernel
+def sum_errors(score: Array, y: Array, fading: float, memory: Errors) -> None:
     """Add each labelled row's error to the totals and the fading sums, and put it into the ring.
 
-    Shapes: score f8[n, 1], y f8[n], the rest as in the class.
+    Shapes: score f8[n, 1], y f8[n].
     """
+    labels, mean, totals, faded, errors, mean_errors = memory
     window = errors.shape[0]
     for t in range(y.shape[0]):
         if math.isnan(y[t]):

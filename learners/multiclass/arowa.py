@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.multiclass.covariance import REGULARISED, separate_diagonal
-from learners.multiclass.margins import best_wrong, score_classes, write_score
-from learners.multiclass.weight_matrix import matrix_fields, start_matrix, step_by_factors
-from learners.parameters import Parameters, choice, flag, number
-from learners.second_order.covariance import inflate_full
-from learners.state import Fields
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.multiclass.covariance import REGULARISED, ClassGaussians, Separation, learn_diagonal
+from learners.multiclass.margins import best_wrong
+from learners.multiclass.weight_matrix import inflate_factors, matrix_fields, start_matrix, step_by_factors
+from learners.multiclass.weights import products
+from learners.parameters import Parameters, choice, intercept, number
+from learners.second_order.covariance import drift, start_variance
+from learners.state import Array, Counts, Fields
 
 
 class AROWA(Learner):
@@ -31,36 +30,9 @@ class AROWA(Learner):
     - factored: v = vp vx with vp = p'R p and vx = x'F x, W += (1 - m) / (v + r) (R p)(F x)',
       R^-1 += vx / (r d) p p' and F^-1 += vp / (r K) x x'.
 
-    Parameters
-    ----------
-    r : float
-        Regularisation, r > 0, unit of a squared feature. Larger = slower. Default 1.0.
-    a : float
-        Variance of every weight at the start, a > 0. Default 1.0.
-    form : str
-        ``diag``: a variance per weight; ``factored``: a matrix of the classes by one of the features. Default ``diag``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, up to that of the start. 1e-4 on streams that drift; 0, the
-        published algorithm, freezes. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]       mean W of the weights, d with the intercept
-    variance : f8[K, d]     V, of every weight; f8[0, 0] in the factored form
-    of_rows : f8[K, K]      R, factor of the classes, bitwise symmetric, starts at a I; f8[0, 0] in the diagonal form
-    of_columns : f8[d, d]   F, factor of the features, bitwise symmetric, starts at I; f8[0, 0] in the diagonal form
-    skipped : i8[1]         labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Diagonal: O(K d) per row, 16 K d + 8 bytes. Factored: O((K + d)^2) per row, 8 (K^2 + d^2 + K d) + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or regression.
 
     Source
     ------
@@ -73,11 +45,15 @@ class AROWA(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        r: float = number(1.0, above=0.0)
-        a: float = number(1.0, above=0.0)
-        form: str = choice("diag", ("diag", "factored"))
-        q: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
+        a: float = start_variance()
+        form: str = choice(
+            "diag",
+            ("diag", "factored"),
+            "`diag`: a variance per weight; `factored`: a matrix of the classes by one of the features.",
+        )
+        q: float = drift()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return matrix_fields(self.parameters.form, self.n_classes, self.width)
@@ -85,55 +61,62 @@ class AROWA(Learner):
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        W, skipped = s["weight"], s["skipped"]
-        K, d = W.shape
-        if p.form == "diag":
-            V, S, k = s["variance"], np.empty(K), np.empty((2, d))
-            separate_diagonal(rows, y, score, REGULARISED, 0.0, 0.0, p.r, p.a, p.q, W, V, skipped, S, k[0], k[1])
-        else:
-            R, F, of_classes = s["of_rows"], s["of_columns"], np.zeros((3, K))
-            S, pair, kp = of_classes
-            arowa_factored(rows, y, score, p.r, p.a, p.q, W, R, F, skipped, S, pair, kp, np.empty(d))
+    def rule(self) -> Rule:
+        p, K, d = self.parameters, self.n_classes, self.width
+        learn = learn_entries if p.form == "diag" else learn_factors
+        given = Separation(REGULARISED, 0.0, 0.0, p.r, p.a, p.q)
+        scratch = {"S": (K,), "p": (K,), "kp": (K,), "kz": (d,), "k_s": (d,)}
+        return Rule(products, learn, given, ClassMatrix, scratch, classes=True, weighs=True)
 
 
-@bare_kernel
-def arowa_factored(
-    rows: Array,
-    y: Array,
-    score: Array,
-    r: float,
-    a: float,
-    q: float,
-    weight: Array,
-    of_rows: Array,
-    of_columns: Array,
-    skipped: NDArray[np.int64],
-    S: Array,
-    p: Array,
-    kp: Array,
-    kx: Array,
-) -> None:
-    """Predict, then condition the matrix on the row's class being a margin of 1 above the best wrong one.
+class ClassMatrix(NamedTuple):
+    """Memory of `arowa`; of the two forms of its covariance one is empty, f8[0, 0]."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, K or 1], weight f8[K, d], of_rows f8[K, K], of_columns f8[d, d],
-    skipped i8[1], scratch S f8[K], p f8[K] of zeros, kp f8[K], kx f8[d]. ALGORITHMS.md 4, `arowa`, and 8.
+    weight: Array
+    """f8[K, d]: mean W of the weights, d with the intercept."""
+    variance: Array
+    """f8[K, d]: V, of every weight."""
+    of_rows: Array
+    """f8[K, K]: R, factor of the classes, bitwise symmetric, starts at a I."""
+    of_columns: Array
+    """f8[d, d]: F, factor of the features, bitwise symmetric, starts at I."""
+    skipped: Counts
+    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
+    S: Array
+    """f8[K], scratch: the scores."""
+    p: Array
+    """f8[K], scratch: 1 for the row's class, -1 for the best wrong one."""
+    kp: Array
+    """f8[K], scratch: R p."""
+    kz: Array
+    """f8[d], scratch: F x; in the diagonal form V_y o x."""
+    k_s: Array
+    """f8[d], scratch of the diagonal form: V_s o x."""
+
+
+@fragment
+def learn_entries(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
+    """The diagonal form, which is that of `mc_arow`: a variance per weight is one per feature and class.
+
+    Shapes: x f8[d]. ALGORITHMS.md 4, `arowa`, and 8.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        score_classes(weight, x, S)
-        finite = write_score(S, score[t])
-        if math.isnan(y[t]):
-            continue
-        label = int(y[t])
-        rival = best_wrong(S, label)
-        m = S[label] - S[rival]
-        if not (finite and m >= 1.0):
-            p[label], p[rival] = 1.0, -1.0
-            if not (finite and step_by_factors(weight, of_rows, of_columns, p, x, 1.0 - m, r, kp, kx)):
-                skipped[0] += 1
-            p[label], p[rival] = 0.0, 0.0
-        if q > 0.0:
-            inflate_full(of_rows, q, a)
-            inflate_full(of_columns, q, 1.0)
+    m = memory
+    gaussians = ClassGaussians(m.weight, m.variance, m.skipped, m.S, m.kz, m.k_s)
+    learn_diagonal(x, label, omega, finite, p, gaussians)
+
+
+@fragment
+def learn_factors(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
+    """Condition the matrix on the row's class being a margin of 1 above the best wrong one.
+
+    Shapes: x f8[d]. ALGORITHMS.md 4, `arowa`, and 8.
+    """
+    rival = best_wrong(memory.S, label)
+    m = memory.S[label] - memory.S[rival]
+    if not (finite and m >= 1.0):
+        memory.p[:] = 0.0
+        memory.p[label], memory.p[rival] = 1.0, -1.0
+        if not (finite and step_by_factors(x, 1.0 - m, p.r / omega, memory)):
+            memory.skipped[0] += 1
+    if p.q > 0.0:
+        inflate_factors(p.q, p.a, memory)

@@ -2,29 +2,64 @@
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Fragment, Rule
 from learners.elementary.exponential import exp
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array
-from learners.linear.gradient_descent import INV_SQRT, INV_T
-from learners.multiclass.margins import best_wrong, score_classes, step_apart, step_each, write_score
+from learners.jit import fragment
+from learners.linear.gradient_descent import SCHEDULES, step_at
+from learners.multiclass.margins import best_wrong, step_apart, step_each
+from learners.multiclass.weights import SteppedClassWeights, products
+from learners.state import Array
+
+
+class ClassDescent(NamedTuple):
+    """Parameters of `mc_ogd` and `mc_softmax`."""
+
+    schedule: int
+    eta: float
+
+
+def descend(learn: Fragment, schedule: str, eta: float, n_classes: int) -> Rule:
+    """The rule of a learner; `learn` is one of the two below."""
+    given = ClassDescent(SCHEDULES.index(schedule), eta)
+    return Rule(products, learn, given, SteppedClassWeights, {"S": (n_classes,)}, classes=True, weighs=True)
 
 
 @fragment
-def scheduled(schedule: int, eta: float, t: int) -> float:
-    """eta_t, the step size at labelled row t = 1, 2, ... ALGORITHMS.md 1.9."""
-    if schedule == INV_SQRT:
-        return eta / math.sqrt(t)
-    return eta / t if schedule == INV_T else eta
+def learn_hinge(x: Array, label: int, omega: float, finite: bool, p: ClassDescent, memory: SteppedClassWeights) -> None:
+    """Where the margin is below 1, step by eta_t x in the right class and -eta_t x in the best wrong one.
+
+    Shapes: x f8[d]. ALGORITHMS.md 8. A row that would overflow counts for t and leaves the weights.
+    """
+    memory.learned[0] += 1
+    rival = best_wrong(memory.S, label)
+    if finite and memory.S[label] - memory.S[rival] >= 1.0:
+        return
+    step = step_at(memory.learned[0], p.schedule, p.eta) * omega
+    if not (finite and step_apart(memory.weight[label], x, memory.weight[rival], x, step)):
+        memory.skipped[0] += 1
 
 
 @fragment
-def softmax_steps(S: Array, label: int, eta: float, step: Array) -> None:
-    """-eta (softmax(S)_r - [r = label]) for every class r. Shapes: S f8[K], step f8[K] written.
+def learn_softmax(
+    x: Array, label: int, omega: float, finite: bool, p: ClassDescent, memory: SteppedClassWeights
+) -> None:
+    """Step every class against the gradient of the row's log loss.
+
+    Shapes: x f8[d]. ALGORITHMS.md 8. A row that would overflow counts for t and leaves the weights.
+    """
+    memory.learned[0] += 1
+    steps = memory.S  # the scores themselves are needed no longer
+    if finite:
+        softmax_steps(steps, label, step_at(memory.learned[0], p.schedule, p.eta) * omega)
+    if not (finite and step_each(memory.weight, x, steps)):
+        memory.skipped[0] += 1
+
+
+@fragment
+def softmax_steps(S: Array, label: int, eta: float) -> None:
+    """Turn scores into steps: -eta (softmax(S)_r - [r = label]) of every class r. Shapes: S f8[K] overwritten.
 
     The largest score is taken off first, or exp would overflow.
     """
@@ -33,71 +68,7 @@ def softmax_steps(S: Array, label: int, eta: float, step: Array) -> None:
         largest = max(largest, S[r])
     total = 0.0
     for r in range(S.shape[0]):
-        step[r] = exp(S[r] - largest)
-        total += step[r]
+        S[r] = exp(S[r] - largest)
+        total += S[r]
     for r in range(S.shape[0]):
-        step[r] = -eta * (step[r] / total - (1.0 if r == label else 0.0))
-
-
-@bare_kernel
-def hinge_descent(
-    rows: Array,
-    y: Array,
-    score: Array,
-    schedule: int,
-    eta: float,
-    weight: Array,
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    S: Array,
-) -> None:
-    """Predict; where the margin is below 1, step by eta_t x in the right class and -eta_t x in the best wrong one.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, k], weight f8[K, d], learned i8[1], skipped i8[1], S f8[K] scratch.
-    ALGORITHMS.md 8. A row that would overflow counts for t and leaves the weights.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        score_classes(weight, x, S)
-        finite = write_score(S, score[t])
-        if math.isnan(y[t]):
-            continue
-        learned[0] += 1
-        label = int(y[t])
-        rival = best_wrong(S, label)
-        if finite and S[label] - S[rival] >= 1.0:
-            continue
-        eta_t = scheduled(schedule, eta, learned[0])
-        if not (finite and step_apart(weight[label], x, weight[rival], x, eta_t)):
-            skipped[0] += 1
-
-
-@bare_kernel
-def softmax_descent(
-    rows: Array,
-    y: Array,
-    score: Array,
-    schedule: int,
-    eta: float,
-    weight: Array,
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    S: Array,
-    step: Array,
-) -> None:
-    """Predict, then step every class against the gradient of the row's log loss.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, k], weight f8[K, d], learned i8[1], skipped i8[1], S f8[K] and step
-    f8[K] scratch. ALGORITHMS.md 8. A row that would overflow counts for t and leaves the weights.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        score_classes(weight, x, S)
-        finite = write_score(S, score[t])
-        if math.isnan(y[t]):
-            continue
-        learned[0] += 1
-        if finite:
-            softmax_steps(S, int(y[t]), scheduled(schedule, eta, learned[0]), step)
-        if not (finite and step_each(weight, x, step)):
-            skipped[0] += 1
+        S[r] = -eta * (S[r] / total - (1.0 if r == label else 0.0))

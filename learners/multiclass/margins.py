@@ -1,4 +1,4 @@
-"""What kernels of several classes share: scores, the best wrong class, and guarded steps of several weight vectors.
+"""What kernels of several classes share: the best wrong class, and guarded steps of several weight vectors.
 
 A score vector S has one entry per class; the margin of a row is S_y - S_s, with s the best wrong class. With two
 classes the one score that is written is S_1 - S_0. ALGORITHMS.md 8.
@@ -6,37 +6,8 @@ classes the one score that is written is S_1 - S_0. ALGORITHMS.md 8.
 
 from __future__ import annotations
 
-import math
-
 from learners.jit import fragment
-from learners.learner import Array
-from learners.vectors import dot
-
-
-@fragment
-def score_classes(weight: Array, x: Array, S: Array) -> None:
-    """S_r = W_r.x for every class r. Shapes: weight f8[K, d], x f8[d], S f8[K] written."""
-    for r in range(weight.shape[0]):
-        S[r] = dot(weight[r], x)
-
-
-@fragment
-def write_score(S: Array, score: Array) -> bool:
-    """Write S, or S_1 - S_0 if there is room for one score; say whether all is finite. What is not is written as 0.
-
-    Shapes: S f8[K], score f8[K] or, with K = 2, f8[1].
-    """
-    finite = True
-    if score.shape[0] == 1:
-        margin = S[1] - S[0]
-        finite = math.isfinite(margin)
-        score[0] = margin if finite else 0.0
-    else:
-        for r in range(S.shape[0]):
-            good = math.isfinite(S[r])
-            score[r] = S[r] if good else 0.0
-            finite = finite and good
-    return finite
+from learners.state import Array
 
 
 @fragment

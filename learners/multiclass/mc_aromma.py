@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from learners.learner import Array, Learner
-from learners.multiclass.relaxed_margin import relaxed_maximum_margin
-from learners.parameters import Parameters, flag
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.multiclass.relaxed_margin import into_half_spaces, relaxed_class_fields
+from learners.parameters import Parameters, intercept
 from learners.state import Fields
 
 
@@ -19,25 +18,9 @@ class MCAROMMA(Learner):
     over the best wrong class and phi the row in its own class, negated in the other: W <- c W + e phi,
     c = (|phi|^2 |W|^2 - mu m) / D, e = |W|^2 (mu - m) / D, D = |phi|^2 |W|^2 - m^2. With two classes it is `aromma`.
 
-    Parameters
-    ----------
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]   one row per class, d with the intercept
-    mu : f8[1]          margin aimed at, in units of `weight`: 1 until the weights are scaled down
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(K d) per row; 8 K d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task without classes.
 
     Source
     ------
@@ -50,15 +33,13 @@ class MCAROMMA(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.n_classes, self.width)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
+        return relaxed_class_fields(self.n_classes, self.width)
 
     def initialise(self) -> None:
         self.state["mu"][0] = 1.0
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s, S = self.state, np.empty(self.n_classes)
-        flat = s["weight"].reshape(-1)
-        relaxed_maximum_margin(rows, y, score, True, s["weight"], flat, s["mu"], s["skipped"], S)
+    def rule(self) -> Rule:
+        return into_half_spaces(True, self.n_classes)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.learner import Learner
 from learners.multiclass.covariance import REGULARISED, class_fields, fill_classes, separate
-from learners.parameters import Parameters, choice, flag, number
+from learners.parameters import Parameters, intercept, number
+from learners.second_order.covariance import covariance, drift, start_variance
 from learners.state import Fields
 
 
@@ -23,35 +25,10 @@ class MCAROW(Learner):
     - mu_y += alpha k_y, mu_s -= alpha k_s,
     - both Sigma -= beta k k' (diagonal: Sigma^-1 += diag(x x') / r).
 
-    Parameters
-    ----------
-    r : float
-        Regularisation, r > 0, unit of a squared feature. Larger = slower. Default 1.0.
-    a : float
-        Variance of every weight at the start, a > 0. Default 1.0.
-    cov : str
-        ``full`` matrices, their ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, by every class, up to `a`. 1e-4 on streams that drift;
-        0 freezes. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]           means mu_r of the classes' weights, d with the intercept
-    covariance : f8[K, d, d]    Sigma_r of the classes, bitwise symmetric; f8[K, d] in the diagonal form
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(K d + d^2) per labelled row, and O(K d) with drift; 8 K d^2 + 8 K d + 8 bytes. Diagonal: O(K d) per row,
     16 K d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or regression.
 
     Source
     ------
@@ -64,11 +41,11 @@ class MCAROW(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        r: float = number(1.0, above=0.0)
-        a: float = number(1.0, above=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        q: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
+        a: float = start_variance()
+        cov: str = covariance()
+        q: float = drift()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return class_fields(self.n_classes, self.parameters.cov, self.width)
@@ -76,6 +53,6 @@ class MCAROW(Learner):
     def initialise(self) -> None:
         fill_classes(self.state["covariance"], self.parameters.a)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
+    def rule(self) -> Rule:
         p = self.parameters
-        separate(REGULARISED, p, self.state, rows, y, score, r=p.r)
+        return separate(REGULARISED, p, self.n_classes, self.width, r=p.r)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from learners.learner import Array, Learner
-from learners.linear.gradient_descent import SCHEDULES
-from learners.multiclass.gradient_descent import hinge_descent
-from learners.parameters import Parameters, choice, flag, number
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.linear.gradient_descent import first_step, step_schedule
+from learners.multiclass.gradient_descent import descend, learn_hinge
+from learners.multiclass.weights import stepped_class_fields
+from learners.parameters import Parameters, intercept
 from learners.state import Fields
 
 
@@ -18,30 +18,9 @@ class MCOGD(Learner):
 
     W_y <- W_y + eta_t x, W_s <- W_s - eta_t x where m = S_y - S_s < 1. With two classes it is `ogd_hinge` of 2 eta.
 
-    Parameters
-    ----------
-    eta : float
-        Step size of the first row, eta > 0. Default 1.0.
-    schedule : str
-        Step at labelled row t: ``const`` eta, ``inv_sqrt`` eta / sqrt(t), ``inv_t`` eta / t. On streams that drift
-        ``const`` with eta 0.1. Default ``inv_sqrt``.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]   one row per class, d with the intercept
-    learned : i8[1]     t, labelled rows so far
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(K d) per row; 8 K d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task without classes.
 
     Source
     ------
@@ -53,15 +32,13 @@ class MCOGD(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        eta: float = number(1.0, above=0.0)
-        schedule: str = choice("inv_sqrt", SCHEDULES)
-        intercept: bool = flag(True)
+        eta: float = first_step()
+        schedule: str = step_schedule()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.n_classes, self.width)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+        return stepped_class_fields(self.n_classes, self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        schedule = SCHEDULES.index(p.schedule)
-        scratch = np.empty(self.n_classes)
-        hinge_descent(rows, y, score, schedule, p.eta, s["weight"], s["learned"], s["skipped"], scratch)
+    def rule(self) -> Rule:
+        p = self.parameters
+        return descend(learn_hinge, p.schedule, p.eta, self.n_classes)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from learners.learner import Array, Learner
-from learners.multiclass.passive_aggressive import passive_aggressive
-from learners.parameters import Parameters, flag
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.multiclass.passive_aggressive import apart
+from learners.multiclass.weights import class_weight_fields
+from learners.parameters import Parameters, intercept
 from learners.state import Fields
 
 
@@ -19,24 +19,9 @@ class MCPA(Learner):
     Passive while the margin m = S_y - S_s holds, aggressive when it does not; fits every label, noise too.
     W_y <- W_y + tau x, W_s <- W_s - tau x with tau = [1 - m]+ / 2 x'x. With two classes it is `pa`.
 
-    Parameters
-    ----------
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]   one row per class, d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(K d) per row; 8 K d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task without classes.
 
     Source
     ------
@@ -49,11 +34,10 @@ class MCPA(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.n_classes, self.width)), "skipped": ("i8", (1,))}
+        return class_weight_fields(self.n_classes, self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        passive_aggressive(rows, y, score, math.inf, 0.0, s["weight"], s["skipped"], np.empty(self.n_classes))
+    def rule(self) -> Rule:
+        return apart(math.inf, 0.0, self.n_classes)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from learners.learner import Array, Learner
-from learners.multiclass.passive_aggressive import passive_aggressive
-from learners.parameters import Parameters, flag, number
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.multiclass.passive_aggressive import apart
+from learners.multiclass.weights import class_weight_fields
+from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -19,26 +19,9 @@ class MCPA1(Learner):
     noisy label from undoing much. W_y <- W_y + tau x, W_s <- W_s - tau x with tau = min(C, [1 - m]+ / 2 x'x). With two
     classes it is `pa1` of 2 C.
 
-    Parameters
-    ----------
-    C : float
-        Largest step, C > 0. Larger = faster and more trusting. Default 0.1.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]   one row per class, d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(K d) per row; 8 K d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task without classes.
 
     Source
     ------
@@ -51,12 +34,11 @@ class MCPA1(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        C: float = number(0.1, above=0.0)
-        intercept: bool = flag(True)
+        C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.n_classes, self.width)), "skipped": ("i8", (1,))}
+        return class_weight_fields(self.n_classes, self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        passive_aggressive(rows, y, score, self.parameters.C, 0.0, s["weight"], s["skipped"], np.empty(self.n_classes))
+    def rule(self) -> Rule:
+        return apart(self.parameters.C, 0.0, self.n_classes)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from learners.learner import Array, Learner
-from learners.multiclass.passive_aggressive import passive_aggressive
-from learners.parameters import Parameters, flag, number
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.multiclass.passive_aggressive import apart
+from learners.multiclass.weights import class_weight_fields
+from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -20,26 +20,9 @@ class MCPA2(Learner):
     tau = [1 - m]+ / (2 x'x + 1 / 2C), m = S_y - S_s the margin over the best wrong class. With two classes it is `pa2`
     of 2 C.
 
-    Parameters
-    ----------
-    C : float
-        Price of a squared loss, C > 0. Larger = faster and more trusting. Default 0.01.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]   one row per class, d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite, zero rows among them
-
     Cost
     ----
     O(K d) per row; 8 K d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task without classes.
 
     Source
     ------
@@ -52,13 +35,11 @@ class MCPA2(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        C: float = number(0.01, above=0.0)
-        intercept: bool = flag(True)
+        C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.n_classes, self.width)), "skipped": ("i8", (1,))}
+        return class_weight_fields(self.n_classes, self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        ridge = 0.5 / self.parameters.C
-        s = self.state
-        passive_aggressive(rows, y, score, math.inf, ridge, s["weight"], s["skipped"], np.empty(self.n_classes))
+    def rule(self) -> Rule:
+        return apart(math.inf, 0.5 / self.parameters.C, self.n_classes)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from learners.learner import Array, Learner
-from learners.multiclass.ultraconservative import UNIFORM, ultraconservative
-from learners.parameters import Parameters, flag
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.multiclass.ultraconservative import UNIFORM, correct
+from learners.multiclass.weights import class_weight_fields
+from learners.parameters import Parameters, intercept
 from learners.state import Fields
 
 
@@ -18,24 +18,9 @@ class MCPerceptronUniform(Learner):
     Moves more classes at a time than `mc_perceptron_max`, each less far: W_y <- W_y + x, W_r <- W_r - x / #E for r in
     E = {r != y: S_r >= S_y}, where a class other than y is predicted.
 
-    Parameters
-    ----------
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]   one row per class, d with the intercept
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(K d) per row; 8 K d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task without classes.
 
     Source
     ------
@@ -49,11 +34,10 @@ class MCPerceptronUniform(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        intercept: bool = flag(True)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.n_classes, self.width)), "skipped": ("i8", (1,))}
+        return class_weight_fields(self.n_classes, self.width)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        S, step = np.empty(self.n_classes), np.empty(self.n_classes)
-        ultraconservative(rows, y, score, UNIFORM, self.state["weight"], self.state["skipped"], S, step)
+    def rule(self) -> Rule:
+        return correct(UNIFORM, self.n_classes)

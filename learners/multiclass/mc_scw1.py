@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.learner import Learner
 from learners.multiclass.covariance import class_fields, fill_classes, separate
-from learners.parameters import Parameters, choice, flag, number
+from learners.parameters import Parameters, intercept, number
 from learners.second_order.confidence import SOFT, deviations
+from learners.second_order.covariance import covariance, drift, start_variance
 from learners.state import Fields
 
 
@@ -23,37 +25,10 @@ class MCSCW1(Learner):
     - sqrt(u) = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v)) / 2,
     - mu_y += alpha k_y, mu_s -= alpha k_s, and both Sigma^-1 += (alpha phi / sqrt(u)) x x'.
 
-    Parameters
-    ----------
-    a : float
-        Variance of every weight at the start, a > 0. Default 1.0.
-    eta : float
-        Probability with which a row must be told from its rival, 0.5 < eta < 1. Default 0.75.
-    C : float
-        Price of the loss and largest alpha, C > 0. Larger = more trusting. Default 1.0.
-    cov : str
-        ``full`` matrices, their ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, by every class, up to `a`. 1e-4 on streams that drift;
-        0 freezes. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[K, d]           means mu_r of the classes' weights, d with the intercept
-    covariance : f8[K, d, d]    Sigma_r of the classes, bitwise symmetric; f8[K, d] in the diagonal form
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(K d + d^2) per labelled row, and O(K d) with drift; 8 K d^2 + 8 K d + 8 bytes. Diagonal: O(K d) per row,
     16 K d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or regression.
 
     Source
     ------
@@ -67,12 +42,12 @@ class MCSCW1(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        a: float = number(1.0, above=0.0)
-        eta: float = number(0.75, above=0.5, below=1.0)
-        C: float = number(1.0, above=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        q: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        a: float = start_variance()
+        eta: float = number(0.75, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
+        C: float = number(1.0, "Price of the loss and largest alpha. Larger = more trusting.", above=0.0)
+        cov: str = covariance()
+        q: float = drift()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return class_fields(self.n_classes, self.parameters.cov, self.width)
@@ -80,6 +55,6 @@ class MCSCW1(Learner):
     def initialise(self) -> None:
         fill_classes(self.state["covariance"], self.parameters.a)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
+    def rule(self) -> Rule:
         p = self.parameters
-        separate(SOFT, p, self.state, rows, y, score, phi=deviations(p.eta), C=p.C)
+        return separate(SOFT, p, self.n_classes, self.width, phi=deviations(p.eta), C=p.C)

@@ -3,15 +3,73 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array
-from learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET
-from learners.multiclass.margins import best_wrong, score_classes, write_score
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
+from learners.multiclass.margins import best_wrong
+from learners.multiclass.weights import products
+from learners.state import Array, Counts, Fields
 from learners.vectors import dot, length, multiply
+
+
+class RelaxedClasses(NamedTuple):
+    """Memory of `mc_romma` and `mc_aromma`."""
+
+    weight: Array
+    """f8[K, d]: one row per class, d with the intercept."""
+    mu: Array
+    """f8[1]: margin aimed at, in units of `weight`: 1 until the weights are scaled down."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite, zero rows among them."""
+    S: Array
+    """f8[K], scratch: the scores."""
+
+
+def relaxed_class_fields(n_classes: int, width: int) -> Fields:
+    """The state of `RelaxedClasses`."""
+    return {"weight": ("f8", (n_classes, width)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
+
+
+def into_half_spaces(aggressive: bool, n_classes: int) -> Rule:
+    """The rule of a learner."""
+    return Rule(products, learn, Eagerness(aggressive), RelaxedClasses, {"S": (n_classes,)}, classes=True)
+
+
+@fragment
+def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memory: RelaxedClasses) -> None:
+    """Take the shortest weights in the half-spaces of this row and of all before it.
+
+    Shapes: x f8[d]. ALGORITHMS.md 8: the step of two classes for phi, which is x in the right class, -x in the best
+    wrong one and 0 elsewhere. Learns where the margin m <= 0 or, `aggressive`, where m < mu.
+    """
+    rival = best_wrong(memory.S, label)
+    m = memory.S[label] - memory.S[rival]
+    target = memory.mu[0]
+    far = m >= target if p.aggressive else m > 0.0
+    if finite and far:
+        return
+    weights = memory.weight.reshape(-1)  # those of all classes in one vector
+    x2 = 2.0 * dot(x, x)
+    w2 = dot(weights, weights)
+    both = x2 * w2
+    if not (finite and 0.0 < x2 < math.inf and both < math.inf):
+        memory.skipped[0] += 1
+        return
+    den = both - m * m
+    keep, step = 0.0, target / x2  # the first row, or one that the past does not bind: c < 0
+    if w2 > 0.0 and den <= PARALLEL * both:
+        keep, step = 1.0, (target - m) / x2
+    elif w2 > 0.0 and both - target * m >= 0.0:
+        keep, step = (both - target * m) / den, w2 * (target - m) / den
+    if not shrink_and_part(memory.weight, keep, label, rival, x, step):
+        memory.skipped[0] += 1
+        return
+    size = length(weights)
+    if size > LONGEST:
+        multiply(weights, 1.0 / size)
+        memory.mu[0] = max(target / size, SMALLEST_TARGET)
 
 
 @fragment
@@ -33,54 +91,3 @@ def shrink_and_part(weight: Array, keep: float, label: int, rival: int, x: Array
         for j in range(x.shape[0]):
             weight[r, j] = keep * weight[r, j] + along * x[j]
     return True
-
-
-@bare_kernel
-def relaxed_maximum_margin(
-    rows: Array,
-    y: Array,
-    score: Array,
-    aggressive: bool,
-    weight: Array,
-    flat: Array,
-    mu: Array,
-    skipped: NDArray[np.int64],
-    S: Array,
-) -> None:
-    """Predict, then take the shortest weights in the half-spaces of this row and of all before it.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, k], weight f8[K, d], flat f8[K d] the same memory, mu f8[1], skipped
-    i8[1], S f8[K] scratch. ALGORITHMS.md 8: the step of two classes for phi, which is x in the right class, -x in the
-    best wrong one and 0 elsewhere. Learns where the margin m <= 0 or, `aggressive`, where m < mu.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        score_classes(weight, x, S)
-        finite = write_score(S, score[t])
-        if math.isnan(y[t]):
-            continue
-        label = int(y[t])
-        rival = best_wrong(S, label)
-        m = S[label] - S[rival]
-        far = m >= mu[0] if aggressive else m > 0.0
-        if finite and far:
-            continue
-        x2 = 2.0 * dot(x, x)
-        w2 = dot(flat, flat)
-        both = x2 * w2
-        if not (finite and 0.0 < x2 < math.inf and both < math.inf):
-            skipped[0] += 1
-            continue
-        den = both - m * m
-        keep, step = 0.0, mu[0] / x2  # the first row, or one that the past does not bind: c < 0
-        if w2 > 0.0 and den <= PARALLEL * both:
-            keep, step = 1.0, (mu[0] - m) / x2
-        elif w2 > 0.0 and both - mu[0] * m >= 0.0:
-            keep, step = (both - mu[0] * m) / den, w2 * (mu[0] - m) / den
-        if not shrink_and_part(weight, keep, label, rival, x, step):
-            skipped[0] += 1
-            continue
-        size = length(flat)
-        if size > LONGEST:
-            multiply(flat, 1.0 / size)
-            mu[0] = max(mu[0] / size, SMALLEST_TARGET)

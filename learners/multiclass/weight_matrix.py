@@ -6,13 +6,13 @@ In the factored form the covariance of W[i, j] and W[k, l] is of_rows[i, k] of_c
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from learners.jit import fragment
-from learners.learner import Array
-from learners.second_order.covariance import COLLAPSED
-from learners.state import Fields, State
+from learners.second_order.covariance import COLLAPSED, inflate_full
+from learners.state import Array, Fields, State
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
@@ -38,16 +38,15 @@ def start_matrix(state: State, a: float) -> None:
 
 
 @fragment
-def step_by_factors(
-    weight: Array, of_rows: Array, of_columns: Array, p: Array, z: Array, gap: float, r: float, kp: Array, kz: Array
-) -> bool:
+def step_by_factors(z: Array, gap: float, r: float, memory: Any) -> bool:
     """Condition the Gaussian on p'W z being `gap` larger, seen with noise r; False, and nothing, if it cannot be.
 
-    Shapes: weight f8[d1, d2], of_rows f8[d1, d1], of_columns f8[d2, d2], p f8[d1], z f8[d2], scratch kp f8[d1],
-    kz f8[d2]. ALGORITHMS.md 4, `arowa`, factored: each factor as if the other were fixed.
+    Shapes: z f8[d2]; `memory` has weight f8[d1, d2], of_rows f8[d1, d1], of_columns f8[d2, d2], p f8[d1] and scratch
+    kp f8[d1], kz f8[d2]. ALGORITHMS.md 4, `arowa`, factored: each factor as if the other were fixed.
     """
+    weight, kp, kz = memory.weight, memory.kp, memory.kz
     d1, d2 = weight.shape
-    vp, vz = times(of_rows, p, kp), times(of_columns, z, kz)
+    vp, vz = times(memory.of_rows, memory.p, kp), times(memory.of_columns, z, kz)
     v = vp * vz
     # Rounding can leave both negative after features of 1e150: v alone would not tell.
     if not (vp > 0.0 and vz > 0.0 and COLLAPSED < v < math.inf):
@@ -63,6 +62,13 @@ def step_by_factors(
         return False
     for i in range(d1):
         step_along(weight[i], kz, step * kp[i])
-    downdate(of_rows, kp, 1.0 / (r * d2 / vz + vp), 1.0)
-    downdate(of_columns, kz, 1.0 / (r * d1 / vp + vz), 1.0)
+    downdate(memory.of_rows, kp, 1.0 / (r * d2 / vz + vp), 1.0)
+    downdate(memory.of_columns, kz, 1.0 / (r * d1 / vp + vz), 1.0)
     return True
+
+
+@fragment
+def inflate_factors(q: float, a: float, memory: Any) -> None:
+    """Drift q of both factors, which start at `a` and at 1. Shapes: as `step_by_factors`. ALGORITHMS.md 1.12."""
+    inflate_full(memory.of_rows, q, a)
+    inflate_full(memory.of_columns, q, 1.0)

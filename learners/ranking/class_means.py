@@ -6,59 +6,54 @@ A row whose statistics would overflow is refused as a whole, so that counts, mea
 from __future__ import annotations
 
 import math
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from learners.jit import fragment
-from learners.learner import Array
+from learners.state import Array
 
 LARGEST_SCATTER = 1e300
 """Sum of squares up to which a class's scatter may grow. No entry exceeds the trace, so none overflows."""
 
 
 @fragment
-def centred_score(weight: Array, x: Array, mean: Array) -> float:
-    """w.x - w.(c_0 + c_1) / 2: ranks as w.x does, and is 0 half way between the classes.
-
-    Shapes: weight f8[d], x f8[d], mean f8[2, d].
-    """
+def centred_score(x: Array, _parameters: Any, memory: Any) -> float:
+    """w.x - w.(c_0 + c_1) / 2: ranks as w.x does, and is 0 half way between the classes. Shapes: x f8[d]."""
     s = 0.0
     for j in range(x.shape[0]):
-        s += weight[j] * (x[j] - 0.5 * (mean[0, j] + mean[1, j]))
+        s += memory.weight[j] * (x[j] - 0.5 * (memory.mean[0, j] + memory.mean[1, j]))
     return s
 
 
 @fragment
-def join_class(x: Array, own: int, classes: NDArray[np.int64], mean: Array) -> bool:
+def join_class(x: Array, own: int, memory: Any) -> bool:
     """Count `x` into its class and move the class's mean, unless that would overflow; say whether.
 
-    Shapes: x f8[d], classes i8[2], mean f8[2, d].
+    Shapes: x f8[d]; of memory classes i8[2], mean f8[2, d].
     """
-    n = classes[own] + 1.0
+    mean = memory.mean
+    n = memory.classes[own] + 1.0
     overflows = False
     for j in range(x.shape[0]):
         moved = mean[own, j] + (x[j] - mean[own, j]) / n
         overflows |= moved - moved != 0.0
     if overflows:
         return False
-    classes[own] += 1
+    memory.classes[own] += 1
     for j in range(x.shape[0]):
         mean[own, j] += (x[j] - mean[own, j]) / n
     return True
 
 
 @fragment
-def join_scattered(
-    x: Array, own: int, classes: NDArray[np.int64], mean: Array, scatter: Array, deviation: Array
-) -> bool:
+def join_scattered(x: Array, own: int, memory: Any) -> bool:
     """As `join_class`, and let the scatter about the mean grow (Welford).
 
-    Shapes: x f8[d], classes i8[2], mean f8[2, d], scatter f8[2, d, d], deviation f8[d] scratch. The product of two
+    Shapes: x f8[d]; of memory classes i8[2], mean f8[2, d], scatter f8[2, d, d], e f8[d] scratch. The product of two
     scaled entries commutes, hence the scatter stays bitwise symmetric.
     """
+    mean, scatter, deviation = memory.mean, memory.scatter, memory.e
     d = x.shape[0]
-    n = classes[own] + 1.0
+    n = memory.classes[own] + 1.0
     root = math.sqrt((n - 1.0) / n)
     trace = 0.0
     for j in range(d):
@@ -66,7 +61,7 @@ def join_scattered(
         trace += scatter[own, j, j] + deviation[j] * deviation[j]
     if not trace <= LARGEST_SCATTER:
         return False
-    classes[own] += 1
+    memory.classes[own] += 1
     for i in range(d):
         mean[own, i] += (x[i] - mean[own, i]) / n
         row, share = scatter[own, i], deviation[i]
@@ -76,13 +71,14 @@ def join_scattered(
 
 
 @fragment
-def join_varied(x: Array, own: int, classes: NDArray[np.int64], mean: Array, squares: Array, deviation: Array) -> bool:
+def join_varied(x: Array, own: int, memory: Any) -> bool:
     """As `join_scattered`, of the scatter's diagonal only.
 
-    Shapes: x f8[d], classes i8[2], mean f8[2, d], squares f8[2, d], deviation f8[d] scratch.
+    Shapes: x f8[d]; of memory classes i8[2], mean f8[2, d], scatter f8[2, d], e f8[d] scratch.
     """
+    mean, squares, deviation = memory.mean, memory.scatter, memory.e
     d = x.shape[0]
-    n = classes[own] + 1.0
+    n = memory.classes[own] + 1.0
     root = math.sqrt((n - 1.0) / n)
     trace = 0.0
     for j in range(d):
@@ -90,7 +86,7 @@ def join_varied(x: Array, own: int, classes: NDArray[np.int64], mean: Array, squ
         trace += squares[own, j] + deviation[j] * deviation[j]
     if not trace <= LARGEST_SCATTER:
         return False
-    classes[own] += 1
+    memory.classes[own] += 1
     for j in range(d):
         mean[own, j] += (x[j] - mean[own, j]) / n
         squares[own, j] += deviation[j] * deviation[j]

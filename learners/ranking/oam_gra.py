@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.parameters import Parameters, flag, integer, number
 from learners.random import Words, seed
 from learners.ranking.class_means import centred_score, join_class
-from learners.ranking.reservoir import offer, pair_weight, sampled_fields
-from learners.state import Fields
+from learners.ranking.reservoir import Pairing, offer, pair_weight, sampled_fields
+from learners.state import Array, Counts, Fields
 from learners.vectors import step_along
 
 
@@ -27,35 +27,9 @@ class OAMGra(Learner):
     w <- w + C c_t / B y times the sum of x - x' over the sampled x' of the other class with y w.(x - x') <= 1.
     s = w.x - w.(c_0 + c_1) / 2, the class means drawing the line.
 
-    Parameters
-    ----------
-    buffer : int
-        B, the rows sampled of each class, buffer >= 1. Default 100.
-    C : float
-        Step size if every pair pulls, C > 0. Larger = faster and more trusting. Default 0.1.
-    reweight : bool
-        Let a sample weigh as much as all rows that it stands for, c_t = N / B; then steps grow with the stream.
-        Default false.
-    seed : int
-        Of the generator that samples, 0 <= seed <= 2^53. Default 1.
-
-    State
-    -----
-    weight : f8[d]          zero until both classes were seen
-    classes : i8[2]         rows counted of class 0 and of class 1
-    mean : f8[2, d]         c, per class
-    sample : f8[2, B, d]    rows of each class
-    generator : u8[4]       of the random numbers
-    skipped : i8[1]         labelled rows whose mean or step would have overflowed
-
     Cost
     ----
     O(B d) per row; 16 B d + 24 d + 56 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -68,10 +42,13 @@ class OAMGra(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        buffer: int = integer(100, at_least=1)
-        C: float = number(0.1, above=0.0)
-        reweight: bool = flag(False)
-        seed: int = integer(1, at_least=0, at_most=2**53)
+        buffer: int = integer(100, "B, the rows sampled of each class.", at_least=1)
+        C: float = number(0.1, "Step size if every pair pulls. Larger = faster and more trusting.", above=0.0)
+        reweight: bool = flag(
+            False,
+            "Let a sample weigh as much as all rows that it stands for, c_t = N / B; then steps grow with the stream.",
+        )
+        seed: int = integer(1, "Of the generator that samples.", at_least=0, at_most=2**53)
 
     def fields(self) -> Fields:
         return sampled_fields(self.parameters.buffer, self.width)
@@ -79,55 +56,54 @@ class OAMGra(Learner):
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        views = s["weight"], s["classes"], s["mean"], s["sample"], s["generator"], s["skipped"]
-        oam_gra(rows, y, score, p.C, p.reweight, *views, np.empty(self.width))
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(centred_score, learn, Pairing(p.C, p.reweight), Samples, {"pull": (self.width,)})
 
 
-@bare_kernel
-def oam_gra(
-    rows: Array,
-    y: Array,
-    score: Array,
-    C: float,
-    reweight: bool,
-    weight: Array,
-    classes: NDArray[np.int64],
-    mean: Array,
-    sample: Array,
-    generator: Words,
-    skipped: NDArray[np.int64],
-    pull: Array,
-) -> None:
-    """Predict, step by what all sampled rows of the other class ask for, then offer the row to its own sample.
+class Samples(NamedTuple):
+    """Memory of `oam_gra`. Class 0 comes first."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], classes i8[2], mean f8[2, d], sample f8[2, B, d],
-    generator u8[4], skipped i8[1], pull f8[d] scratch. ALGORITHMS.md 14. Every test is made with the same weights.
+    weight: Array
+    """f8[d]: zero until both classes were seen."""
+    classes: Counts
+    """i8[2]: rows counted of class 0 and of class 1."""
+    mean: Array
+    """f8[2, d]: c, per class."""
+    sample: Array
+    """f8[2, B, d]: rows of each class."""
+    generator: Words
+    """u8[4]: of the random numbers."""
+    skipped: Counts
+    """i8[1]: labelled rows whose mean or step would have overflowed."""
+    pull: Array
+    """f8[d], scratch: the sum of x - x' over the pairs that pull."""
+
+
+@fragment
+def learn(x: Array, y: float, _omega: float, _s: float, p: Pairing, memory: Samples) -> None:
+    """Step by what all sampled rows of the other class ask for, then offer the row to its own sample.
+
+    Shapes: x f8[d]. ALGORITHMS.md 14. Every test is made with the same weights.
     """
-    d, size = rows.shape[1], sample.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = centred_score(weight, x, mean)
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
-        own = int(y[t])
-        other = 1 - own
-        label = 2.0 * own - 1.0
-        if not join_class(x, own, classes, mean):
-            skipped[0] += 1
-            continue
+    weight, sample, pull = memory.weight, memory.sample, memory.pull
+    d, size = x.shape[0], sample.shape[1]
+    own = 1 if y > 0.0 else 0
+    other = 1 - own
+    if not join_class(x, own, memory):
+        memory.skipped[0] += 1
+        return
+    seen = memory.classes[other]
+    for j in range(d):
+        pull[j] = 0.0
+    for i in range(min(seen, size)):
+        z = sample[other, i]
+        margin = 0.0
         for j in range(d):
-            pull[j] = 0.0
-        for i in range(min(classes[other], size)):
-            z = sample[other, i]
-            margin = 0.0
+            margin += weight[j] * (x[j] - z[j])
+        if not y * margin > 1.0:
             for j in range(d):
-                margin += weight[j] * (x[j] - z[j])
-            if not label * margin > 1.0:
-                for j in range(d):
-                    pull[j] += x[j] - z[j]
-        if not step_along(weight, pull, pair_weight(C, size, reweight, classes[other]) * label):
-            skipped[0] += 1
-        offer(x, classes[own], sample[own], generator)
+                pull[j] += x[j] - z[j]
+    if not step_along(weight, pull, pair_weight(p, size, seen) * y):
+        memory.skipped[0] += 1
+    offer(x, memory.classes[own], sample[own], memory.generator)

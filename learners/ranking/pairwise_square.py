@@ -7,10 +7,13 @@ need be kept: that is how `opauc` and `adaoam` learn in one pass.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 from learners.jit import fragment
-from learners.learner import Array
+from learners.ranking.class_means import join_scattered, join_varied
 from learners.second_order.covariance import is_full
-from learners.state import Fields
+from learners.state import Array, Fields
 from learners.symmetric import times
 
 
@@ -27,13 +30,14 @@ def pairwise_fields(cov: str, width: int) -> Fields:
 
 
 @fragment
-def gradient_full(
-    weight: Array, x: Array, label: float, lam: float, n: int, mean: Array, scatter: Array, e: Array, g: Array
-) -> float:
+def gradient_full(x: Array, label: float, other: int, lam: float, memory: Any) -> float:
     """Write the gradient and return a bound of the loss's curvature, lam + |e|^2 + tr S.
 
-    Shapes: weight f8[d], x f8[d]; of the other class mean f8[d] and scatter n S f8[d, d]; e f8[d] and g f8[d], written.
+    Shapes: x f8[d]; of memory weight f8[d], classes i8[2], mean f8[2, d], scatter f8[2, d, d], which is n S of each
+    class; e f8[d] and g f8[d], written.
     """
+    weight, e, g = memory.weight, memory.e, memory.g
+    n, mean, scatter = memory.classes[other], memory.mean[other], memory.scatter[other]
     margin, length2, trace = 0.0, 0.0, 0.0
     for j in range(x.shape[0]):
         e[j] = x[j] - mean[j]
@@ -47,13 +51,13 @@ def gradient_full(
 
 
 @fragment
-def gradient_diagonal(
-    weight: Array, x: Array, label: float, lam: float, n: int, mean: Array, squares: Array, e: Array, g: Array
-) -> float:
+def gradient_diagonal(x: Array, label: float, other: int, lam: float, memory: Any) -> float:
     """As `gradient_full`, of a class whose features are taken as uncorrelated.
 
-    Shapes: weight f8[d], x f8[d], mean f8[d], squares f8[d], e f8[d], g f8[d].
+    Shapes: x f8[d]; memory as there, but scatter f8[2, d].
     """
+    weight, e, g = memory.weight, memory.e, memory.g
+    n, mean, squares = memory.classes[other], memory.mean[other], memory.scatter[other]
     margin, length2, trace = 0.0, 0.0, 0.0
     for j in range(x.shape[0]):
         e[j] = x[j] - mean[j]
@@ -63,3 +67,14 @@ def gradient_diagonal(
     for j in range(x.shape[0]):
         g[j] = lam * weight[j] + (margin - label) * e[j] + squares[j] * weight[j] / n
     return lam + length2 + trace / n
+
+
+class Form(NamedTuple):
+    """Full or diagonal: what a rule that is written once for both does to the scatter, and gets from it."""
+
+    join: Callable[[Array, int, Any], bool]
+    gradient: Callable[[Array, float, int, float, Any], float]
+
+
+FULL = Form(join_scattered, gradient_full)
+DIAGONAL = Form(join_varied, gradient_diagonal)

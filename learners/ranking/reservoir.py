@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from learners.jit import fragment
-from learners.learner import Array
 from learners.random import Words, randint
-from learners.state import Fields
+from learners.state import Array, Fields
+
+
+class Pairing(NamedTuple):
+    """Parameters of learners that compare pairs."""
+
+    C: float
+    reweight: bool
+    """Whether a sample weighs as much as all rows that it stands for."""
 
 
 def sampled_fields(size: int, width: int) -> Fields:
@@ -34,8 +43,8 @@ def offer(x: Array, i: int, sample: Array, generator: Words) -> None:
 
 
 @fragment
-def pair_weight(C: float, size: int, reweight: bool, seen: int) -> float:
+def pair_weight(p: Pairing, size: int, seen: int) -> float:
     """C c_t / B: what one pair may weigh; c_t = seen / B with `reweight`, so that a sample stands for all its class."""
-    if reweight:
-        return C * max(1.0, seen / size) / size
-    return C / size
+    if p.reweight:
+        return p.C * max(1.0, seen / size) / size
+    return p.C / size

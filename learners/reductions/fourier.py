@@ -9,10 +9,10 @@ import numpy as np
 
 from learners.elementary.trigonometric import sin_cos
 from learners.jit import bare_kernel, kernel
-from learners.learner import Array
 from learners.parameters import Parameters, integer, number
 from learners.random import Words, normal, seed
 from learners.reductions.mapped import FeatureMap
+from learners.state import Array
 from learners.vectors import dot
 
 

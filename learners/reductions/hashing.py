@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import bare_kernel, kernel
-from learners.learner import Array
 from learners.parameters import Parameters, integer
 from learners.random import GOLDEN, SHIFT_11, ULP, Words, seed
 from learners.reductions.mapped import FeatureMap
 from learners.reductions.polynomial import bounded
+from learners.state import Array
 
 ONE = np.uint64(1)
 

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learners.learner import Array, Learner
+from learners.learner import Learner
 from learners.parameters import ParameterError, Parameters
+from learners.reductions.wrapper import Wrapper
 from learners.spec import Spec
-from learners.state import Bytes, Fields
+from learners.state import Array
 
 MOST_FEATURES = 1_000_000
 """Features that a map may make: of 100 features, polynomials of degree 5 would make 96 million."""
@@ -69,7 +70,7 @@ class FeatureMap:
         raise NotImplementedError
 
 
-class Mapped(Learner):
+class Mapped(Wrapper):
     """Any learner, fed with rows that one or several feature maps have made.
 
     Parameters
@@ -104,22 +105,13 @@ class Mapped(Learner):
         widths = [*(one.n_features for one in maps), inner.n_features]
         if not maps or widths[1:] != [one.width for one in maps]:
             raise ValueError("each map, and the learner, must take as many features as the map before it makes")
-        self.inner, self.maps = inner, maps
-        self.name = inner.name
-        self.n_features, self.n_classes, self.task = maps[0].n_features, inner.n_classes, inner.task
-        self.parameters = inner.parameters
+        self.maps = maps
+        self.name, self.tasks = inner.name, inner.tasks
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
+        super().__init__((inner,), maps[0].n_features, inner.n_classes, inner.task)
         self.width = self.n_features
-        self.state = inner.state
         self._block = max(1, ROOM // max(one.width for one in maps))
         self._rooms = [np.empty((self._block, one.width)) for one in maps]
-
-    def fields(self) -> Fields:
-        return self.inner.state.fields
-
-    def attach(self, memory: Bytes) -> None:
-        self.inner.attach(memory)
-        self.state = self.inner.state
 
     def identity(self) -> dict[str, Any]:
         # Under a key that every learner has: a learner without maps must refuse this snapshot, too.
@@ -129,9 +121,6 @@ class Mapped(Learner):
 
     def fresh(self) -> Learner:
         return Mapped(self.inner.fresh(), self.maps)
-
-    def _prepare(self, X: Array) -> Array:
-        return X
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         # A block at a time, since a batch of mapped rows may be gigabytes; cutting it changes no bit.

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from learners.learner import CLASSIFICATION, Array, Learner
+from learners.learner import CLASSIFICATION, Learner
 from learners.parameters import ParameterError
-from learners.state import Bytes, Fields, State
+from learners.reductions.wrapper import Wrapper
+from learners.state import Array, Fields
 
 
-class OneVsAll(Learner):
+class OneVsAll(Wrapper):
     """K copies of a learner of two classes, each of which tells one class from all others.
 
     The class whose copy scores highest is predicted. Scores of different copies are compared as they are: none of
@@ -62,41 +63,27 @@ class OneVsAll(Learner):
         if n_classes < 2:
             raise ParameterError(f"n_classes must be >= 2, got {n_classes}")
         self._make = make
-        self.copies = [first, *(first.fresh() for _ in range(n_classes - 1))]
-        self.n_features, self.n_classes, self.task = n_features, n_classes, task
         self.uses_features, self.standardizable = first.uses_features, first.standardizable
-        self.parameters = first.parameters
-        self.width = first.width
-        self._bind(State(self.fields()))
+        copies = first, *(first.fresh() for _ in range(n_classes - 1))
+        super().__init__(copies, n_features, n_classes, task)
 
     def fields(self) -> Fields:
-        behind = self.copies[0].state.fields
+        behind = self.inner.state.fields
         return {f"class_{c}.{name}": spec for c in range(self.n_classes) for name, spec in behind.items()}
-
-    def attach(self, memory: Bytes) -> None:
-        memory[:] = self.state.memory
-        self._bind(State(self.state.fields, memory))
 
     def fresh(self) -> Learner:
         return OneVsAll(self._make, self.n_features, self.n_classes, self.task, **self.parameters.as_dict())
 
     def scratch(self, n: int) -> Array:
-        return self.copies[0].scratch(n)
-
-    def _bind(self, state: State) -> None:
-        """Live in `state`, each copy in its section."""
-        self.state = state
-        each = self.copies[0].state.nbytes
-        for c, copy in enumerate(self.copies):
-            copy.attach(state.memory[c * each : (c + 1) * each])
+        return self.inner.scratch(n)
 
     def _prepare(self, X: Array) -> Array:
-        return self.copies[0]._prepare(X)  # noqa: SLF001 - the copies see the same rows, prepared once
+        return self.inner._prepare(X)  # noqa: SLF001 - the copies see the same rows, prepared once
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         known = ~np.isnan(y)
         S = np.empty((self.n_classes, len(rows), 1))
-        for c, copy in enumerate(self.copies):
+        for c, copy in enumerate(self.behind):
             one = np.where(known, y == c, np.nan)
             copy._run(rows, one, S[c])  # noqa: SLF001 - a learner calls its inner learner's kernel
         if score.shape[1] == 1:

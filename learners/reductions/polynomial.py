@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array
 from learners.parameters import Parameters, integer
 from learners.reductions.mapped import FeatureMap
+from learners.state import Array
 
 LARGEST = 1.7976931348623157e308
 """The largest number: a product beyond it is taken for it, since learners are promised finite features."""

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from learners.jit import bare_kernel
-from learners.learner import CLASSIFICATION, Array, Learner
+from learners.learner import CLASSIFICATION, Learner
 from learners.parameters import ParameterError
-from learners.state import Bytes, Fields, State
+from learners.reductions.wrapper import Wrapper
+from learners.state import Array, Fields
 
 LARGEST = float(np.finfo(np.float64).max)
 """A scaled feature is kept finite: a tiny deviation would make infinity of a wild value."""
 
 
-class Scaled(Learner):
+class Scaled(Wrapper):
     """A learner behind one fixed mean and deviation for each feature; only the learner goes on learning.
 
     What a learner was trained on all at once was scaled by the whole data's mean and deviation. Here these stand in
@@ -52,8 +53,6 @@ class Scaled(Learner):
     ALGORITHMS.md 1.5 (population standard deviation of the whole set, for training from online to batch: 13).
     """
 
-    tasks = ("binary", "multiclass", "regression")
-    """Whatever the learner behind does."""
     standardizable = False
 
     def __init__(
@@ -71,14 +70,9 @@ class Scaled(Learner):
         if isinstance(inner, Scaled):
             raise ParameterError(f"{self.name}: {inner.name} has its scaling already")
         self._make = make
-        self.inner = inner
-        self.n_features, self.n_classes, self.task = inner.n_features, inner.n_classes, inner.task
-        self.parameters = inner.parameters
+        self.tasks = inner.tasks
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
-        self.width = n_features
-        self._rows = np.empty((0, n_features))
-        self._bind(State(self.fields()))
-        self.state["scaled.deviation"][:] = 1.0
+        super().__init__((inner,), inner.n_features, inner.n_classes, inner.task)
 
     @classmethod
     def around(cls, inner: Learner, mean: Array, deviation: Array) -> Scaled:
@@ -99,24 +93,15 @@ class Scaled(Learner):
         made.inner.state.memory[:] = inner.state.memory
         return made
 
-    def fields(self) -> Fields:
+    def own_fields(self) -> Fields:
         d = self.n_features
-        return {"scaled.mean": ("f8", (d,)), "scaled.deviation": ("f8", (d,)), **self.inner.state.fields}
+        return {"scaled.mean": ("f8", (d,)), "scaled.deviation": ("f8", (d,))}
 
-    def attach(self, memory: Bytes) -> None:
-        memory[:] = self.state.memory
-        self._bind(State(self.state.fields, memory))
+    def initialise(self) -> None:
+        self.state["scaled.deviation"][:] = 1.0
 
     def fresh(self) -> Learner:
         return Scaled(self._make, self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
-
-    def _bind(self, state: State) -> None:
-        """Live in `state`, the learner behind in its tail."""
-        self.state = state
-        self.inner.attach(state.memory[-self.inner.state.nbytes :])
-
-    def _prepare(self, X: Array) -> Array:
-        return X
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         inner, s = self.inner, self.state

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
-from learners.state import Bytes, Fields, State
+from learners.learner import Learner
+from learners.reductions.wrapper import Wrapper
+from learners.state import Array, Counts, Fields
 
 FLAT = 1e-12
 """A standard deviation up to which a feature counts as constant and becomes 0 (ALGORITHMS.md 1.5)."""
@@ -30,8 +28,31 @@ FIRST_LOOK, LOOK = 32, 1024
 """The recent statistics are compared, and begin anew, at 32 rows, 64, 128 and so on, and at every 1024th."""
 
 
+class Statistics(NamedTuple):
+    """What is known of the features, and stands in the state under these names behind ``standardize.``."""
+
+    rows: Counts
+    """i8[1]: labelled rows that the statistics hold."""
+    mean: Array
+    """f8[d]: means of the features, without intercept."""
+    squares: Array
+    """f8[d]: sums of squared deviations from the mean."""
+    recent_rows: Counts
+    """i8[1]: rows that the recent statistics hold."""
+    recent_mean: Array
+    """f8[d]: means of the features in them."""
+    recent_squares: Array
+    """f8[d]: sums of squared deviations in them."""
+    recent_wild: Counts
+    """i8[d]: how many of them were wild."""
+    skipped: Counts
+    """i8[1]: rows of which some feature would have overflowed the statistics."""
+    replaced: Counts
+    """i8[1]: times that the recent statistics of a feature have replaced the others."""
+
+
 def statistics(d: int) -> Fields:
-    """State of the statistics of `d` features, in the order of `standardize`'s parameters."""
+    """State of the statistics of `d` features, in the order of `Statistics`."""
     return {
         "standardize.rows": ("i8", (1,)),
         "standardize.mean": ("f8", (d,)),
@@ -45,7 +66,7 @@ def statistics(d: int) -> Fields:
     }
 
 
-class Standardized(Learner):
+class Standardized(Wrapper):
     """Any learner, fed with features of mean 0 and variance 1 by the rows seen so far.
 
     A row is scaled by the statistics of the *labelled rows before it*. Rows without a label leave no trace:
@@ -63,16 +84,7 @@ class Standardized(Learner):
 
     State
     -----
-    standardize.rows : i8[1]             labelled rows that the statistics hold
-    standardize.mean : f8[d]             means of the features, without intercept
-    standardize.squares : f8[d]          sums of squared deviations from the mean
-    standardize.recent_rows : i8[1]      rows that the recent statistics hold
-    standardize.recent_mean : f8[d]      means of the features in them
-    standardize.recent_squares : f8[d]   sums of squared deviations in them
-    standardize.recent_wild : i8[d]      how many of them were wild
-    standardize.skipped : i8[1]          rows of which some feature would have overflowed the statistics
-    standardize.replaced : i8[1]         times that the recent statistics of a feature have replaced the others
-    and the inner learner's own, as one contiguous buffer
+    Those of `Statistics`, and the inner learner's own, as one contiguous buffer.
 
     Cost
     ----
@@ -93,20 +105,12 @@ class Standardized(Learner):
     def __init__(self, inner: Learner) -> None:
         if not inner.uses_features:
             raise ValueError(f"{inner.name} ignores features; there is nothing to standardise")
-        self.inner = inner
-        self.name = inner.name
-        self.n_features, self.n_classes, self.task = inner.n_features, inner.n_classes, inner.task
-        self.parameters = inner.parameters
+        self.name, self.tasks = inner.name, inner.tasks
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
-        self.width = inner.width
-        self._bind(State(self.fields()))
+        super().__init__((inner,), inner.n_features, inner.n_classes, inner.task)
 
-    def fields(self) -> Fields:
-        return {**statistics(self.n_features), **self.inner.state.fields}
-
-    def attach(self, memory: Bytes) -> None:
-        memory[:] = self.state.memory
-        self._bind(State(self.state.fields, memory))
+    def own_fields(self) -> Fields:
+        return statistics(self.n_features)
 
     def identity(self) -> dict[str, Any]:
         return {**super().identity(), "standardize": True}
@@ -114,42 +118,21 @@ class Standardized(Learner):
     def fresh(self) -> Learner:
         return Standardized(self.inner.fresh())
 
-    def _bind(self, state: State) -> None:
-        """Live in `state`, the inner learner in its tail."""
-        self.state = state
-        self.inner.attach(state.memory[-self.inner.state.nbytes :])
-
-    def _prepare(self, X: Array) -> Array:
-        return X
-
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         # The statistics depend on rows and on which labels are known, never on the inner learner, so they
         # may run ahead of it by a batch. The inner learner's scratch has the intercept in place already.
-        scaled, own = self.inner.scratch(len(rows)), self.state
-        standardize(rows, y, scaled, *(own[name] for name in statistics(self.n_features)))
+        scaled = self.inner.scratch(len(rows))
+        standardize(rows, y, scaled, Statistics(*(self.state[name] for name in statistics(self.n_features))))
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 
 @bare_kernel
-def standardize(
-    rows: Array,
-    y: Array,
-    scaled: Array,
-    count: NDArray[np.int64],
-    mean: Array,
-    squares: Array,
-    recent: NDArray[np.int64],
-    recent_mean: Array,
-    recent_squares: Array,
-    recent_wild: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-    replaced: NDArray[np.int64],
-) -> None:
+def standardize(rows: Array, y: Array, scaled: Array, known: Statistics) -> None:
     """Scale each row by the labelled rows before it, then count it in if it has a label.
 
-    Shapes: rows f8[n, d], y f8[n], scaled f8[n, >= d] written in its first d columns; all others as in the
-    state of `Standardized`.
+    Shapes: rows f8[n, d], y f8[n], scaled f8[n, >= d] written in its first d columns.
     """
+    count, mean, squares, recent, recent_mean, recent_squares, recent_wild, skipped, replaced = known
     for t in range(rows.shape[0]):
         x, z = rows[t], scaled[t]
         before = float(count[0]) if count[0] > 0 else math.inf  # no rows yet: every deviation is 0
@@ -179,7 +162,7 @@ def standardize(
                 recent_wild[j] += abs(off) > WILD
             count_in(x, recent, recent_mean, recent_squares)
         if seen % LOOK == 0 or (FIRST_LOOK <= seen < LOOK and seen & (seen - 1) == 0):
-            replaced[0] += replace(seen, mean, squares, recent[0], recent_mean, recent_squares, recent_wild)
+            replaced[0] += replace(known)
             recent[0] = 0
             recent_mean[:] = 0.0
             recent_squares[:] = 0.0
@@ -215,7 +198,7 @@ def bounded(value: float, mean: float, off: float, most: float, deviation: float
 
 
 @fragment
-def count_in(x: Array, count: NDArray[np.int64], mean: Array, squares: Array) -> None:
+def count_in(x: Array, count: Counts, mean: Array, squares: Array) -> None:
     """Count a row into the recent statistics; what overflows them is left out.
 
     Shapes: x, mean, squares f8[d], count i8[1].
@@ -231,27 +214,18 @@ def count_in(x: Array, count: NDArray[np.int64], mean: Array, squares: Array) ->
 
 
 @fragment
-def replace(
-    n: int,
-    mean: Array,
-    squares: Array,
-    recent: int,
-    recent_mean: Array,
-    recent_squares: Array,
-    recent_wild: NDArray[np.int64],
-) -> int:
+def replace(known: Statistics) -> int:
     """Let recent statistics replace those that are orders of magnitude off; of how many features.
 
     Too large: a wild row among the first, or another unit. Too small: most recent values are wild. They take the
-    place with the weight of all rows, for a count of each feature would cost every row more. Shapes: all f8[d],
-    recent_wild i8[d].
+    place with the weight of all rows, for a count of each feature would cost every row more.
     """
-    found = 0
-    for j in range(mean.shape[0]):
-        lately = recent_squares[j] / recent
-        away = (recent_mean[j] - mean[j]) ** 2 if n > LOOK else 0.0
-        too_large = squares[j] / n > APART * APART * (lately + away)
-        if lately > FLAT * FLAT and (too_large or 2 * recent_wild[j] >= recent):
-            mean[j], squares[j] = recent_mean[j], lately * n
+    n, recent, found = known.rows[0], known.recent_rows[0], 0
+    for j in range(known.mean.shape[0]):
+        lately = known.recent_squares[j] / recent
+        away = (known.recent_mean[j] - known.mean[j]) ** 2 if n > LOOK else 0.0
+        too_large = known.squares[j] / n > APART * APART * (lately + away)
+        if lately > FLAT * FLAT and (too_large or 2 * known.recent_wild[j] >= recent):
+            known.mean[j], known.squares[j] = known.recent_mean[j], lately * n
             found += 1
     return found

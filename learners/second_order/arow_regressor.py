@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.weights import product
+from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
+    Gaussian,
+    covariance,
+    drift,
     fill,
     gaussian_fields,
     inflate_diagonal,
     inflate_full,
+    is_full,
     narrow_diagonal,
+    spread_diagonal,
+    start_variance,
 )
-from learners.state import Fields
+from learners.state import Array, Fields
 from learners.symmetric import downdate, times
-from learners.vectors import dot, step_along
+from learners.vectors import step_along
 
 
 class AROWRegressor(Learner):
@@ -35,34 +41,9 @@ class AROWRegressor(Learner):
     - mu += (y - s) / (v + r) k,
     - Sigma -= k k' / (v + r) (diagonal: Sigma^-1 += diag(x x') / r).
 
-    Parameters
-    ----------
-    r : float
-        Variance of the noise, r > 0. Larger = slower. Default 1.0.
-    a : float
-        Variance of every weight at the start, a > 0. Default 1.0.
-    cov : str
-        ``full`` matrix, its ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, up to `a`. 1e-4 on streams that drift; 0, the
-        published algorithm, freezes. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]              mean mu of the weights, d with the intercept
-    covariance : f8[d, d]       Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(d^2) per labelled row, 8 d^2 + 8 d + 8 bytes. Diagonal: O(d) per row, 16 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or more than two classes.
 
     Source
     ------
@@ -75,11 +56,11 @@ class AROWRegressor(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        r: float = number(1.0, above=0.0)
-        a: float = number(1.0, above=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        q: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        r: float = number(1.0, "Variance of the noise. Larger = slower.", above=0.0)
+        a: float = start_variance()
+        cov: str = covariance()
+        q: float = drift()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return gaussian_fields(self.parameters.cov, self.width)
@@ -87,81 +68,44 @@ class AROWRegressor(Learner):
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s, k = self.parameters, self.state, np.empty(self.width)
-        run = arow_regressor_full if s["covariance"].ndim == 2 else arow_regressor_diagonal
-        binary = self.kind == "binary"
-        run(rows, y, score, binary, p.r, p.a, p.q, s["weight"], s["covariance"], s["skipped"], k)
+    def rule(self) -> Rule:
+        p = self.parameters
+        learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
+        return Rule(product, learn, Noise(p.r, p.a, p.q), Gaussian, {"k": (self.width,)}, weighs=True)
 
 
-@bare_kernel
-def arow_regressor_full(
-    rows: Array,
-    y: Array,
-    score: Array,
-    binary: bool,
-    r: float,
-    a: float,
-    q: float,
-    weight: Array,
-    covariance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then condition the Gaussian on the target, seen with noise r.
+class Noise(NamedTuple):
+    """Parameters of `arow_regressor`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], skipped i8[1],
-    k f8[d] scratch. ALGORITHMS.md 4, `arow`, with (y - s) for (1 - m) y and without the test.
+    r: float
+    a: float
+    q: float
+
+
+@fragment
+def learn_full(x: Array, y: float, omega: float, s: float, p: Noise, memory: Gaussian) -> None:
+    """Condition the Gaussian on the target, seen with noise r / omega.
+
+    Shapes: x f8[d]. ALGORITHMS.md 4, `arow`, with (y - s) for (1 - m) y and without the test.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
-        target = 2.0 * y[t] - 1.0 if binary else y[t]
-        v = times(covariance, x, k)
-        beta = 1.0 / (v + r)
-        if COLLAPSED < v < math.inf and step_along(weight, k, (target - s) * beta):
-            downdate(covariance, k, beta, 1.0)
-        else:
-            skipped[0] += 1
-        if q > 0.0:
-            inflate_full(covariance, q, a)
+    v = times(memory.covariance, x, memory.k)
+    beta = 1.0 / (v + p.r / omega)
+    if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, (y - s) * beta):
+        downdate(memory.covariance, memory.k, beta, 1.0)
+    else:
+        memory.skipped[0] += 1
+    if p.q > 0.0:
+        inflate_full(memory.covariance, p.q, p.a)
 
 
-@bare_kernel
-def arow_regressor_diagonal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    binary: bool,
-    r: float,
-    a: float,
-    q: float,
-    weight: Array,
-    variance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """As `arow_regressor_full`, keeping the diagonal of the inverse covariance only.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], skipped i8[1], k f8[d] scratch.
-    """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        score[t, 0] = s if math.isfinite(s) else 0.0
-        if math.isnan(y[t]):
-            continue
-        target = 2.0 * y[t] - 1.0 if binary else y[t]
-        for j in range(d):
-            k[j] = variance[j] * x[j]
-        v = dot(x, k)
-        if COLLAPSED < v < math.inf and step_along(weight, k, (target - s) / (v + r)):
-            narrow_diagonal(variance, x, 1.0 / r)
-        else:
-            skipped[0] += 1
-        if q > 0.0:
-            inflate_diagonal(variance, q, a)
+@fragment
+def learn_diagonal(x: Array, y: float, omega: float, s: float, p: Noise, memory: Gaussian) -> None:
+    """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
+    r = p.r / omega
+    v = spread_diagonal(memory.covariance, x, memory.k)
+    if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, (y - s) / (v + r)):
+        narrow_diagonal(memory.covariance, x, 1.0 / r)
+    else:
+        memory.skipped[0] += 1
+    if p.q > 0.0:
+        inflate_diagonal(memory.covariance, p.q, p.a)

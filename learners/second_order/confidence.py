@@ -9,17 +9,26 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from learners.driver import Fragment, Rule
+from learners.jit import fragment
+from learners.linear.weights import product
+from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, is_full
+from learners.state import Array
+from learners.vectors import step_along
 
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array
-from learners.second_order.covariance import COLLAPSED, inflate_diagonal, inflate_full, narrow_diagonal
-from learners.state import State
-from learners.symmetric import downdate, times
-from learners.vectors import dot, step_along
+
+class Confidence(NamedTuple):
+    """Parameters of the family."""
+
+    rule: int
+    """Which alpha: one of the four below."""
+    phi: float
+    C: float
+    a: float
+    q: float
+
 
 VARIANCE, DEVIATION, SOFT, SOFT_SQUARED = range(4)
 """Which alpha a kernel takes. An argument, because four kernels instead of one are compiled four times."""
@@ -98,97 +107,38 @@ def precision_gain(rule: int, alpha: float, v: float, phi: float) -> float:
     return alpha * phi / root_u
 
 
-@bare_kernel
-def confidence_full(
-    rows: Array,
-    y: Array,
-    score: Array,
-    rule: int,
-    phi: float,
-    C: float,
-    a: float,
-    q: float,
-    weight: Array,
-    covariance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then move the Gaussian no further than it takes to be confident of the row's label.
+def learn_confidently(form: Form) -> Fragment:
+    """What a row changes in a learner of one form."""
+    spread, shrink, inflate = form
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], skipped i8[1],
-    k f8[d] scratch. ALGORITHMS.md 4, steps 1 to 5; a row that would overflow changes nothing.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        m = label * s
-        v = times(covariance, x, k)  # step 1
-        if not (finite and COLLAPSED < v < math.inf):
-            skipped[0] += 1
-        elif m < required(rule, v, phi):  # step 2
-            alpha = step_size(rule, m, v, phi, C)  # step 3
-            kappa = precision_gain(rule, alpha, v, phi)
+    @fragment
+    def learn(x: Array, y: float, _omega: float, s: float, p: Confidence, memory: Gaussian) -> None:
+        """Move the Gaussian no further than it takes to be confident of the row's label.
+
+        Shapes: x f8[d]. ALGORITHMS.md 4, steps 1 to 5; a row that would overflow changes nothing.
+        """
+        m = y * s
+        v = spread(memory.covariance, x, memory.k)  # step 1
+        if not (math.isfinite(s) and COLLAPSED < v < math.inf):
+            memory.skipped[0] += 1
+        elif m < required(p.rule, v, p.phi):  # step 2
+            alpha = step_size(p.rule, m, v, p.phi, p.C)  # step 3
+            kappa = precision_gain(p.rule, alpha, v, p.phi)
             beta = kappa / (1.0 + kappa * v)
-            if beta < math.inf and step_along(weight, k, alpha * label):  # step 4
-                downdate(covariance, k, beta, 1.0)  # step 5
+            if kappa < math.inf and step_along(memory.weight, memory.k, alpha * y):  # step 4
+                shrink(memory.covariance, x, memory.k, beta, kappa)  # step 5
             else:
-                skipped[0] += 1
-        if q > 0.0:
-            inflate_full(covariance, q, a)
+                memory.skipped[0] += 1
+        if p.q > 0.0:
+            inflate(memory.covariance, p.q, p.a)
+
+    return learn
 
 
-@bare_kernel
-def confidence_diagonal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    rule: int,
-    phi: float,
-    C: float,
-    a: float,
-    q: float,
-    weight: Array,
-    variance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """As `confidence_full`, with its alpha, keeping the diagonal of the inverse covariance only.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], skipped i8[1], k f8[d] scratch.
-    """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        m = label * s
-        for j in range(d):
-            k[j] = variance[j] * x[j]
-        v = dot(x, k)
-        if not (finite and COLLAPSED < v < math.inf):
-            skipped[0] += 1
-        elif m < required(rule, v, phi):
-            alpha = step_size(rule, m, v, phi, C)
-            kappa = precision_gain(rule, alpha, v, phi)
-            if kappa < math.inf and step_along(weight, k, alpha * label):
-                narrow_diagonal(variance, x, kappa)
-            else:
-                skipped[0] += 1
-        if q > 0.0:
-            inflate_diagonal(variance, q, a)
+learn_full, learn_diagonal = learn_confidently(FULL), learn_confidently(DIAGONAL)
 
 
-def learn_confidently(rule: int, C: float, p: Any, s: State, rows: Array, y: Array, score: Array) -> None:
-    """Run the kernel of a learner's form, full or diagonal; its parameters p have a, eta and q. Shapes as there."""
-    run = confidence_full if s["covariance"].ndim == 2 else confidence_diagonal
-    phi, k = deviations(p.eta), np.empty(rows.shape[1])
-    run(rows, y, score, rule, phi, C, p.a, p.q, s["weight"], s["covariance"], s["skipped"], k)
+def confidence_rule(rule: int, C: float, p: Any, width: int) -> Rule:
+    """The rule of a learner whose parameters p have a, eta, cov and q."""
+    learn = learn_full if is_full(p.cov, width) else learn_diagonal
+    return Rule(product, learn, Confidence(rule, deviations(p.eta), C, p.a, p.q), Gaussian, {"k": (width,)})

@@ -1,15 +1,20 @@
-"""What covariance learners share: full or diagonal form, its start, and drift that keeps the covariance alive.
+"""What covariance learners share: their memory, its full or diagonal form, its start, and drift that keeps it alive.
 
 The matrix itself is kept sound by `learners.symmetric`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from learners.jit import fragment
-from learners.learner import Array
-from learners.state import Fields
+from learners.parameters import choice, number
+from learners.state import Array, Counts, Fields
+from learners.symmetric import downdate, times
+from learners.vectors import dot
 
 FULL_AT_MOST = 256
 """Largest width for which ``auto`` takes the full matrix: 0.5 MB, about 50 microseconds a row."""
@@ -19,6 +24,35 @@ VARIANCE_FLOOR = 1e-300
 
 COLLAPSED = 1e-12
 """Variance of a row below which it teaches nothing: a zero row, or a direction that is already certain."""
+
+
+class Gaussian(NamedTuple):
+    """Memory of a learner that keeps a Gaussian over its weights."""
+
+    weight: Array
+    """f8[d]: mean of the weights, d with the intercept."""
+    covariance: Array
+    """f8[d, d]: of the weights, bitwise symmetric; f8[d] in the diagonal form."""
+    skipped: Counts
+    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
+    k: Array
+    """f8[d], scratch: Sigma x."""
+
+
+def covariance() -> Any:
+    """The form that is kept."""
+    return choice("auto", ("auto", "full", "diag"), "Full matrix, its diagonal, or `auto`: full up to 256 columns.")
+
+
+def start_variance() -> Any:
+    """How unsure the weights are at first."""
+    return number(1.0, "Variance of every weight at the start.", above=0.0)
+
+
+def drift() -> Any:
+    """What keeps a covariance from collapsing."""
+    text = "Drift: variance regained per labelled row, up to the start's. 1e-4 on streams that drift; 0 freezes."
+    return number(0.0, text, at_least=0.0)
 
 
 def is_full(cov: str, width: int) -> bool:
@@ -70,3 +104,35 @@ def narrow_diagonal(variance: Array, x: Array, kappa: float) -> None:
     """
     for j in range(variance.shape[0]):
         variance[j] = max(VARIANCE_FLOOR, 1.0 / (1.0 / variance[j] + kappa * x[j] * x[j]))
+
+
+@fragment
+def spread_diagonal(variance: Array, x: Array, k: Array) -> float:
+    """As `times` of the full form: write k = Sigma x and return x . k. Shapes: variance f8[d], x f8[d], k f8[d]."""
+    for j in range(x.shape[0]):
+        k[j] = variance[j] * x[j]
+    return dot(x, k)
+
+
+@fragment
+def shrink_full(covariance: Array, _x: Array, k: Array, beta: float, _kappa: float) -> None:
+    """Sigma loses beta k k', with k = Sigma x. Shapes: covariance f8[d, d], x f8[d], k f8[d] overwritten."""
+    downdate(covariance, k, beta, 1.0)
+
+
+@fragment
+def shrink_diagonal(variance: Array, x: Array, _k: Array, _beta: float, kappa: float) -> None:
+    """The inverse gains kappa x x', of which the diagonal is kept. Shapes: variance f8[d], x f8[d], k f8[d]."""
+    narrow_diagonal(variance, x, kappa)
+
+
+class Form(NamedTuple):
+    """Full or diagonal: what a rule that is written once for both does to the covariance."""
+
+    spread: Callable[[Array, Array, Array], float]
+    shrink: Callable[[Array, Array, Array, float, float], None]
+    inflate: Callable[[Array, float, float], None]
+
+
+FULL = Form(times, shrink_full, inflate_full)
+DIAGONAL = Form(spread_diagonal, shrink_diagonal, inflate_diagonal)

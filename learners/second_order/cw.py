@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
-from learners.second_order.confidence import VARIANCE, learn_confidently
-from learners.second_order.covariance import fill, gaussian_fields
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.parameters import Parameters, intercept, number
+from learners.second_order.confidence import VARIANCE, confidence_rule
+from learners.second_order.covariance import covariance, drift, fill, gaussian_fields, start_variance
 from learners.state import Fields
 
 
@@ -24,34 +25,9 @@ class CW(Learner):
 
     after which the full form has its constraint tight. The diagonal form takes the same alpha.
 
-    Parameters
-    ----------
-    a : float
-        Variance of every weight at the start, a > 0. Default 1.0.
-    eta : float
-        Probability with which the Gaussian must classify a row correctly, 0.5 < eta < 1. Default 0.7.
-    cov : str
-        ``full`` matrix, its ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, up to `a`. 1e-4 on streams that drift; 0, the
-        published algorithm, freezes. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]              mean mu of the weights, d with the intercept
-    covariance : f8[d, d]       Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(d^2) per labelled row, 8 d^2 + 8 d + 8 bytes. Diagonal: O(d) per row, 16 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -64,11 +40,13 @@ class CW(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        a: float = number(1.0, above=0.0)
-        eta: float = number(0.7, above=0.5, below=1.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        q: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        a: float = start_variance()
+        eta: float = number(
+            0.7, "Probability with which the Gaussian must classify a row correctly.", above=0.5, below=1.0
+        )
+        cov: str = covariance()
+        q: float = drift()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return gaussian_fields(self.parameters.cov, self.width)
@@ -76,5 +54,5 @@ class CW(Learner):
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        learn_confidently(VARIANCE, 0.0, self.parameters, self.state, rows, y, score)
+    def rule(self) -> Rule:
+        return confidence_rule(VARIANCE, 0.0, self.parameters, self.width)

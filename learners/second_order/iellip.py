@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from learners.driver import Fragment, Rule
 from learners.forgetting.recursion import pin
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
-from learners.second_order.covariance import COLLAPSED, covariance_shape, fill
-from learners.state import Fields
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.weights import product
+from learners.parameters import Parameters, intercept, number
+from learners.second_order.covariance import COLLAPSED, covariance, covariance_shape, fill, is_full, spread_diagonal
+from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
-from learners.vectors import dot, step_along
+from learners.vectors import step_along
 
 MOST_WOUND_UP = 1e6
 """Times `a`: the variance beyond which a direction that no mistake excites inflates no further. For b < 1 the total
@@ -37,36 +38,9 @@ class IELLIP(Learner):
     - full: Sigma <- (Sigma - ct g g') / (1 - ct), diagonal: Sigma_j <- (Sigma_j - ct k_j^2 / v) / (1 - ct),
     - ct <- b ct.
 
-    Parameters
-    ----------
-    c : float
-        Depth of the first cut, 0 < c < 1. Default 0.1.
-    b : float
-        What is left of the depth after each mistake, 0 < b <= 1. Default 0.3.
-    margin : float
-        Margin that a mistaken row gets, margin > 0. Default 1.0.
-    a : float
-        Variance of every weight at the start, a > 0; weights do not depend on it. Default 1.0.
-    cov : str
-        ``full`` matrix, its ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]              centre w of the ellipsoid, d with the intercept
-    covariance : f8[d, d]       its shape Sigma, bitwise symmetric; f8[d] in the diagonal form
-    ct : f8[1]                  depth of the next cut, c b^(mistakes so far)
-    skipped : i8[1]             mistakes without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(d^2) per mistake, 8 d^2 + 8 d + 16 bytes. Diagonal: O(d) per row, 16 d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -79,12 +53,12 @@ class IELLIP(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        c: float = number(0.1, above=0.0, below=1.0)
-        b: float = number(0.3, above=0.0, at_most=1.0)
-        margin: float = number(1.0, above=0.0)
-        a: float = number(1.0, above=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        intercept: bool = flag(True)
+        c: float = number(0.1, "Depth of the first cut.", above=0.0, below=1.0)
+        b: float = number(0.3, "What is left of the depth after each mistake.", above=0.0, at_most=1.0)
+        margin: float = number(1.0, "Margin that a mistaken row gets.", above=0.0)
+        a: float = number(1.0, "Variance of every weight at the start; weights do not depend on it.", above=0.0)
+        cov: str = covariance()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         d = self.width
@@ -95,86 +69,76 @@ class IELLIP(Learner):
         fill(self.state["covariance"], self.parameters.a)
         self.state["ct"][0] = self.parameters.c
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s, k = self.parameters, self.state, np.empty(self.width)
-        most = MOST_WOUND_UP * p.a
-        run = iellip_full if s["covariance"].ndim == 2 else iellip_diagonal
-        run(rows, y, score, p.b, p.margin, most, s["weight"], s["covariance"], s["ct"], s["skipped"], k)
+    def rule(self) -> Rule:
+        p = self.parameters
+        learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
+        return Rule(product, learn, Cuts(p.b, p.margin, MOST_WOUND_UP * p.a), Ellipsoid, {"k": (self.width,)})
 
 
-@bare_kernel
-def iellip_full(
-    rows: Array,
-    y: Array,
-    score: Array,
-    b: float,
-    margin: float,
-    most: float,
-    weight: Array,
-    covariance: Array,
-    ct: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then cut the half of the ellipsoid that got the row wrong.
+class Cuts(NamedTuple):
+    """Parameters of `iellip`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], ct f8[1], skipped i8[1],
-    k f8[d] scratch. ALGORITHMS.md 4, `iellip`, with g put in: both roots of v meet and vanish.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        if (finite and label * s > 0.0) or math.isnan(label):
-            continue
-        v = times(covariance, x, k)
-        if not (COLLAPSED < v < math.inf and step_along(weight, k, (margin - label * s) / v * label)):
-            skipped[0] += 1
-            continue
-        downdate(covariance, k, ct[0] / v, 1.0 / (1.0 - ct[0]))
-        for j in range(weight.shape[0]):
-            if covariance[j, j] > most:
-                pin(covariance, j, most, k)
-        ct[0] *= b
+    b: float
+    margin: float
+    most: float
+    """Largest variance."""
 
 
-@bare_kernel
-def iellip_diagonal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    b: float,
-    margin: float,
-    most: float,
-    weight: Array,
-    variance: Array,
-    ct: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """As `iellip_full`, keeping the diagonal of the shape only.
+class Ellipsoid(NamedTuple):
+    """Memory of `iellip`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], ct f8[1], skipped i8[1],
-    k f8[d] scratch. k_j^2 = variance_j x_j k_j, whose share of v cannot overflow.
-    """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        label = 2.0 * y[t] - 1.0
-        if (finite and label * s > 0.0) or math.isnan(label):
-            continue
-        for j in range(d):
-            k[j] = variance[j] * x[j]
-        v = dot(x, k)
-        if not (COLLAPSED < v < math.inf and step_along(weight, k, (margin - label * s) / v * label)):
-            skipped[0] += 1
-            continue
-        for j in range(d):
-            cut = variance[j] * (1.0 - ct[0] * (x[j] * k[j] / v)) / (1.0 - ct[0])
-            variance[j] = min(most, max(LEAST_VARIANCE, cut))
-        ct[0] *= b
+    weight: Array
+    """f8[d]: centre w of the ellipsoid, d with the intercept."""
+    covariance: Array
+    """f8[d, d]: its shape Sigma, bitwise symmetric; f8[d] in the diagonal form."""
+    ct: Array
+    """f8[1]: depth of the next cut, c b^(mistakes so far)."""
+    skipped: Counts
+    """i8[1]: mistakes without a finite step, or whose variance is nil."""
+    k: Array
+    """f8[d], scratch: Sigma x."""
+
+
+@fragment
+def cut_full(_x: Array, v: float, most: float, memory: Ellipsoid) -> None:
+    """Sigma <- (Sigma - ct k k' / v) / (1 - ct), and no variance beyond `most`. Shapes: x f8[d]."""
+    depth = memory.ct[0]
+    downdate(memory.covariance, memory.k, depth / v, 1.0 / (1.0 - depth))
+    for j in range(memory.weight.shape[0]):
+        if memory.covariance[j, j] > most:
+            pin(memory.covariance, j, most, memory.k)
+
+
+@fragment
+def cut_diagonal(x: Array, v: float, most: float, memory: Ellipsoid) -> None:
+    """As `cut_full`, of the diagonal: k_j^2 = variance_j x_j k_j, whose share of v cannot overflow. Shapes: x f8[d]."""
+    variance, k, depth = memory.covariance, memory.k, memory.ct[0]
+    for j in range(x.shape[0]):
+        cut = variance[j] * (1.0 - depth * (x[j] * k[j] / v)) / (1.0 - depth)
+        variance[j] = min(most, max(LEAST_VARIANCE, cut))
+
+
+def learn_by_cutting(
+    spread: Callable[[Array, Array, Array], float], cut: Callable[[Array, float, float, Ellipsoid], None]
+) -> Fragment:
+    """What a row changes in a learner of one form."""
+
+    @fragment
+    def learn(x: Array, y: float, _omega: float, s: float, p: Cuts, memory: Ellipsoid) -> None:
+        """Cut off the half of the ellipsoid that got the row wrong.
+
+        Shapes: x f8[d]. ALGORITHMS.md 4, `iellip`, with g put in: both roots of v meet and vanish.
+        """
+        if math.isfinite(s) and y * s > 0.0:
+            return
+        v = spread(memory.covariance, x, memory.k)
+        if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, (p.margin - y * s) / v * y):
+            cut(x, v, p.most, memory)
+            memory.ct[0] *= p.b
+        else:
+            memory.skipped[0] += 1
+
+    return learn
+
+
+learn_full, learn_diagonal = learn_by_cutting(times, cut_full), learn_by_cutting(spread_diagonal, cut_diagonal)

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.weights import product
+from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
+    Gaussian,
+    covariance,
+    drift,
     fill,
     gaussian_fields,
     inflate_diagonal,
     inflate_full,
+    is_full,
     narrow_diagonal,
+    spread_diagonal,
+    start_variance,
 )
-from learners.state import Fields
+from learners.state import Array, Fields
 from learners.symmetric import downdate, times
-from learners.vectors import dot, step_along
+from learners.vectors import step_along
 
 
 class NHERD(Learner):
@@ -35,34 +41,9 @@ class NHERD(Learner):
     - full: Sigma -= (C^2 v + 2 C) / (1 + C v)^2 k k',
     - diagonal: Sigma^-1 += (2 C + C^2 v) diag(x x').
 
-    Parameters
-    ----------
-    C : float
-        Trust in one row, C > 0, as 1/r of `arow`. Larger = faster. Default 0.1.
-    a : float
-        Variance of every weight at the start, a > 0. Default 1.0.
-    cov : str
-        ``full`` matrix, its ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, up to `a`. 1e-4 on streams that drift; 0, the
-        published algorithm, freezes. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    weight : f8[d]              mean mu of the weights, d with the intercept
-    covariance : f8[d, d]       Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(d^2) per row, 8 d^2 + 8 d + 8 bytes. Diagonal: O(d) per row, 16 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -74,11 +55,11 @@ class NHERD(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        C: float = number(0.1, above=0.0)
-        a: float = number(1.0, above=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        q: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        C: float = number(0.1, "Trust in one row, as 1/r of `arow`. Larger = faster.", above=0.0)
+        a: float = start_variance()
+        cov: str = covariance()
+        q: float = drift()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         return gaussian_fields(self.parameters.cov, self.width)
@@ -86,10 +67,18 @@ class NHERD(Learner):
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        run = nherd_full if s["covariance"].ndim == 2 else nherd_diagonal
-        run(rows, y, score, p.C, p.a, p.q, s["weight"], s["covariance"], s["skipped"], np.empty(self.width))
+    def rule(self) -> Rule:
+        p = self.parameters
+        learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
+        return Rule(product, learn, Herding(p.C, p.a, p.q), Gaussian, {"k": (self.width,)})
+
+
+class Herding(NamedTuple):
+    """Parameters of `nherd`."""
+
+    C: float
+    a: float
+    q: float
 
 
 @fragment
@@ -114,79 +103,31 @@ def herded_gain(v: float, C: float) -> float:
     return 2.0 * C + C * (C * v)
 
 
-@bare_kernel
-def nherd_full(
-    rows: Array,
-    y: Array,
-    score: Array,
-    C: float,
-    a: float,
-    q: float,
-    weight: Array,
-    covariance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then herd the cloud towards margin 1 on the row.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], covariance f8[d, d], skipped i8[1],
-    k f8[d] scratch. ALGORITHMS.md 4, `nherd`.
-    """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        if not (finite and label * s >= 1.0):
-            v = times(covariance, x, k)
-            alpha = (1.0 - label * s) * pull(v, C)
-            share = herded_shrinkage(v, C)
-            if COLLAPSED < v < math.inf and share > 0.0 and step_along(weight, k, alpha * label):
-                downdate(covariance, k, share, 1.0)
-            else:
-                skipped[0] += 1
-        if q > 0.0:
-            inflate_full(covariance, q, a)
+@fragment
+def learn_full(x: Array, y: float, _omega: float, s: float, p: Herding, memory: Gaussian) -> None:
+    """Herd the cloud towards margin 1 on the row. Shapes: x f8[d]. ALGORITHMS.md 4, `nherd`."""
+    if not (math.isfinite(s) and y * s >= 1.0):
+        v = times(memory.covariance, x, memory.k)
+        alpha = (1.0 - y * s) * pull(v, p.C)
+        share = herded_shrinkage(v, p.C)
+        if COLLAPSED < v < math.inf and share > 0.0 and step_along(memory.weight, memory.k, alpha * y):
+            downdate(memory.covariance, memory.k, share, 1.0)
+        else:
+            memory.skipped[0] += 1
+    if p.q > 0.0:
+        inflate_full(memory.covariance, p.q, p.a)
 
 
-@bare_kernel
-def nherd_diagonal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    C: float,
-    a: float,
-    q: float,
-    weight: Array,
-    variance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """As `nherd_full`, keeping the diagonal of the inverse covariance only.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], variance f8[d], skipped i8[1], k f8[d] scratch.
-    """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        if not (finite and label * s >= 1.0):
-            for j in range(d):
-                k[j] = variance[j] * x[j]
-            v = dot(x, k)
-            alpha = (1.0 - label * s) / (v + 1.0 / C)
-            kappa = herded_gain(v, C)
-            if COLLAPSED < v < math.inf and kappa < math.inf and step_along(weight, k, alpha * label):
-                narrow_diagonal(variance, x, kappa)
-            else:
-                skipped[0] += 1
-        if q > 0.0:
-            inflate_diagonal(variance, q, a)
+@fragment
+def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Herding, memory: Gaussian) -> None:
+    """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
+    if not (math.isfinite(s) and y * s >= 1.0):
+        v = spread_diagonal(memory.covariance, x, memory.k)
+        alpha = (1.0 - y * s) / (v + 1.0 / p.C)
+        kappa = herded_gain(v, p.C)
+        if COLLAPSED < v < math.inf and kappa < math.inf and step_along(memory.weight, memory.k, alpha * y):
+            narrow_diagonal(memory.covariance, x, kappa)
+        else:
+            memory.skipped[0] += 1
+    if p.q > 0.0:
+        inflate_diagonal(memory.covariance, p.q, p.a)

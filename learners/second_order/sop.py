@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, choice, flag, number
-from learners.second_order.covariance import COLLAPSED, covariance_shape, fill, narrow_diagonal
-from learners.state import Fields
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.parameters import Parameters, intercept, number
+from learners.second_order.covariance import (
+    COLLAPSED,
+    covariance,
+    covariance_shape,
+    drift,
+    fill,
+    is_full,
+    narrow_diagonal,
+    spread_diagonal,
+)
+from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
 from learners.vectors import dot
 
@@ -27,33 +35,9 @@ class SOP(Learner):
     - s = vec' (A + x x')^-1 x = (w.x) / (1 + v), where w = Sigma vec,
     - if y s <= 0: Sigma -= k k' / (1 + v) (diagonal: Sigma^-1 += diag(x x')), vec += y x.
 
-    Parameters
-    ----------
-    a : float
-        Ridge of the start, Sigma = I/a, a > 0, unit of a squared feature. Default 1.0.
-    cov : str
-        ``full`` matrix, its ``diag``, or ``auto``: full up to 256 columns. Default ``auto``.
-    q : float
-        Drift, q >= 0: variance regained per labelled row, up to 1/a. 1e-4 on streams that drift; 0 is the
-        published algorithm. Default 0.0.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    vec : f8[d]                 signed sum of the rows that were mistaken, d with the intercept
-    weight : f8[d]              w = Sigma vec, kept up to date
-    covariance : f8[d, d]       Sigma, bitwise symmetric; f8[d] in the diagonal form
-    skipped : i8[1]             labelled rows without a finite step, or whose variance is nil
-
     Cost
     ----
     Full: O(d^2) per row, 8 d^2 + 16 d + 8 bytes. Diagonal: O(d) per row, 24 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -66,10 +50,10 @@ class SOP(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        a: float = number(1.0, above=0.0)
-        cov: str = choice("auto", ("auto", "full", "diag"))
-        q: float = number(0.0, at_least=0.0)
-        intercept: bool = flag(True)
+        a: float = number(1.0, "Ridge of the start, Sigma = I/a, unit of a squared feature.", above=0.0)
+        cov: str = covariance()
+        q: float = drift()
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         d = self.width
@@ -80,100 +64,92 @@ class SOP(Learner):
     def initialise(self) -> None:
         fill(self.state["covariance"], 1.0 / self.parameters.a)
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s, k = self.parameters, self.state, np.empty(self.width)
-        run = sop_full if s["covariance"].ndim == 2 else sop_diagonal
-        run(rows, y, score, 1.0 / p.a, p.q, s["vec"], s["weight"], s["covariance"], s["skipped"], k)
+    def rule(self) -> Rule:
+        p = self.parameters
+        score, learn = (score_full, learn_full) if is_full(p.cov, self.width) else (score_diagonal, learn_diagonal)
+        return Rule(score, learn, Regain(1.0 / p.a, p.q), Mistakes, {"k": (self.width,)})
 
 
-@bare_kernel
-def sop_full(
-    rows: Array,
-    y: Array,
-    score: Array,
-    start: float,
-    q: float,
-    vec: Array,
-    weight: Array,
-    covariance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """Predict, then fold the row into both sums if it was mistaken; weight = covariance vec throughout.
+class Regain(NamedTuple):
+    """Parameters of `sop`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], vec f8[d], weight f8[d], covariance f8[d, d], skipped i8[1],
-    k f8[d] scratch. A row that would overflow changes nothing.
+    start: float
+    """Variance of every weight at the start."""
+    q: float
+
+
+class Mistakes(NamedTuple):
+    """Memory of `sop`."""
+
+    vec: Array
+    """f8[d]: signed sum of the rows that were mistaken, d with the intercept."""
+    weight: Array
+    """f8[d]: w = Sigma vec, kept up to date."""
+    covariance: Array
+    """f8[d, d]: Sigma, bitwise symmetric; f8[d] in the diagonal form."""
+    skipped: Counts
+    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
+    k: Array
+    """f8[d], scratch: Sigma x."""
+
+
+@fragment
+def score_full(x: Array, _p: Regain, memory: Mistakes) -> float:
+    """The score (w.x) / (1 + v); `learn_full` takes over k = Sigma x. Shapes: x f8[d]."""
+    v = times(memory.covariance, x, memory.k)
+    return dot(memory.weight, x) / (1.0 + max(0.0, v))
+
+
+@fragment
+def score_diagonal(x: Array, _p: Regain, memory: Mistakes) -> float:
+    """As `score_full`, whose v rounding may leave below 0. Shapes: x f8[d]."""
+    v = spread_diagonal(memory.covariance, x, memory.k)
+    return dot(memory.weight, x) / (1.0 + v)
+
+
+@fragment
+def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: Mistakes) -> None:
+    """Fold the row into both sums if it was mistaken; weight = covariance vec throughout.
+
+    Shapes: x f8[d]. A row that would overflow changes nothing.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        plain = dot(weight, x)
-        v = times(covariance, x, k)
-        s = plain / (1.0 + max(0.0, v))
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        if not (finite and label * s > 0.0):
-            share = 1.0 / (1.0 + v)
-            step = (label - plain) * share  # the weight's, by Sherman and Morrison
-            if COLLAPSED < v < math.inf and step_both(weight, k, step, vec, x, label):
-                downdate(covariance, k, share, 1.0)
-                # Afresh, because steps add up their rounding; where the product overflows, the step stands.
-                if math.isfinite(times(covariance, vec, k)):
-                    for j in range(x.shape[0]):
-                        weight[j] = k[j]
-            else:
-                skipped[0] += 1
-        if q > 0.0:
-            for j in range(x.shape[0]):
-                grown = regained(covariance[j, j], q, start, vec[j], weight[j])
-                covariance[j, j] += grown
-                weight[j] += grown * vec[j]
-
-
-@bare_kernel
-def sop_diagonal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    start: float,
-    q: float,
-    vec: Array,
-    weight: Array,
-    variance: Array,
-    skipped: NDArray[np.int64],
-    k: Array,
-) -> None:
-    """As `sop_full`, keeping the diagonal of the inverse covariance only.
-
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], vec f8[d], weight f8[d], variance f8[d], skipped i8[1],
-    k f8[d] scratch.
-    """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        for j in range(d):
-            k[j] = variance[j] * x[j]
+    vec, weight, covariance, k = memory.vec, memory.weight, memory.covariance, memory.k
+    if not (math.isfinite(s) and y * s > 0.0):
         v = dot(x, k)
-        s = dot(weight, x) / (1.0 + v)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        label = 2.0 * y[t] - 1.0
-        if not (finite and label * s > 0.0):
-            if COLLAPSED < v < math.inf and step_both(weight, k, label, vec, x, label):
-                narrow_diagonal(variance, x, 1.0)
-                for j in range(d):
-                    weight[j] = variance[j] * vec[j]
-            else:
-                skipped[0] += 1
-        if q > 0.0:
-            for j in range(d):
-                grown = regained(variance[j], q, start, vec[j], weight[j])
-                variance[j] += grown
-                weight[j] += grown * vec[j]
+        share = 1.0 / (1.0 + v)
+        step = (y - dot(weight, x)) * share  # the weight's, by Sherman and Morrison
+        if COLLAPSED < v < math.inf and step_both(weight, k, step, vec, x, y):
+            downdate(covariance, k, share, 1.0)
+            # Afresh, because steps add up their rounding; where the product overflows, the step stands.
+            if math.isfinite(times(covariance, vec, k)):
+                for j in range(x.shape[0]):
+                    weight[j] = k[j]
+        else:
+            memory.skipped[0] += 1
+    if p.q > 0.0:
+        for j in range(x.shape[0]):
+            grown = regained(covariance[j, j], p.q, p.start, vec[j], weight[j])
+            covariance[j, j] += grown
+            weight[j] += grown * vec[j]
+
+
+@fragment
+def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Regain, memory: Mistakes) -> None:
+    """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
+    vec, weight, variance, k = memory.vec, memory.weight, memory.covariance, memory.k
+    if not (math.isfinite(s) and y * s > 0.0):
+        v = dot(x, k)
+        if COLLAPSED < v < math.inf and step_both(weight, k, y, vec, x, y):
+            narrow_diagonal(variance, x, 1.0)
+            for j in range(x.shape[0]):
+                weight[j] = variance[j] * vec[j]
+        else:
+            memory.skipped[0] += 1
+    if p.q > 0.0:
+        for j in range(x.shape[0]):
+            grown = regained(variance[j], p.q, p.start, vec[j], weight[j])
+            variance[j] += grown
+            weight[j] += grown * vec[j]
 
 
 @fragment

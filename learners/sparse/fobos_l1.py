@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
-from learners.linear.gradient_descent import INV_SQRT, INV_T, LOSSES, SCHEDULES, slope
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.gradient_descent import LOSSES, SCHEDULES, first_step, slope, step_at, step_schedule
+from learners.linear.weights import SteppedWeights, product, stepped_fields
 from learners.parameters import Parameters, choice, flag, number
 from learners.sparse.thresholding import step_and_threshold
-from learners.state import Fields
-from learners.vectors import dot
+from learners.state import Array, Fields
 
 
 class FOBOSL1(Learner):
@@ -25,36 +26,9 @@ class FOBOSL1(Learner):
     - u = w - eta_t g x, with g = -y / (1 + exp(y s)), or that of the hinge loss,
     - w = argmin |w - u|^2 / 2 + eta'_t lam |w|_1, that is w_j = sign(u_j) [|u_j| - eta'_t lam]+.
 
-    Parameters
-    ----------
-    eta : float
-        Step size of the first row, eta > 0. Default 1.0.
-    schedule : str
-        Step at labelled row t: ``const`` eta, ``inv_sqrt`` eta / sqrt(t), ``inv_t`` eta / t. On streams that drift
-        ``const`` with eta 0.01 to 0.1. Default ``inv_sqrt``.
-    lam : float
-        Weight of the penalty, lam >= 0. Larger = fewer weights. Default 0.001.
-    eta_half_factor : float
-        eta'_t / eta_t, >= 0: the penalty's step in units of the loss's. Default 1.0.
-    loss : str
-        ``logistic`` or ``hinge``. Default ``logistic``.
-    intercept : bool
-        Append a constant 1 to every row; its weight is not penalised. Default true.
-
-    State
-    -----
-    weight : f8[d]      d with the intercept
-    learned : i8[1]     t, labelled rows so far
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d) per row; 8 d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -67,12 +41,12 @@ class FOBOSL1(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        eta: float = number(1.0, above=0.0)
-        schedule: str = choice("inv_sqrt", SCHEDULES)
-        lam: float = number(0.001, at_least=0.0)
-        eta_half_factor: float = number(1.0, at_least=0.0)
-        loss: str = choice("logistic", LOSSES[:2])
-        intercept: bool = flag(True)
+        eta: float = first_step()
+        schedule: str = step_schedule()
+        lam: float = number(0.001, "Weight of the penalty. Larger = fewer weights.", at_least=0.0)
+        eta_half_factor: float = number(1.0, "eta'_t / eta_t: the penalty's step in units of the loss's.", at_least=0.0)
+        loss: str = choice("logistic", LOSSES[:2], "`logistic` or `hinge`.")
+        intercept: bool = flag(True, "Append a constant 1 to every row; its weight is not penalised.")
 
     @property
     def nonzero_weights(self) -> int:
@@ -80,61 +54,40 @@ class FOBOSL1(Learner):
         return int(np.count_nonzero(self.state["weight"][: self.n_features]))
 
     def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+        return stepped_fields(self.width)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":
             self.link = None
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        fobos_l1(
-            rows,
-            y,
-            score,
-            LOSSES.index(p.loss),
-            SCHEDULES.index(p.schedule),
-            p.eta,
-            p.eta_half_factor * p.lam,
-            self.n_features,
-            s["weight"],
-            s["learned"],
-            s["skipped"],
-        )
+    def rule(self) -> Rule:
+        p = self.parameters
+        loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
+        given = Splitting(loss, schedule, p.eta, p.eta_half_factor * p.lam, self.n_features)
+        return Rule(product, learn, given, SteppedWeights, weighs=True)
 
 
-@bare_kernel
-def fobos_l1(
-    rows: Array,
-    y: Array,
-    score: Array,
-    loss: int,
-    schedule: int,
-    eta: float,
-    lam: float,
-    penalised: int,
-    weight: Array,
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-) -> None:
-    """Predict, step against the gradient, threshold by eta_t lam; weights from `penalised` on are not thresholded.
+class Splitting(NamedTuple):
+    """Parameters of `fobos_l1`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], weight f8[d], learned i8[1], skipped i8[1]. ALGORITHMS.md 5.
-    A row that would overflow counts for t and leaves the weights.
+    loss: int
+    schedule: int
+    eta: float
+    lam: float
+    """By how much weights are thresholded, in units of the step."""
+    penalised: int
+    """Weights from this one on are not thresholded."""
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Splitting, memory: SteppedWeights) -> None:
+    """Step against the gradient, threshold by eta_t lam.
+
+    Shapes: x f8[d]. ALGORITHMS.md 5. A row that would overflow counts for t and leaves the weights.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        learned[0] += 1
-        step = eta
-        if schedule == INV_SQRT:
-            step = eta / math.sqrt(learned[0])
-        elif schedule == INV_T:
-            step = eta / learned[0]
-        g = slope(loss, s, 2.0 * y[t] - 1.0, 0.0)
-        if not (finite and step_and_threshold(weight, x, -step * g, step * lam, penalised)):
-            skipped[0] += 1
+    memory.learned[0] += 1
+    step = step_at(memory.learned[0], p.schedule, p.eta)
+    g = slope(p.loss, s, y, 0.0) * omega
+    finite = math.isfinite(s)
+    if not (finite and step_and_threshold(memory.weight, x, -step * g, step * p.lam, p.penalised)):
+        memory.skipped[0] += 1

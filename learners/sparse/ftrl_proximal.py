@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.linear.gradient_descent import LOGISTIC, slope
 from learners.parameters import Parameters, flag, number
 from learners.sparse.thresholding import soft_threshold
-from learners.state import Fields
+from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 
@@ -26,33 +27,9 @@ class FTRLProximal(Learner):
     - w_j = -sign(z_j) [|z_j| - l1]+ / ((beta + sqrt(n_j)) / alpha + l2),
     - g_j = (sigma(s) - [y = 1]) x_j, z_j += g_j - (sqrt(n_j + g_j^2) - sqrt(n_j)) / alpha w_j, n_j += g_j^2.
 
-    Parameters
-    ----------
-    alpha : float
-        Scale of the rates alpha / (beta + sqrt(n_j)), alpha > 0. Larger = faster. Default 0.1.
-    beta : float
-        Damps the first steps, beta >= 0, unit of a gradient. Default 1.0.
-    l1 : float
-        Weight of the L1 penalty, l1 >= 0, against the sum of gradients. Larger = fewer weights. Default 0.001.
-    l2 : float
-        Weight of the penalty |w|^2 / 2, l2 >= 0. Default 0.001.
-    intercept : bool
-        Append a constant 1 to every row; l1 does not hold for its weight. Default true.
-
-    State
-    -----
-    z : f8[d]           sum of gradients less that of the rates' changes times weight, d with the intercept
-    n : f8[d]           sum of squared gradients
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d) per row; 16 d + 8 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -66,11 +43,13 @@ class FTRLProximal(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        alpha: float = number(0.1, above=0.0)
-        beta: float = number(1.0, at_least=0.0)
-        l1: float = number(0.001, at_least=0.0)
-        l2: float = number(0.001, at_least=0.0)
-        intercept: bool = flag(True)
+        alpha: float = number(0.1, "Scale of the rates alpha / (beta + sqrt(n_j)). Larger = faster.", above=0.0)
+        beta: float = number(1.0, "Damps the first steps, unit of a gradient.", at_least=0.0)
+        l1: float = number(
+            0.001, "Weight of the L1 penalty, against the sum of gradients. Larger = fewer weights.", at_least=0.0
+        )
+        l2: float = number(0.001, "Weight of the penalty |w|^2 / 2.", at_least=0.0)
+        intercept: bool = flag(True, "Append a constant 1 to every row; l1 does not hold for its weight.")
 
     @property
     def nonzero_weights(self) -> int:
@@ -81,77 +60,74 @@ class FTRLProximal(Learner):
         vector = ("f8", (self.width,))
         return {"z": vector, "n": vector, "skipped": ("i8", (1,))}
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s, d = self.parameters, self.state, self.width
-        ftrl_proximal(
-            rows,
-            y,
-            score,
-            p.alpha,
-            p.beta,
-            p.l1,
-            p.l2,
-            self.n_features,
-            s["z"],
-            s["n"],
-            s["skipped"],
-            np.empty(d),
-            np.empty(d),
-        )
+    def rule(self) -> Rule:
+        p, d = self.parameters, self.width
+        given = Regularisation(p.alpha, p.beta, p.l1, p.l2, self.n_features)
+        return Rule(score, learn, given, Gradients, {"weight": (d,), "moved": (d,)}, weighs=True)
 
 
-@bare_kernel
-def ftrl_proximal(
-    rows: Array,
-    y: Array,
-    score: Array,
-    alpha: float,
-    beta: float,
-    l1: float,
-    l2: float,
-    penalised: int,
-    z: Array,
-    n: Array,
-    skipped: NDArray[np.int64],
-    weight: Array,
-    moved: Array,
-) -> None:
-    """Predict with the weights that z and n stand for, then add the row's gradient to both.
+class Regularisation(NamedTuple):
+    """Parameters of `ftrl_proximal`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], z f8[d], n f8[d], skipped i8[1], weight f8[d] and moved f8[d]
-    scratch. ALGORITHMS.md 5. Weights from `penalised` on are not thresholded. A row that would overflow changes
-    nothing.
+    alpha: float
+    beta: float
+    l1: float
+    l2: float
+    penalised: int
+    """Weights from this one on are not thresholded."""
+
+
+class Gradients(NamedTuple):
+    """Memory of `ftrl_proximal`."""
+
+    z: Array
+    """f8[d]: sum of gradients less that of the rates' changes times weight, d with the intercept."""
+    n: Array
+    """f8[d]: sum of squared gradients."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite."""
+    weight: Array
+    """f8[d], scratch: the weights that z and n stand for."""
+    moved: Array
+    """f8[d], scratch: the next z."""
+
+
+@fragment
+def score(x: Array, p: Regularisation, memory: Gradients) -> float:
+    """The score w'x of the weights that z and n stand for. Shapes: x f8[d]."""
+    z, n, weight = memory.z, memory.n, memory.weight
+    for j in range(p.penalised):
+        weight[j] = proximal(z[j], n[j], p.alpha, p.beta, p.l1, p.l2)
+    for j in range(p.penalised, x.shape[0]):
+        weight[j] = proximal(z[j], n[j], p.alpha, p.beta, 0.0, p.l2)
+    return dot(weight, x)
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Regularisation, memory: Gradients) -> None:
+    """Add the row's gradient to z and n; a row that would overflow changes nothing.
+
+    Shapes: x f8[d]. ALGORITHMS.md 5.
     """
-    d = rows.shape[1]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        for j in range(penalised):
-            weight[j] = proximal(z[j], n[j], alpha, beta, l1, l2)
-        for j in range(penalised, d):
-            weight[j] = proximal(z[j], n[j], alpha, beta, 0.0, l2)
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        slope_of_score = slope(LOGISTIC, s, 2.0 * y[t] - 1.0, 0.0)
-        overflows = not finite
-        for j in range(d):
-            g = slope_of_score * x[j]
-            squared = g * g
-            # As printed, sqrt(n + g^2) - sqrt(n) loses all digits once n is large.
-            roots = alpha * (math.sqrt(n[j] + squared) + math.sqrt(n[j]))
-            sigma = squared / roots if squared > 0.0 else 0.0
-            moved[j] = z[j] + g - sigma * weight[j]
-            grown = n[j] + squared
-            overflows |= (moved[j] - moved[j] != 0.0) | (grown - grown != 0.0)  # inf - inf and nan - nan are nan
-        if overflows:
-            skipped[0] += 1
-            continue
-        for j in range(d):
-            g = slope_of_score * x[j]
-            z[j] = moved[j]
-            n[j] += g * g
+    z, n, weight, moved = memory.z, memory.n, memory.weight, memory.moved
+    slope_of_score = slope(LOGISTIC, s, y, 0.0) * omega
+    overflows = not math.isfinite(s)
+    for j in range(x.shape[0]):
+        g = slope_of_score * x[j]
+        squared = g * g
+        # As printed, sqrt(n + g^2) - sqrt(n) loses all digits once n is large.
+        roots = p.alpha * (math.sqrt(n[j] + squared) + math.sqrt(n[j]))
+        sigma = squared / roots if squared > 0.0 else 0.0
+        moved[j] = z[j] + g - sigma * weight[j]
+        grown = n[j] + squared
+        overflows |= (moved[j] - moved[j] != 0.0) | (grown - grown != 0.0)  # inf - inf and nan - nan are nan
+    if overflows:
+        memory.skipped[0] += 1
+        return
+    for j in range(x.shape[0]):
+        g = slope_of_score * x[j]
+        z[j] = moved[j]
+        n[j] += g * g
 
 
 @fragment

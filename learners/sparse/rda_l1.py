@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.jit import bare_kernel, fragment
-from learners.learner import Array, Learner
+from learners.driver import Rule
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.linear.gradient_descent import LOSSES, slope
+from learners.linear.weights import product
 from learners.parameters import Parameters, choice, flag, number
 from learners.sparse.thresholding import soft_threshold
-from learners.state import Fields
-from learners.vectors import dot
+from learners.state import Array, Counts, Fields
 
 
 class RDAL1(Learner):
@@ -28,35 +29,9 @@ class RDAL1(Learner):
     - w = argmin G'w + lam |w|_1 + gamma / (2 sqrt(t)) |w|^2, that is
     - w_j = -(sqrt(t) / gamma) sign(G_j) [|G_j| - lam]+.
 
-    Parameters
-    ----------
-    gamma : float
-        Weight of the squared length, gamma > 0. Larger = slower. Default 1.0.
-    lam : float
-        Weight of the penalty, lam >= 0. Larger = fewer weights. Default 0.001.
-    decay : float
-        Least weight of the newest gradient in the average, 0 <= decay <= 1; a memory of about 1 / decay rows. 1e-3 on
-        streams that drift; 0, the published algorithm, remembers all rows alike. Default 0.0.
-    loss : str
-        ``logistic`` or ``hinge``. Default ``logistic``.
-    intercept : bool
-        Append a constant 1 to every row; its weight is not penalised. Default true.
-
-    State
-    -----
-    average : f8[d]     G, the average gradient, d with the intercept
-    weight : f8[d]      follows from G and t, kept for scoring
-    learned : i8[1]     t, labelled rows so far
-    skipped : i8[1]     labelled rows whose score or step was not finite
-
     Cost
     ----
     O(d) per row; 16 d + 16 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -70,11 +45,17 @@ class RDAL1(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        gamma: float = number(1.0, above=0.0)
-        lam: float = number(0.001, at_least=0.0)
-        decay: float = number(0.0, at_least=0.0, at_most=1.0)
-        loss: str = choice("logistic", LOSSES[:2])
-        intercept: bool = flag(True)
+        gamma: float = number(1.0, "Weight of the squared length. Larger = slower.", above=0.0)
+        lam: float = number(0.001, "Weight of the penalty. Larger = fewer weights.", at_least=0.0)
+        decay: float = number(
+            0.0,
+            "Least weight of the newest gradient in the average; a memory of about 1 / decay rows. 1e-3 on streams "
+            "that drift; 0, the published algorithm, remembers all rows alike.",
+            at_least=0.0,
+            at_most=1.0,
+        )
+        loss: str = choice("logistic", LOSSES[:2], "`logistic` or `hinge`.")
+        intercept: bool = flag(True, "Append a constant 1 to every row; its weight is not penalised.")
 
     @property
     def nonzero_weights(self) -> int:
@@ -89,63 +70,53 @@ class RDAL1(Learner):
         if self.parameters.loss != "logistic":
             self.link = None
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        rda_l1(
-            rows,
-            y,
-            score,
-            LOSSES.index(p.loss),
-            p.gamma,
-            p.lam,
-            p.decay,
-            self.n_features,
-            s["average"],
-            s["weight"],
-            s["learned"],
-            s["skipped"],
-        )
+    def rule(self) -> Rule:
+        p = self.parameters
+        given = Averaging(LOSSES.index(p.loss), p.gamma, p.lam, p.decay, self.n_features)
+        return Rule(product, learn, given, Averages, weighs=True)
 
 
-@bare_kernel
-def rda_l1(
-    rows: Array,
-    y: Array,
-    score: Array,
-    loss: int,
-    gamma: float,
-    lam: float,
-    decay: float,
-    penalised: int,
-    average: Array,
-    weight: Array,
-    learned: NDArray[np.int64],
-    skipped: NDArray[np.int64],
-) -> None:
-    """Predict, average the gradient in, take the weights that are best for the average.
+class Averaging(NamedTuple):
+    """Parameters of `rda_l1`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], average f8[d], weight f8[d], learned i8[1], skipped i8[1].
-    ALGORITHMS.md 5. Weights from `penalised` on are not thresholded. A row that would overflow counts for t and leaves
-    average and weights.
+    loss: int
+    gamma: float
+    lam: float
+    decay: float
+    penalised: int
+    """Weights from this one on are not thresholded."""
+
+
+class Averages(NamedTuple):
+    """Memory of `rda_l1`."""
+
+    average: Array
+    """f8[d]: G, the average gradient, d with the intercept."""
+    weight: Array
+    """f8[d]: follows from G and t, kept for scoring."""
+    learned: Counts
+    """i8[1]: t, labelled rows so far."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score or step was not finite."""
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Averaging, memory: Averages) -> None:
+    """Average the gradient in, take the weights that are best for the average.
+
+    Shapes: x f8[d]. ALGORITHMS.md 5. A row that would overflow counts for t and leaves average and weights.
     """
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        s = dot(weight, x)
-        finite = math.isfinite(s)
-        score[t, 0] = s if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        learned[0] += 1
-        share = max(1.0 / learned[0], decay)
-        scale = math.sqrt(1.0 / share) / gamma
-        g = slope(loss, s, 2.0 * y[t] - 1.0, 0.0)
-        if not (finite and average_in(average, x, 1.0 - share, share * g, scale)):
-            skipped[0] += 1
-            continue
-        for j in range(penalised):
-            weight[j] = scale * soft_threshold(-average[j], lam)
-        for j in range(penalised, x.shape[0]):
-            weight[j] = -scale * average[j]
+    memory.learned[0] += 1
+    share = max(1.0 / memory.learned[0], p.decay)
+    scale = math.sqrt(1.0 / share) / p.gamma
+    g = slope(p.loss, s, y, 0.0) * omega
+    if not (math.isfinite(s) and average_in(memory.average, x, 1.0 - share, share * g, scale)):
+        memory.skipped[0] += 1
+        return
+    for j in range(p.penalised):
+        memory.weight[j] = scale * soft_threshold(-memory.average[j], p.lam)
+    for j in range(p.penalised, x.shape[0]):
+        memory.weight[j] = -scale * memory.average[j]
 
 
 @fragment

@@ -6,7 +6,7 @@ Weights from `penalised` on, which is where the intercept lies, are never thresh
 from __future__ import annotations
 
 from learners.jit import fragment
-from learners.learner import Array
+from learners.state import Array
 
 
 @fragment

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from learners.driver import Rule
 from learners.elementary.logarithm import log
-from learners.jit import bare_kernel
-from learners.learner import Array, Learner
+from learners.jit import fragment
+from learners.learner import Learner
 from learners.parameters import Parameters, flag, integer, number
-from learners.state import Fields
+from learners.state import Array, Fields
 
 
 class HMMFilter(Learner):
@@ -24,34 +25,9 @@ class HMMFilter(Learner):
     S_c = sum of B_kc pi_k. After label c, J_ij = p_i A_ij B_jc / S_c is how likely the state went from i to j, and
     p_j <- sum of J_ij over i; NA gains J, NB gains p in column c, and both fade towards their start.
 
-    Parameters
-    ----------
-    states : int
-        M, the hidden states; 0 = as many as classes. Default 0.
-    stay : float
-        Prior count of staying in a state, stay >= 0, above the 1 of every move. Default 8.0.
-    own : float
-        Prior count of state i giving class i mod K, own >= 0, above the 1 of every class. From 0 the states never
-        separate. Default 100.0.
-    decay : float
-        Share of what was counted that is kept per labelled row, 0 < decay <= 1. Default 0.999.
-    learn_A : bool
-        Learn how states follow each other; else only `stay` says. Default true.
-
-    State
-    -----
-    belief : f8[M]              p, the probability of each state after the last label
-    transitions : f8[M, M]      counts NA, from row to column
-    emissions : f8[M, K]        counts NB, of classes per state
-
     Cost
     ----
     O(M^2 + M K) per row; 8 M (1 + M + K) bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a regression task.
 
     Source
     ------
@@ -67,11 +43,19 @@ class HMMFilter(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        states: int = integer(0, at_least=0)
-        stay: float = number(8.0, at_least=0.0, at_most=1e12)
-        own: float = number(100.0, at_least=0.0, at_most=1e12)
-        decay: float = number(0.999, above=0.0, at_most=1.0)
-        learn_A: bool = flag(True)
+        states: int = integer(0, "M, the hidden states; 0 = as many as classes.", at_least=0)
+        stay: float = number(
+            8.0, "Prior count of staying in a state, above the 1 of every move.", at_least=0.0, at_most=1000000000000.0
+        )
+        own: float = number(
+            100.0,
+            "Prior count of state i giving class i mod K, above the 1 of every class. From 0 the states never "
+            "separate.",
+            at_least=0.0,
+            at_most=1000000000000.0,
+        )
+        decay: float = number(0.999, "Share of what was counted that is kept per labelled row.", above=0.0, at_most=1.0)
+        learn_A: bool = flag(True, "Learn how states follow each other; else only `stay` says.")
 
     def fields(self) -> Fields:
         m = self.parameters.states or self.n_classes
@@ -85,72 +69,86 @@ class HMMFilter(Learner):
         s["emissions"][:] = 1.0
         s["emissions"][np.arange(m), np.arange(m) % self.n_classes] += p.own
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        p, s = self.parameters, self.state
-        leaving, ahead, giving = np.empty((3, len(s["belief"])))
-        views = s["belief"], s["transitions"], s["emissions"], leaving, ahead, giving, np.empty(self.n_classes)
-        hmm_filter(y, score, p.stay, p.own, p.decay, p.learn_A, *views)
+    def rule(self) -> Rule:
+        p, m, K = self.parameters, len(self.state["belief"]), self.n_classes
+        scratch = {"leaving": (m,), "ahead": (m,), "giving": (m,), "chance": (K,), "S": (K,)}
+        return Rule(score, learn, Counting(p.stay, p.own, p.decay, p.learn_A), Chain, scratch, classes=True)
 
 
-@bare_kernel
-def hmm_filter(
-    y: Array,
-    score: Array,
-    stay: float,
-    own: float,
-    decay: float,
-    learn_A: bool,
-    belief: Array,
-    transitions: Array,
-    emissions: Array,
-    leaving: Array,
-    ahead: Array,
-    giving: Array,
-    chance: Array,
-) -> None:
-    """Predict the label from the state one step ahead, then filter the state by it and count what it was.
+class Counting(NamedTuple):
+    """Parameters of `hmm_filter`."""
 
-    Shapes: y f8[n], score f8[n, 1] (binary) or f8[n, K], belief f8[M], transitions f8[M, M], emissions f8[M, K];
-    leaving f8[M], ahead f8[M], giving f8[M], chance f8[K] scratch. ALGORITHMS.md 6. Every count stays >= 1, hence no
-    state and no class ever has the probability 0.
-    """
-    m, n_classes = emissions.shape
-    for t in range(y.shape[0]):
+    stay: float
+    own: float
+    decay: float
+    learn_A: bool
+
+
+class Chain(NamedTuple):
+    """Memory of `hmm_filter`. Every count stays >= 1, hence no state and no class ever has the probability 0."""
+
+    belief: Array
+    """f8[M]: p, the probability of each state after the last label."""
+    transitions: Array
+    """f8[M, M]: counts NA, from row to column."""
+    emissions: Array
+    """f8[M, K]: counts NB, of classes per state."""
+    leaving: Array
+    """f8[M], scratch: p_i by the sum of row i of NA."""
+    ahead: Array
+    """f8[M], scratch: pi = A'p, the probability of each state one step ahead."""
+    giving: Array
+    """f8[M], scratch: pi_k by the sum of row k of NB; while a row is learned, B_jc / S_c."""
+    chance: Array
+    """f8[K], scratch: the probability of each class."""
+    S: Array
+    """f8[K], scratch: the scores."""
+
+
+@fragment
+def score(_x: Array, _parameters: Any, memory: Chain) -> None:
+    """Look one step ahead: how likely each state is, and so each class. Of two classes S_1 - S_0 is their log-odds."""
+    leaving, ahead, giving, chance = memory.leaving, memory.ahead, memory.giving, memory.chance
+    m, n_classes = memory.emissions.shape
+    for j in range(m):
+        ahead[j] = 0.0
+    for i in range(m):
+        total = 0.0
         for j in range(m):
-            ahead[j] = 0.0
-        for i in range(m):
-            total = 0.0
-            for j in range(m):
-                total += transitions[i, j]
-            leaving[i] = belief[i] / total
-            for j in range(m):
-                ahead[j] += leaving[i] * transitions[i, j]  # pi = A'p
+            total += memory.transitions[i, j]
+        leaving[i] = memory.belief[i] / total
+        for j in range(m):
+            ahead[j] += leaving[i] * memory.transitions[i, j]  # pi = A'p
+    for c in range(n_classes):
+        chance[c] = 0.0
+    for k in range(m):
+        total = 0.0
         for c in range(n_classes):
-            chance[c] = 0.0
-        for k in range(m):
-            total = 0.0
-            for c in range(n_classes):
-                total += emissions[k, c]
-            giving[k] = ahead[k] / total
-            for c in range(n_classes):
-                chance[c] += giving[k] * emissions[k, c]  # S
-        if score.shape[1] == 1:
-            score[t, 0] = log(chance[1] / chance[0])
-        else:
-            for c in range(n_classes):
-                score[t, c] = chance[c]
-        if math.isnan(y[t]):
-            continue
-        label = int(y[t])
+            total += memory.emissions[k, c]
+        giving[k] = ahead[k] / total
+        for c in range(n_classes):
+            chance[c] += giving[k] * memory.emissions[k, c]
+    if n_classes == 2:
+        memory.S[0], memory.S[1] = 0.0, log(chance[1] / chance[0])
+    else:
+        for c in range(n_classes):
+            memory.S[c] = chance[c]
+
+
+@fragment
+def learn(_x: Array, label: int, _omega: float, _finite: bool, p: Counting, memory: Chain) -> None:
+    """Filter the state by the label and count what it was, from what `score` left in scratch. ALGORITHMS.md 6."""
+    belief, transitions, emissions, giving = memory.belief, memory.transitions, memory.emissions, memory.giving
+    m, n_classes = emissions.shape
+    for j in range(m):
+        belief[j] = giving[j] * emissions[j, label] / memory.chance[label]
+        for c in range(n_classes):
+            start = 1.0 + (p.own if c == j % n_classes else 0.0)
+            emissions[j, c] = start + p.decay * (emissions[j, c] - start)
+        emissions[j, label] += belief[j]
+        giving[j] = belief[j] / memory.ahead[j]  # B_jc / S_c
+    for i in range(m):
         for j in range(m):
-            belief[j] = giving[j] * emissions[j, label] / chance[label]
-            for c in range(n_classes):
-                start = 1.0 + (own if c == j % n_classes else 0.0)
-                emissions[j, c] = start + decay * (emissions[j, c] - start)
-            emissions[j, label] += belief[j]
-            giving[j] = belief[j] / ahead[j]  # B_jc / S_c
-        for i in range(m):
-            for j in range(m):
-                start = 1.0 + (stay if i == j else 0.0)
-                joint = leaving[i] * transitions[i, j] * giving[j] if learn_A else 0.0
-                transitions[i, j] = start + decay * (transitions[i, j] - start) + joint
+            start = 1.0 + (p.stay if i == j else 0.0)
+            joint = memory.leaving[i] * transitions[i, j] * giving[j] if p.learn_A else 0.0
+            transitions[i, j] = start + p.decay * (transitions[i, j] - start) + joint

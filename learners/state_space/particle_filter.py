@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from learners.driver import Rule
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log, log1p
 from learners.jit import bare_kernel, fragment, kernel
-from learners.learner import Array, Learner
-from learners.parameters import Parameters, flag, integer, number
+from learners.learner import Learner
+from learners.parameters import Parameters, integer, intercept, number
 from learners.random import Words, normal, seed, uniform
-from learners.state import Fields
+from learners.second_order.covariance import start_variance
+from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 MOST = 27.63102111592755
@@ -37,34 +39,9 @@ class ParticleFilter(Learner):
     - if 1 / sum of v_i^2 < N / 2: N particles are drawn anew from v, systematically,
     - each w_i gains sqrt(q) times a standard normal vector.
 
-    Parameters
-    ----------
-    particles : int
-        N, particles >= 1. Default 200.
-    prior_var : float
-        Variance of every weight at the start, prior_var > 0. Default 1.0.
-    q : float
-        Drift, q >= 0: variance that every weight gains per labelled row. With 0 no new guesses appear. Default 0.001.
-    seed : int
-        Of the generator of guesses, 0 <= seed <= 2^53. Default 1.
-    intercept : bool
-        Append a constant 1 to every row. Default true.
-
-    State
-    -----
-    particle : f8[N, d]         guesses of the weights, d with the intercept
-    log_likelihood : f8[N]      of each since the last drawing, the largest 0
-    generator : u8[4]           of the random numbers
-    skipped : i8[1]             labelled rows on which some particle's score was not finite
-
     Cost
     ----
     O(N d) per row, d normal numbers per particle; 8 N (d + 1) + 40 bytes.
-
-    Raises
-    ------
-    ParameterError
-        A parameter outside its bounds, or a task other than two classes.
 
     Source
     ------
@@ -78,11 +55,15 @@ class ParticleFilter(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        particles: int = integer(200, at_least=1)
-        prior_var: float = number(1.0, above=0.0)
-        q: float = number(1e-3, at_least=0.0)
-        seed: int = integer(1, at_least=0, at_most=2**53)
-        intercept: bool = flag(True)
+        particles: int = integer(200, "N.", at_least=1)
+        prior_var: float = start_variance()
+        q: float = number(
+            0.001,
+            "Drift: variance that every weight gains per labelled row. With 0 no new guesses appear.",
+            at_least=0.0,
+        )
+        seed: int = integer(1, "Of the generator of guesses.", at_least=0, at_most=2**53)
+        intercept: bool = intercept()
 
     def fields(self) -> Fields:
         n = self.parameters.particles
@@ -98,80 +79,79 @@ class ParticleFilter(Learner):
         seed(s["generator"], np.uint64(p.seed))
         scatter(s["particle"], math.sqrt(p.prior_var), s["generator"])
 
-    def _run(self, rows: Array, y: Array, score: Array) -> None:
-        s = self.state
-        particle, log_likelihood = s["particle"], s["log_likelihood"]
-        margin, odds, drawn = np.empty_like(log_likelihood), np.empty_like(log_likelihood), np.empty_like(particle)
-        views = particle, log_likelihood, s["generator"], s["skipped"], margin, odds, drawn
-        particle_filter(rows, y, score, math.sqrt(self.parameters.q), *views)
+    def rule(self) -> Rule:
+        n, d = self.state["particle"].shape
+        scratch = {"margin": (n,), "odds": (n,), "drawn": (n, d)}
+        return Rule(score, learn, Walk(math.sqrt(self.parameters.q)), Swarm, scratch)
 
 
-@kernel
-def scatter(particle: Array, deviation: float, generator: Words) -> None:
-    """Add noise to every weight of every particle, in the order of memory.
+class Walk(NamedTuple):
+    """Parameters of `particle_filter`."""
 
-    Shapes: particle f8[N, d], generator u8[4].
-    """
-    for i in range(particle.shape[0]):
-        for j in range(particle.shape[1]):
-            particle[i, j] += deviation * normal(generator)
+    deviation: float
+    """Of what every weight gains per labelled row."""
 
 
-@bare_kernel
-def particle_filter(
-    rows: Array,
-    y: Array,
-    score: Array,
-    deviation: float,
-    particle: Array,
-    log_likelihood: Array,
-    generator: Words,
-    skipped: NDArray[np.int64],
-    margin: Array,
-    odds: Array,
-    drawn: Array,
-) -> None:
-    """Predict by the weighted vote of all particles, then weigh them by the label, draw anew if few matter, and move.
+class Swarm(NamedTuple):
+    """Memory of `particle_filter`."""
 
-    Shapes: rows f8[n, d], y f8[n], score f8[n, 1], particle f8[N, d], log_likelihood f8[N], generator u8[4],
-    skipped i8[1]; margin f8[N], odds f8[N], drawn f8[N, d] scratch. ALGORITHMS.md 6. The largest log-likelihood is 0.
-    """
-    n = particle.shape[0]
-    for t in range(rows.shape[0]):
-        x = rows[t]
-        finite, zeros, ones = True, 0.0, 0.0  # of p and 1 - p apart, because 1 - p cancels
-        for i in range(n):
-            m = dot(particle[i], x)
-            finite &= math.isfinite(m)
-            margin[i] = min(max(m, -FAR), FAR)
-            odds[i] = exp(-abs(margin[i]))
-            likely = exp(log_likelihood[i]) / (1.0 + odds[i])
-            ones += likely if margin[i] >= 0.0 else likely * odds[i]
-            zeros += likely * odds[i] if margin[i] >= 0.0 else likely
-        score[t, 0] = min(max(log(ones / zeros), -MOST), MOST) if finite else 0.0
-        if math.isnan(y[t]):
-            continue
-        if not finite:
-            skipped[0] += 1
-            continue
-        weigh(2.0 * y[t] - 1.0, log_likelihood, margin, odds)  # step 1
-        if effective(log_likelihood) < 0.5 * n:  # step 2
-            draw(particle, log_likelihood, uniform(generator), drawn)
-        if deviation > 0.0:  # step 3
-            scatter(particle, deviation, generator)
+    particle: Array
+    """f8[N, d]: guesses of the weights, d with the intercept."""
+    log_likelihood: Array
+    """f8[N]: of each since the last drawing, the largest 0."""
+    generator: Words
+    """u8[4]: of the random numbers."""
+    skipped: Counts
+    """i8[1]: labelled rows on which some particle's score was not finite."""
+    margin: Array
+    """f8[N], scratch: w_i.x, within -FAR and FAR."""
+    odds: Array
+    """f8[N], scratch: exp(-|margin|)."""
+    drawn: Array
+    """f8[N, d], scratch: the particles of a drawing."""
 
 
 @fragment
-def weigh(label: float, log_likelihood: Array, margin: Array, odds: Array) -> None:
-    """Subtract each particle's logistic loss, and the largest log-likelihood from all.
+def score(x: Array, _parameters: Any, memory: Swarm) -> float:
+    """The weighted vote of all particles; NaN if the score of one is not finite. Shapes: x f8[d]."""
+    margin, odds = memory.margin, memory.odds
+    finite, zeros, ones = True, 0.0, 0.0  # of p and 1 - p apart, because 1 - p cancels
+    for i in range(margin.shape[0]):
+        m = dot(memory.particle[i], x)
+        finite &= math.isfinite(m)
+        margin[i] = min(max(m, -FAR), FAR)
+        odds[i] = exp(-abs(margin[i]))
+        likely = exp(memory.log_likelihood[i]) / (1.0 + odds[i])
+        ones += likely if margin[i] >= 0.0 else likely * odds[i]
+        zeros += likely * odds[i] if margin[i] >= 0.0 else likely
+    return min(max(log(ones / zeros), -MOST), MOST) if finite else math.nan
 
-    Shapes: log_likelihood f8[N], margin f8[N], odds f8[N], exp(-|margin|).
+
+@fragment
+def learn(_x: Array, y: float, _omega: float, s: float, p: Walk, memory: Swarm) -> None:
+    """Weigh the particles by the label, draw anew if few matter, and move.
+
+    ALGORITHMS.md 6. From the margins that `score` left in scratch. The largest log-likelihood is 0.
     """
+    if not math.isfinite(s):
+        memory.skipped[0] += 1
+        return
+    weigh(y, memory)  # step 1
+    if effective(memory.log_likelihood) < 0.5 * memory.particle.shape[0]:  # step 2
+        draw(memory.particle, memory.log_likelihood, uniform(memory.generator), memory.drawn)
+    if p.deviation > 0.0:  # step 3
+        scatter(memory.particle, p.deviation, memory.generator)
+
+
+@fragment
+def weigh(label: float, memory: Swarm) -> None:
+    """Subtract each particle's logistic loss, and the largest log-likelihood from all."""
+    log_likelihood = memory.log_likelihood
     largest = -math.inf
-    for i in range(margin.shape[0]):
-        log_likelihood[i] -= max(-label * margin[i], 0.0) + log1p(odds[i])
+    for i in range(log_likelihood.shape[0]):
+        log_likelihood[i] -= max(-label * memory.margin[i], 0.0) + log1p(memory.odds[i])
         largest = max(largest, log_likelihood[i])
-    for i in range(margin.shape[0]):
+    for i in range(log_likelihood.shape[0]):
         log_likelihood[i] -= largest
 
 
@@ -207,3 +187,14 @@ def draw(particle: Array, log_likelihood: Array, u: float, drawn: Array) -> None
         log_likelihood[i] = 0.0
         for j in range(d):
             particle[i, j] = drawn[i, j]
+
+
+@kernel
+def scatter(particle: Array, deviation: float, generator: Words) -> None:
+    """Add noise to every weight of every particle, in the order of memory.
+
+    Shapes: particle f8[N, d], generator u8[4].
+    """
+    for i in range(particle.shape[0]):
+        for j in range(particle.shape[1]):
+            particle[i, j] += deviation * normal(generator)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from learners.parameters import ParameterError, parse_pairs
 from worker.errors import UsageFailure
 
 Values = Mapping[str, Any]
@@ -141,12 +142,7 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
         A part is not key=value, or a key is given twice.
     """
     name, _, rest = text.strip().partition(":")
-    given: dict[str, str] = {}
-    for part in filter(None, (piece.strip() for piece in rest.split(","))):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (key and equals and value):
-            raise UsageFailure(f"{part!r} in {text!r} is not parameter=value")
-        if key in given:
-            raise UsageFailure(f"{key} is given twice in {text!r}")
-        given[key] = value
-    return name.strip(), given
+    try:
+        return name.strip(), parse_pairs(rest, text)
+    except ParameterError as error:
+        raise UsageFailure(str(error)) from None

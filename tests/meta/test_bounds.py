@@ -15,8 +15,8 @@ CHECKS = "split_invariant or hostile_rows or one_class_only or metrics or genera
 
 OUT_OF_BOUNDS = """
 import numpy as np
-from learners.baselines.majority_class import majority_class
-majority_class(np.array([7.0]), np.zeros((1, 1)), np.zeros(2, np.int64))
+import learners
+learners.create("majority_class", 1)._run(np.zeros((1, 1)), np.array([7.0]), np.zeros((1, 1)))
 """
 
 

@@ -6,17 +6,21 @@ import ast
 import dataclasses
 import inspect
 import re
+from itertools import pairwise
 
 import pytest
 
 from learners.learner import Learner
+from learners.metrics.classification import Hits
+from learners.metrics.regression import Errors
 from learners.metrics.rolling import create_metrics
-from learners.reductions.standardize import Standardized
+from learners.reductions.standardize import Standardized, Statistics
 from learners.registry import LEARNERS, find
 from tests.conformance.table import cases
 from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, place, tree
 
 MOST_LINES = 400
+MOST_ARGUMENTS = 6
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core", "manager", "misc"}
 
 
@@ -38,33 +42,45 @@ def documented(cls: type) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_learner_docstring(name):
+def test_learner_says_what_it_does(name):
+    """Class docstring: cost and source. Each parameter says what it means, each array of the memory what is in it."""
     cls = find(name)
     doc = documented(cls)
-    assert {"State", "Cost", "Raises", "Source"} <= set(doc)
-    assert doc["Source"].strip()
-    parameters = [field.name for field in dataclasses.fields(cls.Params)]
-    assert entries(doc.get("Parameters", "")) == parameters
+    assert set(doc) == {"Cost", "Source"}
+    assert all(body.strip() for body in doc.values())
     for field in dataclasses.fields(cls.Params):
-        description = re.split(rf"^{field.name} : ", doc["Parameters"], flags=re.MULTILINE)[1]
-        default = str(field.default).lower() if isinstance(field.default, bool) else f"{field.default}"
-        stated = re.search(r"Default `{0,2}([^\s`]+?)`{0,2}\.(\s|$)", description)
-        assert stated, f"{field.name} states no default"
-        shown = stated.group(1)
-        assert shown == default or float(shown) == field.default
+        text = field.metadata["bounds"].text
+        assert re.fullmatch(r"[^\s].*\.", text), f"{field.name} does not say what it means: {text!r}"
     for case in (c for c in cases() if c.row.name == name and not c.standardize):
-        assert entries(doc["State"]) == list(case.make(3).state)
+        learner = case.make(3)
+        said = attributes(learner.rule().memory)
+        assert {one.partition(".")[0] for one in learner.state} <= set(said), case.label
+        assert all(said.values())
 
 
-def test_standardizer_and_metrics_docstrings():
+def attributes(cls: type) -> dict[str, str]:
+    """Name -> the docstring below it, of what a class declares."""
+    (node,) = ast.parse(inspect.getsource(cls)).body
+    assert isinstance(node, ast.ClassDef)
+    found = {}
+    for declared, below in pairwise(node.body):
+        if (
+            isinstance(declared, ast.AnnAssign)
+            and isinstance(below, ast.Expr)
+            and isinstance(below.value, ast.Constant)
+        ):
+            found[ast.unparse(declared.target)] = str(below.value.value)
+    return found
+
+
+def test_standardizer_and_metrics_say_what_they_remember():
     inner = find("pa1")(3)
     own = [name for name in Standardized(inner).state if name not in inner.state.fields]
-    assert entries(documented(Standardized)["State"]) == own
-    for metrics in (create_metrics("classification", 3, 3), create_metrics("regression", 0, 1)):
-        doc = documented(type(metrics))
-        assert entries(doc["State"]) == list(metrics.state)
-        signature = [p for p in inspect.signature(type(metrics)).parameters if p != "self"]
-        assert entries(doc["Parameters"]) == signature
+    assert [f"standardize.{name}" for name in attributes(Statistics)] == own
+    for made, memory in ((create_metrics("classification", 3, 3), Hits), (create_metrics("regression", 0, 1), Errors)):
+        assert list(attributes(memory)) == list(made.state)
+        signature = [p for p in inspect.signature(type(made)).parameters if p != "self"]
+        assert entries(documented(type(made))["Parameters"]) == signature
 
 
 def functions(path):
@@ -87,6 +103,18 @@ def test_kernels_state_their_shapes():
             if not text or (arrays and "hapes:" not in text and len(arrays) > 1):
                 missing.append(f"{place(path)}:{node.lineno} {node.name}")
     assert missing == []
+
+
+def test_no_kernel_takes_many_arguments():
+    """What belongs together comes as one NamedTuple: nobody can count up to the fourteenth number."""
+    many = {
+        f"{place(path)}:{node.lineno} {node.name}": len(node.args.args)
+        for path in files("learners")
+        for node, _ in functions(path)
+        if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel", "bare_kernel"}
+        and len(node.args.args) > MOST_ARGUMENTS
+    }
+    assert many == {}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

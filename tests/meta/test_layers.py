@@ -25,6 +25,7 @@ MAY_IMPORT = {
         "learners.random",
         "learners.elementary",
         "learners.jit",
+        "learners.parameters",
     ),
 }
 """Package -> what of the project it may import."""

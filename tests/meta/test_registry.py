@@ -12,7 +12,8 @@ from tests.conformance.table import TABLE
 from tests.conformance.test_multiclass_accuracy import ACCURACY
 from tests.meta.sources import files, module, tree
 
-NOT_A_FAMILY = {"learners.learner", "learners.reductions.mapped", "learners.reductions.standardize"}
+MAPPED, STANDARDIZE, WRAPPER = (f"learners.reductions.{name}" for name in ("mapped", "standardize", "wrapper"))
+NOT_A_FAMILY = {"learners.learner", MAPPED, STANDARDIZE, WRAPPER}
 """Modules whose Learner classes are made by other means than the registry."""
 
 
@@ -23,7 +24,7 @@ def learner_classes() -> set[str]:
         for path in files("learners")
         if module(path) not in NOT_A_FAMILY
         for node in tree(path).body
-        if isinstance(node, ast.ClassDef) and any(getattr(b, "id", "") == "Learner" for b in node.bases)
+        if isinstance(node, ast.ClassDef) and any(getattr(b, "id", "") in ("Learner", "Wrapper") for b in node.bases)
     }
 
 

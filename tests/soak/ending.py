@@ -19,7 +19,7 @@ class Ending:
     killed, terminated : bool
         We sent it SIGKILL, or SIGTERM.
     silent : bool
-        It had not told a single event: Python was still starting, and nobody listened to SIGTERM.
+        It had not told a single event: it was still starting, or could not, and nobody listened to SIGTERM.
     thawed : bool
         It was frozen not long before: others may have taken its place.
     broker_away : bool

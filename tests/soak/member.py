@@ -63,7 +63,9 @@ class Member:
         if code is None:
             return None
         thawed = time.monotonic() - self._thawed_at < THAWED_SECONDS
-        terminated, silent = self.terminated_at is not None, not self._read
+        # Before its first event nobody listens to SIGTERM; nor behind a sentence of why it cannot start.
+        silent = not self._read or (self._tail.startswith(b"driftway: ") and self._read == len(self._tail))
+        terminated = self.terminated_at is not None
         return Ending(code, self.killed, terminated, silent, thawed, broker_away, self._traceback)
 
     @property

@@ -349,9 +349,11 @@ def test_learners_json_describes_what_the_registry_has() -> None:
         assert set(row["tasks"]) <= {"binary", "multiclass", "regression"}
         assert row["description"]
         for parameter in row["parameters"]:
-            assert set(parameter) == {"name", "default", "values"}
+            assert set(parameter) == {"name", "default", "values", "text"}
     dfop = next(row for row in found if row["name"] == "dfop")
-    assert dfop["parameters"][0] == {"name": "mu", "default": 0.005, "values": "number, 0 <= value < 1"}
+    mu = dfop["parameters"][0]
+    assert (mu["name"], mu["default"], mu["values"]) == ("mu", 0.005, "number, 0 <= value < 1")
+    assert mu["text"].startswith("Forgetting factor")
     assert "Zhao and Zhou" in dfop["source"]
     assert (dfop["family"], dfop["cost"]) == ("forgetting", "O(d^2) per row; 8 d^2 + 8 d + 8 bytes.")
 

@@ -41,6 +41,7 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             click.echo(f"\n{row['description']}\n")
             for p in row["parameters"]:
                 click.echo(f"  {p['name']:<12} {p['values']}, default {p['default']}")
+                click.echo(click.wrap_text(p["text"], 100, " " * 15, " " * 15))
             click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
 
 

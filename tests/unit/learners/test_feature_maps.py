@@ -213,7 +213,7 @@ def test_public_face():
     assert face == ("rls", "regression", "regression", 3, 1, 3)
     assert learner.identity()["learner"] == "rls behind polynomial:degree=2"
     assert learner.identity()["standardize"] is True
-    assert learner.state is learner.inner.state
+    assert np.shares_memory(learner.state.memory, learner.inner.state.memory)
     learner.warm()
     assert not learner.state["standardize.rows"][0]
     assert learner.fresh().identity() == learner.identity()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import learners
-from learners.drift.ddm import ALARM, DRIFT, MIN_ROWS, QUIET, WARN, WARNING, ddm
+from learners.drift.ddm import DRIFT, QUIET, WARNING, Limits, Minimum, detect
 from learners.forgetting.recursion import pin
 from learners.parameters import ParameterError, TooNarrow
 from learners.spec import Spec
@@ -194,13 +194,13 @@ def test_a_million_rows_with_a_constant_and_a_duplicate(given):
 
 
 class Detector:
-    """`ddm` with its arrays."""
+    """`ddm` with its memory."""
 
     def __init__(self):
-        self.rows, self.rate, self.least = np.zeros(1, np.int64), np.zeros(1), np.zeros(2)
+        self.memory = Minimum(np.zeros(1, np.int64), np.zeros(1), np.zeros(2))
 
     def update(self, error):
-        said = ddm(float(error), MIN_ROWS, WARN, ALARM, self.rows, self.rate, self.least)
+        said = detect(float(error), Limits(), self.memory)
         return {QUIET: "none", WARNING: "warning", DRIFT: "drift"}[said]
 
 

@@ -11,7 +11,7 @@ import numba
 import pytest
 
 from learners import kernel_cache
-from learners.jit import bare_kernel, kernel
+from learners.jit import bare_kernel, fragment, kernel
 
 FACTOR = 3.25
 
@@ -48,6 +48,26 @@ def test_a_later_process_finds_what_an_earlier_one_compiled(folder, decorator):
     assert first(2.0) == second(2.0) == 2 * FACTOR
     assert (sum(first.stats.cache_misses.values()), sum(second.stats.cache_hits.values())) == (1, 1)
     assert first.stats.cache_path.startswith(str(folder))
+
+
+def made_of(part):
+    """A kernel around another one, as the driver makes them."""
+
+    def run(x):
+        return part(x)
+
+    return kernel(run)
+
+
+def halved(x):
+    return 0.5 * x
+
+
+def test_a_kernel_made_of_others_is_found_by_what_it_is_made_of(folder):
+    first, second, other = made_of(fragment(scaled)), made_of(fragment(scaled)), made_of(fragment(halved))
+    assert (first(2.0), second(2.0), other(2.0)) == (2 * FACTOR, 2 * FACTOR, 1.0)
+    found = [sum(one.stats.cache_hits.values()) for one in (first, second, other)]
+    assert found == [0, 1, 0]
 
 
 DAMAGES = {

@@ -117,12 +117,12 @@ def test_one_outlier_freezes_the_weights_unless_losses_are_clipped():
 
 
 @pytest.mark.parametrize("rate", ["anytime", "adahedge"])
-def test_mistakes_are_not_clipped_and_the_docstring_says_so(rate):
+def test_mistakes_are_not_clipped_and_the_parameter_says_so(rate):
     X, y = rows("binary", 500, 3)
     scores = [learnt("d_odm", X, y, rate=rate, meta_loss="zero_one", f_clip=clip)[1] for clip in (0.0, 0.5)]
     assert scores[0].tobytes() == scores[1].tobytes()
-    f_clip = " ".join((DODM.__doc__ or "").split("f_clip : float")[1].split("horizon : int")[0].split())
-    assert "``zero_one`` mistakes are bounded already, and f_clip has no effect on them" in f_clip
+    f_clip = next(one for one in DODM.Params.describe() if one["name"] == "f_clip")
+    assert "`zero_one` mistakes are bounded already, and f_clip has no effect on them" in f_clip["text"]
 
 
 def test_epochs_of_a_horizon():

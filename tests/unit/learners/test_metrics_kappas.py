@@ -112,7 +112,7 @@ def test_cutting_batches_changes_no_bit_and_unlabelled_rows_count_nothing():
     for one in (cut, clean):
         assert one.point() == whole.point()
         for name in ("ring", "in_window", "margins", "faded", "faded_margins", "seen"):
-            assert getattr(one, name).tobytes() == getattr(whole, name).tobytes()
+            assert getattr(one.agreement, name).tobytes() == getattr(whole.agreement, name).tobytes()
 
 
 def test_the_window_forgets_and_a_window_of_one_class_is_all_or_nothing():

@@ -133,7 +133,7 @@ def test_state_is_one_buffer_with_a_section_per_class():
     assert list(behind.state) == [f"class_{c}.{name}" for c in range(4) for name in ("weight", "skipped")]
     arena = np.zeros(learner.state.nbytes, np.uint8)
     learner.attach(arena)
-    for c, copy in enumerate(behind.copies):
+    for c, copy in enumerate(behind.behind):
         assert np.shares_memory(copy.state.memory, arena)
         learner.state[f"class_{c}.weight"][0] = c + 1.0
         assert copy.state["weight"][0] == c + 1.0

@@ -11,12 +11,13 @@ import numpy as np
 from learners.batch.problem import Problem, collect
 from learners.batch.procedure import Procedure, Result
 from learners.batch.registry import find
-from learners.learner import Array, Learner
+from learners.learner import Learner
 from learners.parameters import ParameterError
 from learners.prequential import predicted_class
 from learners.reductions.scaled import Scaled
 from learners.registry import UnknownLearner
 from learners.spec import Spec
+from learners.state import Array
 from worker.errors import Failure, UsageFailure
 from worker.lab.training.rows import Rows, require_rows
 from worker.state.model_file import trained

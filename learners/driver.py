@@ -1,0 +1,114 @@
+"""The one loop over rows: score a row from the state as the rows before it left it, then learn from its label.
+
+A learner says how in two fragments (`learners.jit.fragment`), which are pasted into the loop:
+
+- ``score(x, parameters, memory)``: the margin of two classes, or the prediction of a target;
+- ``learn(x, y, omega, margin, parameters, memory)``: what the row changes. y is -1 or 1, or the target; omega > 0 is
+  how much the row counts (ALGORITHMS.md 1.10), margin what `score` returned, finite or not.
+
+x is f8[d]. `parameters` is a NamedTuple of numbers, `memory` one of arrays: the views of the state, and scratch.
+With one score per class, `score` writes them to ``memory.S``, y is the class, and `margin` says whether all are finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from learners.jit import bare_kernel, fragment
+from learners.state import Array
+
+Fragment = Callable[..., Any]
+Kernel = Callable[[Array, Array, Array, Any, Any], None]
+"""``kernel(rows f8[n, d], y f8[n], score f8[n, k], parameters, memory)``."""
+
+
+class Rule(NamedTuple):
+    """How a learner scores a row and learns from it, on what."""
+
+    score: Fragment
+    learn: Fragment
+    parameters: Any
+    """NamedTuple of numbers: those of the learner, as far as its fragments need them, or what follows from them."""
+    memory: type[Any]
+    """NamedTuple class, whose names are those of the state's fields and of the scratch."""
+    scratch: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    """name -> shape of arrays that mean nothing from one row to the next."""
+    classes: bool = False
+    """Whether `score` makes one score per class."""
+    weighs: bool = False
+    """Whether `learn` looks at omega; a row that counts twice is learned twice by one that does not."""
+    begin: Fragment | None = None
+    """``begin(parameters, memory)`` before the first row of a batch: makes what follows from the state."""
+
+
+def kernel_of(rule: Rule, signed: bool) -> Kernel:
+    """The compiled loop of a rule; `signed`: labels 0 and 1 reach it as -1 and 1."""
+    begin = nothing if rule.begin is None else rule.begin
+    if rule.classes:
+        return over_classes(rule.score, rule.learn, begin)
+    return over_rows(rule.score, rule.learn, begin, signed)
+
+
+@fragment
+def nothing(_parameters: Any, _memory: Any) -> None:
+    """What most learners do before a batch."""
+
+
+@cache
+def over_rows(score: Fragment, learn: Fragment, begin: Fragment, signed: bool) -> Kernel:
+    """The loop of learners with one score."""
+
+    def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any) -> None:
+        begin(parameters, memory)
+        for t in range(rows.shape[0]):
+            margin = score(rows[t], parameters, memory)
+            scores[t, 0] = margin if math.isfinite(margin) else 0.0
+            if not math.isnan(y[t]):
+                learn(rows[t], 2.0 * y[t] - 1.0 if signed else y[t], 1.0, margin, parameters, memory)
+
+    return bare_kernel(_named(run, learn))
+
+
+@cache
+def over_classes(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
+    """The loop of learners with one score per class; with two classes, what is written is S_1 - S_0."""
+
+    def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any) -> None:
+        begin(parameters, memory)
+        for t in range(rows.shape[0]):
+            score(rows[t], parameters, memory)
+            finite = write_score(memory.S, scores[t])
+            if not math.isnan(y[t]):
+                learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
+
+    return bare_kernel(_named(run, learn))
+
+
+@fragment
+def write_score(S: Array, score: Array) -> bool:
+    """Write S, or S_1 - S_0 if there is room for one score; say whether all is finite. What is not is written as 0.
+
+    Shapes: S f8[K], score f8[K] or, with K = 2, f8[1].
+    """
+    finite = True
+    if score.shape[0] == 1:
+        margin = S[1] - S[0]
+        finite = math.isfinite(margin)
+        score[0] = margin if finite else 0.0
+    else:
+        for r in range(S.shape[0]):
+            good = math.isfinite(S[r])
+            score[r] = S[r] if good else 0.0
+            finite = finite and good
+    return finite
+
+
+def _named(run: Kernel, learn: Fragment) -> Kernel:
+    """Name the loop after what it learns by, so that each has files of its own in the cache of kernels."""
+    function = getattr(learn, "py_func", learn)
+    run.__qualname__ = f"{function.__module__}.{function.__qualname__}.{run.__name__}"
+    return run

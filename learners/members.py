@@ -1,0 +1,52 @@
+"""Several learners of one kind in one buffer, for ensembles that run them inside one compiled loop.
+
+Each member's state is one row of a field f8[M, words], so that copying, moving or resetting a member is copying a row.
+A kernel takes member i out of the stacked views by `learners.jit.member` and calls the fragments of its rule with it;
+a rule that has `begin` wants it called for a member that was put there by copying.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from learners.driver import Rule
+from learners.learner import Learner
+from learners.state import Array, named
+
+
+class Members:
+    """What an ensemble needs to know of its members, all of which have the same parameters.
+
+    Parameters
+    ----------
+    one : Learner
+        Fresh; the others are like it. One with a seed has seed, seed + 1, ... for them, so that they differ.
+    count : int
+        M >= 1.
+    """
+
+    def __init__(self, one: Learner, count: int) -> None:
+        self.one, self.count = one, count
+        self.rule: Rule = one.rule()
+        self.words = one.state.nbytes // 8
+        self.fresh = np.stack([self.like(m).state.memory.view(np.float64) for m in range(count)])
+        """f8[M, words]: the members as they begin; row m into a buffer's row m resets that member."""
+
+    def stacked(self, states: Array) -> Any:
+        """The NamedTuple of the rule's memory with one more axis in front, over f8[M, words] in C order."""
+        views = {}
+        for name in self.one.state:
+            view, start = self.one.state[name], self.one.state.start(name)
+            shape, strides = (self.count, *view.shape), (states.strides[0], *view.strides)
+            views[name] = np.ndarray(shape, view.dtype, states.data, start, strides)
+        scratch = {name: np.empty((self.count, *shape)) for name, shape in self.rule.scratch.items()}
+        return named(self.rule.memory, {**views, **scratch})
+
+    def like(self, m: int) -> Learner:
+        """Member m as it begins, on its own."""
+        given = self.one.parameters.as_dict()
+        if "seed" in given:
+            given["seed"] += m
+        return type(self.one)(self.one.n_features, self.one.n_classes or 2, self.one.task, **given)

@@ -1,0 +1,62 @@
+"""A learner around other learners: one buffer, one snapshot, and everything else as with any learner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from learners.learner import Learner
+from learners.state import Array, Bytes, Fields, State
+
+
+class Wrapper(Learner):
+    """What the learners behind it are asked for, and where they live: at the end of this one's state.
+
+    Parameters
+    ----------
+    behind : tuple of Learner
+        At least one, alike. Their states move into this one's buffer; do not use them on their own afterwards.
+    n_features, n_classes, task
+        As `Learner`.
+
+    Raises
+    ------
+    ParameterError
+        As `Learner`.
+    """
+
+    def __init__(self, behind: tuple[Learner, ...], n_features: int, n_classes: int, task: str) -> None:
+        self.behind = behind
+        super().__init__(n_features, n_classes or 2, task)
+
+    @property
+    def inner(self) -> Learner:
+        """The learner behind, or the first of several."""
+        return self.behind[0]
+
+    def reset(self) -> None:
+        for learner in self.behind:
+            learner.reset()
+        own = self.state.nbytes - sum(learner.state.nbytes for learner in self.behind)
+        self.state.memory[:own] = 0
+        self.initialise()
+
+    def own_fields(self) -> Fields:
+        """What it remembers itself; nothing, unless said."""
+        return {}
+
+    def fields(self) -> Fields:
+        return {**self.own_fields(), **self.inner.state.fields}
+
+    def _read(self, _parameters: Mapping[str, Any]) -> Any:
+        return self.inner.parameters
+
+    def _prepare(self, X: Array) -> Array:
+        return X
+
+    def _live_in(self, memory: Bytes | None) -> None:
+        self.state = State(self.fields(), memory)
+        end = self.state.nbytes
+        for learner in reversed(self.behind):
+            learner.attach(self.state.memory[end - learner.state.nbytes : end])
+            end -= learner.state.nbytes
