@@ -40,6 +40,7 @@ LEARNERS: dict[str, str] = {
     "pa2_regressor": "learners.linear.pa2_regressor:PA2Regressor",
     "aromma": "learners.linear.aromma:AROMMA",
     "winnow": "learners.linear.winnow:Winnow",
+    "tracking_winnow": "learners.linear.tracking_winnow:TrackingWinnow",
     "alma_gentile": "learners.linear.alma_gentile:ALMAGentile",
     "pa_uniclass": "learners.linear.pa_uniclass:PAUniclass",
     "pa1_uniclass": "learners.linear.pa1_uniclass:PA1Uniclass",

@@ -50,7 +50,7 @@ class VotedPerceptron(Learner):
         self.state["count"][0] = 1
 
     def rule(self) -> Rule:
-        return Rule(score, learn, (), Voters, weighs=True)
+        return Rule(score, learn, (), Voters, {"newest": (1,)}, weighs=True)
 
 
 class Voters(NamedTuple):
@@ -64,14 +64,19 @@ class Voters(NamedTuple):
     """i8[1]: vectors in use, 1 at the start: zero weights without a vote."""
     skipped: Counts
     """i8[1]: labelled rows whose newest score or step was not finite."""
+    newest: Array
+    """f8[1], scratch: the score of the newest weights."""
 
 
 @fragment
 def score(x: Array, _parameters: Any, memory: Voters) -> float:
     """The votes for class 1 less those for class 0. Shapes: x f8[d]."""
-    s = 0.0
+    hypotheses, votes = memory.hypotheses, memory.votes
+    s, newest = 0.0, 0.0
     for i in range(memory.count[0]):
-        s += memory.votes[i] if not dot(memory.hypotheses[i], x) < 0.0 else -memory.votes[i]
+        newest = dot(hypotheses[i], x)
+        s += votes[i] if not newest < 0.0 else -votes[i]
+    memory.newest[0] = newest
     return s
 
 
@@ -83,7 +88,7 @@ def learn(x: Array, y: float, omega: float, _s: float, _parameters: Any, memory:
     """
     hypotheses, votes = memory.hypotheses, memory.votes
     last = memory.count[0] - 1
-    newest = dot(hypotheses[last], x)
+    newest = memory.newest[0]
     finite = math.isfinite(newest)
     if finite and y * newest > 0.0:
         votes[last] += 1.0

@@ -11,6 +11,7 @@ from tests.support.oracle import (
     passive_aggressive,
     quadratic,
     romma,
+    tracking_winnow,
     uniclass,
     voting,
     winnow,
@@ -240,6 +241,14 @@ ROWS = (
         variants=({}, {"normalize": False, "eta": 0.02}, {"balanced": False, "theta": 0.3, "intercept": False}),
         invalid={"eta": (0.0, -0.1), "U": (0.0, -1.0), "theta": (0.0, -1.0)},
         accuracy=(({}, (74.94, 94.06, 96.66, 74.53, 93.28, 94.00)),),
+        adapts=(({}, 75.0),),
+    ),
+    Row(
+        "tracking_winnow",
+        tracking_winnow.TrackingWinnow,
+        variants=({}, {"share": 0.2, "eta": 0.02, "U": 3.0, "intercept": False}, {"share": 0.0}),
+        invalid={"eta": (0.0, -0.1), "share": (-0.1, 1.0), "U": (0.0, -1.0)},
+        accuracy=(({}, (74.9, 93.9, 96.7, 74.5, 93.3, 94.0)),),
         adapts=(({}, 75.0),),
     ),
     Row(

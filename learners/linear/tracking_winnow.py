@@ -1,0 +1,108 @@
+"""Winnow for targets that move."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from learners.driver import Rule
+from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log
+from learners.jit import fragment
+from learners.learner import Learner
+from learners.linear.weights import product
+from learners.linear.winnow import LARGEST_LOG
+from learners.parameters import Parameters, intercept, number
+from learners.state import Array, Counts, Fields
+
+SMALLEST = 1e-300
+"""Of a share that has vanished: its logarithm stays finite."""
+
+
+class TrackingWinnow(Learner):
+    """`winnow`, normalised, none of whose weights gets so small that it could not come back when the target moves.
+
+    s = U (p+ - p-)'x. On y s <= 0: p+ <- p+ exp(eta y x), p- <- p- exp(-eta y x), normalised to a sum of 1; what is
+    less than share / 2d becomes that, and all are normalised once more.
+
+    Cost
+    ----
+    O(d) per row, with 6 d exponentials and logarithms for each that is learned; 16 d + 8 bytes.
+
+    Source
+    ------
+    Auer and Warmuth, Machine Learning 32, 1998; Mesterharm, COLT 2002; named in Kivinen, Smola and Williamson 2002.
+    ALGORITHMS.md 12.3. Differs: logarithms are kept within -500 and 500.
+    """
+
+    name = "tracking_winnow"
+    tasks = ("binary",)
+
+    @dataclass(frozen=True)
+    class Params(Parameters):
+        eta: float = number(0.1, "Step size.", above=0.0)
+        share: float = number(0.01, "What is kept for all weights, evenly; 0 = `winnow`.", at_least=0.0, below=1.0)
+        U: float = number(10.0, "What the weights sum to.", above=0.0)
+        intercept: bool = intercept()
+
+    def fields(self) -> Fields:
+        return {"log_share": ("f8", (2 * self.width,)), "skipped": ("i8", (1,))}
+
+    def initialise(self) -> None:
+        self.state["log_share"][:] = log(0.5 / self.width)
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        given = Sharing(p.eta, max(SMALLEST, p.share / (2.0 * self.width)), p.U)
+        return Rule(product, learn, given, Shares, {"weight": (self.width,)}, weighs=True, begin=renew)
+
+
+class Sharing(NamedTuple):
+    """Parameters of `tracking_winnow`; `least` is a share's."""
+
+    eta: float
+    least: float
+    U: float
+
+
+class Shares(NamedTuple):
+    """Memory of `tracking_winnow`."""
+
+    log_share: Array
+    """f8[2 d]: logarithms of p+, then of p-, d with the intercept."""
+    skipped: Counts
+    """i8[1]: labelled rows whose score was not finite."""
+    weight: Array
+    """f8[d], scratch: U (p+ - p-) from one row to the next."""
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Sharing, memory: Shares) -> None:
+    """Multiply and share if the label is on the other side. Shapes: x f8[d]."""
+    if not math.isfinite(s):
+        memory.skipped[0] += 1
+    elif y * s <= 0.0:
+        d, shares, step = x.shape[0], memory.log_share, p.eta * y * omega
+        largest, total, raised = -LARGEST_LOG, 0.0, 0.0
+        for j in range(2 * d):
+            moved = shares[j] + (step * x[j] if j < d else -step * x[j - d])
+            shares[j] = min(max(moved, -LARGEST_LOG), LARGEST_LOG)
+            largest = max(largest, shares[j])
+        for j in range(2 * d):
+            shares[j] = exp(shares[j] - largest)
+            total += shares[j]
+        for j in range(2 * d):
+            shares[j] = max(shares[j] / total, p.least)
+            raised += shares[j]
+        for j in range(2 * d):
+            shares[j] = log(shares[j] / raised)
+        renew(p, memory)
+
+
+@fragment
+def renew(p: Sharing, memory: Shares) -> None:
+    """Make the weights those of their logarithms."""
+    d = memory.weight.shape[0]
+    for j in range(d):
+        memory.weight[j] = p.U * (exp(memory.log_share[j]) - exp(memory.log_share[d + j]))

@@ -1,0 +1,94 @@
+"""A row that counts omega (ALGORITHMS.md 1.10) does to a learner what another parameter, or a longer row, would do."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import learners
+from learners.jit import bare_kernel
+from learners.learner import REGRESSION
+from learners.registry import LEARNERS, find
+
+D, N, OMEGA = 4, 300, 2.5
+
+SAME_AS = {
+    "pa1": ({"C": 0.1}, {"C": 0.1 * OMEGA}),
+    "pa2": ({"C": 0.01}, {"C": 0.01 * OMEGA}),
+    "arow": ({"r": 1.0}, {"r": 1.0 / OMEGA}),
+    "arow_regressor": ({"r": 1.0}, {"r": 1.0 / OMEGA}),
+    "bayes_probit": ({"beta": 1.0}, {"beta": 1.0 / math.sqrt(OMEGA)}),
+    "bayes_linear": ({"noise_var": 1.0}, {"noise_var": 1.0 / OMEGA}),
+    "ogd_hinge": ({"eta": 0.1}, {"eta": 0.1 * OMEGA}),
+    "ogd_logistic": ({"eta": 0.1}, {"eta": 0.1 * OMEGA}),
+    "perceptron": ({"eta": 1.0}, {"eta": OMEGA}),
+    "norma": ({"alpha": 0.1, "lam": 0.0}, {"alpha": 0.1 * OMEGA, "lam": 0.0}),
+}
+"""Name -> parameters with weighted rows, and with rows that count once."""
+
+
+def weighted(rule):
+    """The driver's loop, with a weight that is not 1."""
+    score, learn = rule.score, rule.learn
+
+    def run(rows, y, omega, scores, parameters, memory):
+        for t in range(rows.shape[0]):
+            scores[t, 0] = score(rows[t], parameters, memory)
+            learn(rows[t], y[t], omega, scores[t, 0], parameters, memory)
+
+    return bare_kernel(run)
+
+
+def stream(kind):
+    chance = np.random.default_rng(8)
+    X = chance.normal(size=(N, D))
+    s = X[:, 0] - 0.5 * X[:, 1] + 0.3 * chance.normal(size=N)
+    return X, s if kind == REGRESSION else np.where(s > 0, 1.0, -1.0)
+
+
+def made(name, **parameters):
+    regression = find(name).tasks == ("regression",)
+    return learners.create(name, D, task=REGRESSION if regression else "classification", **parameters)
+
+
+def run_weighted(learner, X, y, omega):
+    rule, scores = learner.rule(), np.empty((len(X), 1))
+    memory = learner.state.seen_as(rule.memory, **{name: np.empty(shape) for name, shape in rule.scratch.items()})
+    weighted(rule)(learner._prepare(X), y, omega, scores, rule.parameters, memory)
+    return scores
+
+
+@pytest.mark.parametrize("name", SAME_AS)
+def test_a_weighted_row_is_as_another_parameter(name):
+    given, instead = SAME_AS[name]
+    learner, other = made(name, **given), made(name, **instead)
+    assert learner.rule().weighs
+    X, y = stream(learner.task)
+    other.predict_then_update(X, y if learner.task == REGRESSION else (y > 0).astype(float), np.empty((N, 1)))
+    run_weighted(learner, X, y, OMEGA)
+    for field in learner.state:
+        assert learner.state[field] == pytest.approx(other.state[field], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rls", "dfop"])
+def test_a_weighted_row_is_as_a_longer_row(name):
+    X, y = stream(REGRESSION)
+    plain, longer = (learners.create(name, D, task=REGRESSION, intercept=False) for _ in range(2))
+    expected, root = np.empty((N, 1)), math.sqrt(OMEGA)
+    longer.predict_then_update(root * X, root * y, expected)
+    assert run_weighted(plain, X, y, OMEGA) == pytest.approx(expected / root, rel=1e-9, abs=1e-12)
+
+
+def test_rules_say_whether_they_weigh():
+    weighing = {name for name in LEARNERS if made_any(name).rule().weighs}
+    assert {"pa1", "arow", "rls", "dfop", "mc_pa1"} <= weighing
+    assert not {"d_odm", "romma", "cw", "gaussian_nb"} & weighing
+
+
+def made_any(name):
+    kind = find(name).tasks[0]
+    return learners.create(
+        name, D, 3 if kind == "multiclass" else 2, REGRESSION if kind == "regression" else "classification"
+    )
