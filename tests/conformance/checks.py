@@ -184,6 +184,8 @@ def fixed_size(case: Case) -> None:
         assert len(learner.snapshot()) == size
         assert {n: (learner.state[n].dtype, learner.state[n].shape) for n in learner.state} == layout
         assert all(learner.state[n].base is not None for n in learner.state)
+        kernel = getattr(learner, "_kernel", None)  # a wrapper has none of its own
+        assert len(getattr(kernel, "signatures", [])) <= 1, f"compiled for {kernel.signatures}"
     for name, module in list(sys.modules.items()):
         if name.startswith("learners"):
             for kernel in vars(module).values():

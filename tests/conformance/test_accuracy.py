@@ -10,13 +10,16 @@ import pytest
 import learners
 from learners.learner import CLASSIFICATION
 from learners.metrics.rolling import create_metrics
-from learners.prequential import prequential
+from learners.prequential import predicted_class, prequential
+from learners.registry import find
 from tests.conformance.checks import scores
 from tests.conformance.rows import COLUMNS, real, target
 from tests.conformance.table import TABLE, Case, cases
 
 TOLERANCE = 0.3
 """Points of accuracy for deterministic learners: ALGORITHMS.md 19.6."""
+OF_FOUR_CLASSES = 75.0
+"""Per cent that a learner reaches again after four classes have changed their names; the least was 77.1."""
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,27 @@ def test_adapts(row, parameters, floor):
     learner = Case(row, "binary", json.dumps(dict(parameters))).make(6)
     hits = (scores(learner, X, y)[:, 0] >= 0) == y
     assert 100 * hits[6000:].mean() > floor, "has not followed the drift after 1000 rows"
+
+
+@pytest.mark.parametrize(
+    ("row", "parameters"),
+    [
+        pytest.param(row, parameters, id=row.name)
+        for row in TABLE
+        for parameters, _ in row.adapts
+        if "multiclass" in find(row.name).tasks
+    ],
+)
+def test_adapts_with_four_classes(row, parameters):
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((7000, 6))
+    y = np.argmax(X @ rng.standard_normal((6, 4)), axis=1).astype(float)
+    y[5000:] = (y[5000:] + 1.0) % 4
+    flip = rng.random(7000) < 0.05
+    y[flip] = rng.integers(0, 4, flip.sum())
+    learner = Case(row, "multiclass", json.dumps(dict(parameters))).make(6, 4)
+    hits = predicted_class(scores(learner, X, y), "multiclass") == y
+    assert 100 * hits[6000:].mean() > OF_FOUR_CLASSES, "has not followed the drift after 1000 rows"
 
 
 def test_every_learner_adapts_or_says_why_not():

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.conformance.checks import CHECKS
-from tests.conformance.table import cases
+from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard
+from tests.conformance.table import Case, cases
 
-PAIRS = [
-    pytest.param(case, check, id=f"{case.label}:{check.__name__}")
-    for case in cases()
-    for check in CHECKS
-    if check.__name__ not in case.row.opt_out
-]
+OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
+"""What `Learner` and `Standardized` do for all, whatever the parameters: once per learner and task is enough."""
 
 
-@pytest.mark.parametrize(("case", "check"), PAIRS)
-def test_learner(case, check):
+def pairs() -> Iterator[object]:
+    """Every case with its checks."""
+    met = set()
+    for case in cases():
+        kind = case.row.name, case.kind, case.standardize
+        for check in CHECKS:
+            if check.__name__ not in case.row.opt_out and not (kind in met and check in OF_THE_BASE_CLASS):
+                yield pytest.param(case, check, id=f"{case.label}:{check.__name__}")
+        met.add(kind)
+
+
+@pytest.mark.parametrize(("case", "check"), list(pairs()))
+def test_learner(case: Case, check):
     check(case)

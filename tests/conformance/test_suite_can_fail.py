@@ -7,6 +7,9 @@ import pytest
 
 from learners.forgetting.dfop import DFOP
 from learners.linear.pa1 import PA1
+from learners.linear.pa2 import PA2
+from learners.linear.passive_aggressive import Pull
+from learners.state import State
 from tests.conformance import checks
 from tests.conformance.table import ROWS, Case
 
@@ -82,6 +85,47 @@ class AcceptsAnything(PA1):
             self.state.memory[:] = np.frombuffer(tail, np.uint8)
 
 
+class StaysBehind(PA1):
+    """Goes on in the memory that it had before it was moved."""
+
+    def _take_views(self):
+        if self._bound is None:
+            super()._take_views()
+        self._bound = self.state
+
+
+class DrawsFromNumpy(PA1):
+    """Learns a random half of the rows, drawn from the generator that all share."""
+
+    def _run(self, rows, y, score):
+        drawn = np.random.random(len(y)) < 0.5  # noqa: NPY002
+        super()._run(rows, np.where(drawn, y, np.nan), score)
+
+
+class HasAFavourite(PA1):
+    """Predicts class 1 whatever it has seen."""
+
+    def _run(self, rows, y, score):
+        super()._run(rows, y, score)
+        np.abs(score, out=score)
+
+
+class Grows(PA1):
+    """Has one more number in its state after each batch."""
+
+    def _run(self, rows, y, score):
+        super()._run(rows, y, score)
+        self._bound = self.state = State({**self.state.fields, f"more_{len(self.state.fields)}": ("f8", (1,))})
+
+
+class SwapsItsArguments(PA2):
+    """Gives its rule the ridge for the cap."""
+
+    def rule(self):
+        ridge = 0.5 / self.parameters.C
+        return super().rule()._replace(parameters=Pull(cap=ridge, ridge=0.0))
+
+
 class Cheat(Case):
     """A case whose learner is a mutant."""
 
@@ -103,6 +147,11 @@ class Cheat(Case):
         (Asymmetric, checks.hostile_rows),
         (SlightlyWrong, checks.oracle_equal),
         (AcceptsAnything, checks.snapshot_guard),
+        (StaysBehind, checks.moves_with_its_memory),
+        (DrawsFromNumpy, checks.seed_deterministic),
+        (HasAFavourite, checks.one_class_only),
+        (Grows, checks.fixed_size),
+        (SwapsItsArguments, checks.oracle_equal),
     ],
 )
 def test_check_catches(mutant, check):

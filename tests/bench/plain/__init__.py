@@ -14,6 +14,7 @@ from tests.bench.plain import (
     margin_distribution,
     multiclass,
     multiclass_covariance,
+    multiplicative,
     quadratic,
     ranking,
     second_order,
@@ -24,6 +25,7 @@ from tests.bench.plain.loop import Loop
 
 FAMILIES = (
     linear,
+    multiplicative,
     quadratic,
     second_order,
     sparse,
