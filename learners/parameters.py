@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -46,7 +46,11 @@ def parse_pairs(text: str, whole: str) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
-    """What values a parameter admits. `kind` is number, integer, choice or flag."""
+    """What values a parameter admits.
+
+    `kind` is number, integer, choice or flag, or numbers or integers: several, written ``8/9/7`` since commas part
+    parameters.
+    """
 
     kind: str
     above: float | None = None
@@ -63,12 +67,18 @@ class Bounds:
             return "one of " + ", ".join(self.options)
         if self.kind == "flag":
             return "true or false"
-        text = "whole number" if self.kind == "integer" else "number"
+        text = "whole number" if self.kind.startswith("integer") else "number"
+        text += "s parted by /" if self.several else ""
         low = f"{self.above:g} < " if self.above is not None else ""
         low = f"{self.at_least:g} <= " if self.at_least is not None else low
         high = f" < {self.below:g}" if self.below is not None else ""
         high = f" <= {self.at_most:g}" if self.at_most is not None else high
         return f"{text}, {low}value{high}" if low or high else text
+
+    @property
+    def several(self) -> bool:
+        """Whether there may be more than one."""
+        return self.kind in ("numbers", "integers")
 
     def check(self, name: str, value: Any) -> Any:
         """Return `value` coerced to its type, or raise ParameterError naming what is violated."""
@@ -82,7 +92,10 @@ class Bounds:
             if isinstance(value, str) and value.lower() in ("true", "false"):
                 return value.lower() == "true"
             raise ParameterError(f"{name} must be true or false, got {value!r}")
-        return self._check_number(name, value)
+        if not self.several:
+            return self._check_number(name, value)
+        parts = value.split("/") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
+        return tuple(self._check_number(name, part) for part in parts)
 
     def _check_number(self, name: str, value: Any) -> float | int:
         if isinstance(value, bool):
@@ -101,7 +114,7 @@ class Bounds:
             raise ParameterError(f"{name} must be < {self.below:g}, got {value}")
         if self.at_most is not None and not x <= self.at_most:
             raise ParameterError(f"{name} must be <= {self.at_most:g}, got {value}")
-        if self.kind == "integer":
+        if self.kind.startswith("integer"):
             if x != int(x):
                 raise ParameterError(f"{name} must be a whole number, got {value}")
             return int(x)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from producers.streams.options import Option, parse_spec
+from producers.streams.options import Option, option, parse_spec
 from producers.streams.stream import BLOCK_ROWS, Array
 from worker.errors import UsageFailure
 
@@ -176,29 +176,29 @@ SLOWEST = 1e-6
 
 PROFILES: dict[str, tuple[tuple[Option, ...], Callable[[Read], Schedule]]] = {
     "constant": (
-        (Option("rate", None, "number", SLOWEST, meaning="rows a second"),),
+        (option("rate", None, "number", SLOWEST, meaning="rows a second"),),
         lambda read: Constant(read["rate"]),
     ),
     "burst": (
         (
-            Option("every", None, "number", SLOWEST, meaning="seconds"),
-            Option("rows", None, "integer", 1, meaning="rows at once"),
+            option("every", None, "number", SLOWEST, meaning="seconds"),
+            option("rows", None, "integer", 1, meaning="rows at once"),
         ),
         lambda read: Burst(read["every"], int(read["rows"])),
     ),
     "ramp": (
         (
-            Option("from", None, "number", 0.0, meaning="rows a second at the start"),
-            Option("to", None, "number", SLOWEST, meaning="rows a second at the end"),
-            Option("seconds", None, "number", SLOWEST, meaning="from the one to the other"),
+            option("from", None, "number", 0.0, meaning="rows a second at the start"),
+            option("to", None, "number", SLOWEST, meaning="rows a second at the end"),
+            option("seconds", None, "number", SLOWEST, meaning="from the one to the other"),
         ),
         _ramp,
     ),
     "sine": (
         (
-            Option("low", None, "number", 0.0, meaning="rows a second"),
-            Option("high", None, "number", SLOWEST, meaning="rows a second"),
-            Option("period", None, "number", SLOWEST, meaning="seconds"),
+            option("low", None, "number", 0.0, meaning="rows a second"),
+            option("high", None, "number", SLOWEST, meaning="rows a second"),
+            option("period", None, "number", SLOWEST, meaning="seconds"),
         ),
         _sine,
     ),

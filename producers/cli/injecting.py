@@ -101,8 +101,8 @@ def describe_kind(name: str) -> dict[str, Any] | None:
             "name": option.name,
             "default": None if option.name == "until" or option.name in kind.required else option.default,
             "required": option.name in kind.required,
-            "values": option.allowed,
-            "meaning": option.meaning,
+            "values": option.bounds.describe(),
+            "meaning": option.bounds.text,
         }
         for option in kind.options
     ]

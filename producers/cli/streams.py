@@ -126,8 +126,8 @@ def _describe(stream: Any) -> dict[str, Any]:
                 "name": option.name,
                 "default": option.default,
                 "value": stream.root.values[option.name],
-                "values": option.allowed,
-                "meaning": option.meaning,
+                "values": option.bounds.describe(),
+                "meaning": option.bounds.text,
             }
             for option in recipe.options
         ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import randint, uniform
 from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 NAMES = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
@@ -177,12 +177,12 @@ RECIPE = Recipe(
     "(River has commissions up to 85,000, houses worth one zip code less, classes 0 and 1 exchanged in functions 1 to "
     "6, and function 5 asks for salaries in place of loans)",
     options=(
-        Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("functions", (1, 2, 3, 4), "integers", low=1, high=10, meaning="the paper's number, one per stage"),
-        Option(
+        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("functions", (1, 2, 3, 4), "integers", low=1, high=10, meaning="the paper's number, one per stage"),
+        option(
             "perturbation", 0.05, "number", low=0, high=1, meaning="most that numbers move, as share of their range"
         ),
-        Option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
     ),
     shape=lambda values: (len(NAMES), len(values["functions"])),
     memory=lambda _: 0,

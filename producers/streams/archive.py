@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import normal, randint, uniform
 from producers.streams.generator import Recipe
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 Point = tuple[float, float]
@@ -83,7 +83,7 @@ def _recipe(
         name=f"archive:{name}",
         summary=summary,
         source=SOURCE,
-        options=(Option("rows", block_rows * blocks, "integer", low=1, meaning=meaning),),
+        options=(option("rows", block_rows * blocks, "integer", low=1, meaning=meaning),),
         shape=lambda _: (2, blocks),
         memory=lambda _: 0,
         concepts=(lambda _: [min(block, blocks - block) for block in range(blocks)]) if returns else None,

@@ -13,7 +13,7 @@ from learners.elementary.trigonometric import cos, sin
 from learners.jit import kernel
 from learners.random import normal, uniform
 from producers.streams.generator import Recipe
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array, Concepts
 from worker.errors import UsageFailure
 
@@ -138,9 +138,9 @@ RECIPE = Recipe(
     source="Friedman, Multivariate Adaptive Regression Splines, Annals of Statistics 19, 1991; drifts: Ikonomovska, "
     "Gama and Dzeroski, Learning Model Trees from Evolving Data Streams, DMKD 23, 2011 (River's gra has x6 for x5)",
     options=(
-        Option("rows", 200_000, "integer", low=1, meaning="length"),
-        Option("drift", "lea", "choice", choices=tuple(POSITIONS), meaning="what changes"),
-        Option(
+        option("rows", 200_000, "integer", low=1, meaning="length"),
+        option("drift", "lea", "choice", choices=tuple(POSITIONS), meaning="what changes"),
+        option(
             "positions",
             (),
             "numbers",
@@ -148,8 +148,8 @@ RECIPE = Recipe(
             high=1,
             meaning="where it changes, as shares of the length; none = 0.25/0.5/0.75 for lea, 0.5/0.75 for gra and gsg",
         ),
-        Option("window", 0.1, "number", low=0, high=1, meaning="gsg: share of the length in which concepts mix"),
-        Option("noise", 1.0, "number", low=0, high=1000, meaning="standard deviation of the target's noise"),
+        option("window", 0.1, "number", low=0, high=1, meaning="gsg: share of the length in which concepts mix"),
+        option("noise", 1.0, "number", low=0, high=1000, meaning="standard deviation of the target's noise"),
     ),
     shape=lambda values: (FEATURES, 1 + len(POSITIONS[values["drift"]])),
     task="regression",

@@ -12,7 +12,7 @@ from learners.elementary.logarithm import log
 from learners.jit import kernel
 from learners.random import normal, randint, uniform
 from producers.streams.generator import Recipe
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 LEAST_SD, MOST_SD = 0.1, 0.3
@@ -144,10 +144,10 @@ def _sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X
     sample_mixture(rng, memory.reshape(2, -1, 3), values["delta"], X, y)
 
 
-ROWS = Option("rows", 10_000, "integer", low=1, meaning="length")
+ROWS = option("rows", 10_000, "integer", low=1, meaning="length")
 SHARED = (
-    Option("components", 2, "integer", low=1, high=1000, meaning="Gaussians per class, of equal weight"),
-    Option("delta", 0.5, "number", low=0, high=5, meaning="least logarithm of the ratio of the true densities"),
+    option("components", 2, "integer", low=1, high=1000, meaning="Gaussians per class, of equal weight"),
+    option("delta", 0.5, "number", low=0, high=5, meaning="least logarithm of the ratio of the true densities"),
 )
 SOURCE = (
     "Kivinen, Smola and Williamson, Large Margin Classification for Moving Targets, ALT 2002, section 5; "
@@ -161,8 +161,8 @@ DRIFT = Recipe(
     options=(
         ROWS,
         *SHARED,
-        Option("every", 10, "integer", low=1, meaning="rows between two changes"),
-        Option("step", 0.05, "number", low=0, high=1, meaning="of the means; ln sd moves by half of it"),
+        option("every", 10, "integer", low=1, meaning="rows between two changes"),
+        option("step", 0.05, "number", low=0, high=1, meaning="of the means; ln sd moves by half of it"),
     ),
     shape=lambda _: (2, 1),
     memory=lambda values: 6 * values["components"],
@@ -175,9 +175,9 @@ SWITCH = Recipe(
     summary="One mixture of Gaussians in the plane per class, drawn anew in every stage; cleanly separable.",
     source=SOURCE,
     options=(
-        Option("rows", 10_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("rows", 10_000, "integer", low=1, meaning="length; the stages part it equally"),
         *SHARED,
-        Option("stages", 10, "integer", low=1, meaning="concepts, one after the other"),
+        option("stages", 10, "integer", low=1, meaning="concepts, one after the other"),
     ),
     shape=lambda values: (2, values["stages"]),
     memory=lambda values: 6 * values["components"],

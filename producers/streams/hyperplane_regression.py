@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.generator import Recipe
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array, Task
 
 FEATURES = 10
@@ -75,9 +75,9 @@ RECIPE = Recipe(
     source="Kolter and Maloof, ICML 2005, as in the supplement of Zhao and Zhou, Distribution-Free One-Pass "
     "Learning; real target and noise as ALGORITHMS.md 18.4",
     options=(
-        Option("rows", 2000, "integer", low=1, meaning="length; the 4 stages part it equally"),
-        Option("noise", 0.1, "number", low=0, meaning="half the width of the uniform noise on the target"),
-        Option("threshold", 0, "integer", low=0, high=1, meaning="1: two classes, class 1 iff the target > 0.5"),
+        option("rows", 2000, "integer", low=1, meaning="length; the 4 stages part it equally"),
+        option("noise", 0.1, "number", low=0, meaning="half the width of the uniform noise on the target"),
+        option("threshold", 0, "integer", low=0, high=1, meaning="1: two classes, class 1 iff the target > 0.5"),
     ),
     shape=lambda _: (FEATURES, len(FIRST_FEATURES)),
     task=_task,

@@ -9,7 +9,7 @@ from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.generator import Recipe
 from producers.streams.hyperplane_staged import draw_row, sample
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 from worker.errors import UsageFailure
 
@@ -64,12 +64,12 @@ RECIPE = Recipe(
     "ALGORITHMS.md 18.3, the first senses +1 as in MOA, the length chosen here (River's noise and sigma are 0.01 less "
     "than asked)",
     options=(
-        Option("rows", 90_000, "integer", low=1, meaning="length"),
-        Option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
-        Option("k", 2, "integer", low=0, high=100_000, meaning="how many weights move, the first ones"),
-        Option("mag", 0.001, "number", low=0, meaning="by how much each of them moves per row"),
-        Option("sigma", 0.1, "number", low=0, high=1, meaning="probability per row that one turns back"),
-        Option("noise", 0.05, "number", low=0, high=1, meaning="share of labels that are flipped"),
+        option("rows", 90_000, "integer", low=1, meaning="length"),
+        option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
+        option("k", 2, "integer", low=0, high=100_000, meaning="how many weights move, the first ones"),
+        option("mag", 0.001, "number", low=0, meaning="by how much each of them moves per row"),
+        option("sigma", 0.1, "number", low=0, high=1, meaning="probability per row that one turns back"),
+        option("noise", 0.05, "number", low=0, high=1, meaning="share of labels that are flipped"),
     ),
     shape=_shape,
     memory=lambda values: values["d"] + values["k"],

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import normal, uniform
 from producers.streams.generator import Recipe
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 
@@ -72,10 +72,10 @@ RECIPE = Recipe(
     source="Zhao and Zhou, Distribution-Free One-Pass Learning, after Fan, KDD 2004; weights, stage length "
     "and noise as ALGORITHMS.md 18.2",
     options=(
-        Option("rows", 90_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
-        Option("stages", 9, "integer", low=1, meaning="concepts, one after the other"),
-        Option("noise", 0.05, "number", low=0, high=1, meaning="share of labels that are flipped"),
+        option("rows", 90_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
+        option("stages", 9, "integer", low=1, meaning="concepts, one after the other"),
+        option("noise", 0.05, "number", low=0, high=1, meaning="share of labels that are flipped"),
     ),
     shape=lambda values: (values["d"], values["stages"]),
     fill=_fill,

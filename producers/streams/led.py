@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import randint, uniform
 from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 from worker.errors import UsageFailure
 
@@ -85,10 +85,10 @@ RECIPE = Recipe(
     "and swapped attributes as LEDGeneratorDrift of MOA (River's LEDDrift begins to swap at random places, and inverts "
     "0.01 less than asked)",
     options=(
-        Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("noise", 0.1, "number", low=0, high=1, meaning="share of segments that are inverted"),
-        Option("irrelevant", 17, "integer", low=0, high=10_000, meaning="attributes that are 0 or 1 by chance"),
-        Option(
+        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("noise", 0.1, "number", low=0, high=1, meaning="share of segments that are inverted"),
+        option("irrelevant", 17, "integer", low=0, high=10_000, meaning="attributes that are 0 or 1 by chance"),
+        option(
             "swapped",
             (1, 3, 5, 7),
             "integers",

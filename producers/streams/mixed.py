@@ -11,7 +11,7 @@ from learners.elementary.trigonometric import sin
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 
@@ -65,10 +65,10 @@ RECIPE = Recipe(
     source="Gama, Medas, Castillo and Rodrigues, Learning with Drift Detection, SBIA 2004; class 0 = positive and "
     "balance as MOA and River",
     options=(
-        Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("functions", (1, 2, 1, 2), "integers", low=1, high=2, meaning="one per stage"),
-        Option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
-        Option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("functions", (1, 2, 1, 2), "integers", low=1, high=2, meaning="one per stage"),
+        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
     ),
     shape=lambda values: (4, len(values["functions"])),
     memory=lambda _: 0,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from learners.parameters import ParameterError, parse_pairs
+from learners.parameters import Bounds, ParameterError, parse_pairs
 from worker.errors import UsageFailure
 
 Values = Mapping[str, Any]
@@ -15,9 +14,22 @@ Values = Mapping[str, Any]
 SEEDS = 2**64
 
 
+class Span(Bounds):
+    """Bounds that are admitted themselves, said as in ``a number from 0 to 1``."""
+
+    def describe(self) -> str:
+        if self.kind == "choice":
+            return super().describe()
+        what = "whole number" if self.kind.startswith("integer") else "number"
+        what = f"{what}s parted by /" if self.several else f"a {what}"
+        if self.at_least is not None and self.at_most is not None:
+            return f"{what} from {self.at_least:g} to {self.at_most:g}"
+        return what if self.at_least is None else f"{what} of at least {self.at_least:g}"
+
+
 @dataclass(frozen=True)
 class Option:
-    """One option of a generator.
+    """One option of a generator: a learner's parameter, beside its name.
 
     Parameters
     ----------
@@ -25,39 +37,13 @@ class Option:
         As users write it.
     default : int, float, str, tuple or None
         Used when it is not given.
-    kind : str
-        ``integer``, ``number``, ``integers`` or ``numbers``: several, written ``8/9/7`` since commas part options;
-        or ``choice``.
-    low, high : float
-        Inclusive bounds.
-    meaning : str
-        One line for `driftway streams NAME`.
-    choices : tuple of str
-        The words that a ``choice`` is one of.
+    bounds : Span
+        What it admits, and what it means.
     """
 
     name: str
     default: Any
-    kind: Literal["integer", "number", "integers", "numbers", "choice"]
-    low: float = -math.inf
-    high: float = math.inf
-    meaning: str = ""
-    choices: tuple[str, ...] = ()
-
-    @property
-    def allowed(self) -> str:
-        """The admitted values in words."""
-        if self.kind == "choice":
-            return f"one of {', '.join(self.choices)}"
-        what = {
-            "integer": "a whole number",
-            "number": "a number",
-            "integers": "whole numbers parted by /",
-            "numbers": "numbers parted by /",
-        }[self.kind]
-        if math.isfinite(self.low) and math.isfinite(self.high):
-            return f"{what} from {self.low:g} to {self.high:g}"
-        return f"{what} of at least {self.low:g}" if math.isfinite(self.low) else what
+    bounds: Span
 
     def read(self, stream: str, value: Any) -> Any:
         """`value`, text or number, as its kind.
@@ -67,36 +53,23 @@ class Option:
         UsageFailure
             Not of that kind, not finite or out of bounds.
         """
-        if self.kind == "choice":
-            if value not in self.choices:
-                raise UsageFailure(f"{stream}: {self.name} must be {self.allowed}, got {value}")
-            return value
-        several, whole = self.kind in ("integers", "numbers"), self.kind in ("integer", "integers")
-        parts: list[Any]
-        if not several:
-            parts = [value]
-        elif isinstance(value, str):
-            parts = value.split("/")
-        else:
-            parts = list(value) if isinstance(value, Sequence) else [value]
         try:
-            numbers = [_number(part) for part in parts]
-        except (TypeError, ValueError):
-            numbers = []
-        fits = all(self.low <= x <= self.high and (not whole or x == int(x)) for x in numbers)
-        if not numbers or not fits:
-            raise UsageFailure(f"{stream}: {self.name} must be {self.allowed}, got {value}")
-        found = tuple(map(int, numbers) if whole else numbers)
-        return found if several else found[0]
+            return self.bounds.check(self.name, value)
+        except ParameterError:
+            raise UsageFailure(f"{stream}: {self.name} must be {self.bounds.describe()}, got {value}") from None
 
 
-def _number(part: Any) -> float:
-    if isinstance(part, bool):
-        raise ValueError
-    x = float(part)
-    if not math.isfinite(x):
-        raise ValueError
-    return x
+def option(
+    name: str,
+    default: Any,
+    kind: Literal["integer", "number", "integers", "numbers", "choice"],
+    low: float | None = None,
+    high: float | None = None,
+    meaning: str = "",
+    choices: tuple[str, ...] = (),
+) -> Option:
+    """An option between two bounds, both of them admitted; `meaning` is its line in `driftway streams NAME`."""
+    return Option(name, default, Span(kind, at_least=low, at_most=high, options=choices, text=meaning))
 
 
 def read_seed(what: str, value: Any) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import normal, randint, uniform
 from producers.streams.generator import Recipe
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 DEVIATION, LABEL, WEIGHT, KEPT = 0, 1, 2, 3
@@ -143,12 +143,12 @@ RECIPE = Recipe(
     "Evolving Data Streams, KDD 2009; directions of travel are drawn on their own, MOA and River give centroids and "
     "directions the same random numbers",
     options=(
-        Option("rows", 50_000, "integer", low=1, meaning="length"),
-        Option("d", 10, "integer", low=1, high=1000, meaning="number of features"),
-        Option("classes", 2, "integer", low=2, high=1000, meaning="number of classes"),
-        Option("centroids", 50, "integer", low=1, high=10_000, meaning="number of centroids"),
-        Option("moving", 50, "integer", low=0, high=10_000, meaning="how many of them travel; more means all"),
-        Option("speed", 0.0001, "number", low=0, high=1, meaning="way of a moving centroid in one row"),
+        option("rows", 50_000, "integer", low=1, meaning="length"),
+        option("d", 10, "integer", low=1, high=1000, meaning="number of features"),
+        option("classes", 2, "integer", low=2, high=1000, meaning="number of classes"),
+        option("centroids", 50, "integer", low=1, high=10_000, meaning="number of centroids"),
+        option("moving", 50, "integer", low=0, high=10_000, meaning="how many of them travel; more means all"),
+        option("speed", 0.0001, "number", low=0, high=1, meaning="way of a moving centroid in one row"),
     ),
     shape=lambda values: (values["d"], 1),
     memory=lambda values: (KEPT + values["d"]) * values["centroids"] + values["d"] * _moving(values),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 
@@ -45,9 +45,9 @@ RECIPE = Recipe(
     source="Street and Kim, A streaming ensemble algorithm (SEA) for large-scale classification, KDD 2001, "
     "section 4.2; order of thresholds and noise as ALGORITHMS.md 18.1; MOA and River call this class 1 class 0",
     options=(
-        Option("rows", 50_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("thresholds", (8.0, 9.0, 7.0, 9.5), "numbers", meaning="of x1 + x2, one per stage"),
-        Option("noise", 0.1, "number", low=0, high=1, meaning="share of labels that are flipped"),
+        option("rows", 50_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("thresholds", (8.0, 9.0, 7.0, 9.5), "numbers", meaning="of x1 + x2, one per stage"),
+        option("noise", 0.1, "number", low=0, high=1, meaning="share of labels that are flipped"),
     ),
     shape=lambda values: (3, len(values["thresholds"])),
     memory=lambda _: 0,

@@ -11,7 +11,7 @@ from learners.elementary.trigonometric import sin
 from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 
@@ -65,11 +65,11 @@ RECIPE = Recipe(
     source="Gama, Medas, Castillo and Rodrigues, Learning with Drift Detection, SBIA 2004; class 0 = positive, "
     "irrelevant features and balance as MOA (River's functions 0 to 3 have x1 and x2 exchanged and class 1 = positive)",
     options=(
-        Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("functions", (1, 2, 3, 4), "integers", low=1, high=4, meaning="one per stage"),
-        Option("irrelevant", 2, "integer", low=0, high=10_000, meaning="features that decide nothing; the paper's 2"),
-        Option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
-        Option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("functions", (1, 2, 3, 4), "integers", low=1, high=4, meaning="one per stage"),
+        option("irrelevant", 2, "integer", low=0, high=10_000, meaning="features that decide nothing; the paper's 2"),
+        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
     ),
     shape=lambda values: (2 + values["irrelevant"], len(values["functions"])),
     memory=lambda _: 0,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import randint, uniform
 from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 
 SMALL, RED, GREEN, CIRCLE = 0.0, 0.0, 2.0, 0.0
@@ -66,10 +66,10 @@ RECIPE = Recipe(
     source="Schlimmer and Granger, Incremental Learning from Noisy Data, Machine Learning 1, 1986; codes and balance "
     "as MOA and River",
     options=(
-        Option("rows", 30_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("concepts", (1, 2, 3), "integers", low=1, high=3, meaning="one per stage"),
-        Option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
-        Option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option("rows", 30_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("concepts", (1, 2, 3), "integers", low=1, high=3, meaning="one per stage"),
+        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
     ),
     shape=lambda values: (3, len(values["concepts"])),
     memory=lambda _: 0,

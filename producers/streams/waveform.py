@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from learners.jit import kernel
 from learners.random import normal, randint, uniform
 from producers.streams.generator import Recipe
-from producers.streams.options import Option, Values
+from producers.streams.options import Values, option
 from producers.streams.stream import Array
 from worker.errors import UsageFailure
 
@@ -124,9 +124,9 @@ RECIPE = Recipe(
     "classes as MOA and River, drift after WaveformGeneratorDrift of MOA, which may show an attribute twice and lose "
     "another: here two really change places, and places are drawn again where the concept would stay the same",
     options=(
-        Option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        Option("irrelevant", 0, "integer", low=0, high=10_000, meaning="features without a waveform; 19 make 40"),
-        Option("swaps", (0, 5, 10, 10), "integers", low=0, meaning="pairs that change places, one number per stage"),
+        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("irrelevant", 0, "integer", low=0, high=10_000, meaning="features without a waveform; 19 make 40"),
+        option("swaps", (0, 5, 10, 10), "integers", low=0, meaning="pairs that change places, one number per stage"),
     ),
     shape=_shape,
     memory=lambda values: 2 * (POINTS + values["irrelevant"]),

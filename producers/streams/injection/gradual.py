@@ -10,7 +10,7 @@ from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.injection.kind import MOST_ROWS, Kind, Request, Words
 from producers.streams.injection.switched import Switched
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Change, Stream
 
 SURE_WIDTHS = 10
@@ -46,8 +46,8 @@ KIND = Kind(
     source="Bifet et al., New ensemble methods for evolving data streams, KDD 2009, section 2.1; MOA's and River's "
     "ConceptDriftStream (these count rows from 1)",
     options=(
-        Option("at", None, "integer", low=1, high=MOST_ROWS, meaning="row where both are equally likely"),
-        Option("width", 1000, "integer", low=1, high=MOST_ROWS, meaning="rows in which most of it happens"),
+        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="row where both are equally likely"),
+        option("width", 1000, "integer", low=1, high=MOST_ROWS, meaning="rows in which most of it happens"),
     ),
     required=("at",),
     build=_build,

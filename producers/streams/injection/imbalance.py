@@ -9,7 +9,7 @@ from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.injection.kind import CLASSES, WINDOW, Kind, Request, Words, class_count, window_of
 from producers.streams.injection.thinned import Thinned
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Array, Block, Stream
 from worker.errors import UsageFailure
 
@@ -72,8 +72,8 @@ KIND = Kind(
     source="under-sampling; prior shift as in Moreno-Torres et al., A unifying view on dataset shift in "
     "classification, Pattern Recognition 45, 2012",
     options=(
-        Option("share", None, "number", low=0, high=1, meaning="of the rows with a label, for the class"),
-        Option("class", 1, "integer", low=0, high=10_000, meaning="class index"),
+        option("share", None, "number", low=0, high=1, meaning="of the rows with a label, for the class"),
+        option("class", 1, "integer", low=0, high=10_000, meaning="class index"),
         *WINDOW,
         CLASSES,
     ),

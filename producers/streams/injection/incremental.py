@@ -27,7 +27,7 @@ from producers.streams.injection.kind import (
     drift_points_of,
 )
 from producers.streams.injection.rows import Rows
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
 from worker.errors import UsageFailure
 
@@ -175,8 +175,8 @@ KIND = Kind(
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2; pairing "
     "within a class is this project's choice",
     options=(
-        Option("from", None, "integer", low=0, high=MOST_ROWS, meaning="first row on the way"),
-        Option("until", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream alone"),
+        option("from", None, "integer", low=0, high=MOST_ROWS, meaning="first row on the way"),
+        option("until", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream alone"),
         CLASSES,
     ),
     required=("from", "until"),

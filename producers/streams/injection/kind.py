@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners import random
-from producers.streams.options import Option, Values
+from producers.streams.options import Option, Values, option
 from producers.streams.stream import Change, Stream
 from worker.errors import UsageFailure
 
@@ -26,8 +26,8 @@ SALT = 0x696E6A656374696F
 """Parts the words of an injection from those of a generator with the same seed ("injectio" in ASCII)."""
 
 WINDOW = (
-    Option("from", 0, "integer", low=0, high=MOST_ROWS, meaning="first row it touches, counted from 0"),
-    Option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: it lasts"),
+    option("from", 0, "integer", low=0, high=MOST_ROWS, meaning="first row it touches, counted from 0"),
+    option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: it lasts"),
 )
 
 
@@ -165,4 +165,4 @@ def check_classes(kind: str, y: NDArray[np.float64], start: int, n_classes: int)
         )
 
 
-CLASSES = Option("classes", 0, "integer", low=0, high=10_000, meaning="how many; default: the stream's labels, else 2")
+CLASSES = option("classes", 0, "integer", low=0, high=10_000, meaning="how many; default: the stream's labels, else 2")

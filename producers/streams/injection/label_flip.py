@@ -16,7 +16,7 @@ from producers.streams.injection.kind import (
     class_count,
     window_of,
 )
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Block, Stream
 
 
@@ -40,8 +40,8 @@ KIND = Kind(
     source="the largest change of P(y | x) that leaves P(x) alone; Webb et al., Characterizing concept drift, Data "
     "Mining and Knowledge Discovery 30, 2016",
     options=(
-        Option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row with flipped labels"),
-        Option(
+        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row with flipped labels"),
+        option(
             "until", END, "integer", low=1, high=MOST_ROWS, meaning="first row with its own label again; default: never"
         ),
         CLASSES,

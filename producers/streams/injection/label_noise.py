@@ -18,7 +18,7 @@ from producers.streams.injection.kind import (
     class_count,
     window_of,
 )
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Array, Block, Stream
 
 
@@ -54,7 +54,7 @@ KIND = Kind(
     name="label_noise",
     summary="Every label is wrong with probability `share`; wrong labels are uniform over the other classes.",
     source="Angluin and Laird, Learning from noisy examples, Machine Learning 2, 1988: random classification noise",
-    options=(Option("share", None, "number", low=0, high=1, meaning="of the labels"), *WINDOW, CLASSES),
+    options=(option("share", None, "number", low=0, high=1, meaning="of the labels"), *WINDOW, CLASSES),
     required=("share",),
     build=_build,
 )

@@ -14,7 +14,7 @@ from learners.jit import kernel
 from learners.random import uniform
 from producers.streams.injection.altered import Altered
 from producers.streams.injection.kind import WINDOW, Kind, Request, Words, window_of
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Array, Block, Stream
 
 
@@ -52,8 +52,8 @@ KIND = Kind(
     "rows with a missing feature; with fill=0, or another number in its place, it learns from them.",
     source="missing completely at random: Rubin, Inference and missing data, Biometrika 63, 1976",
     options=(
-        Option("share", None, "number", low=0, high=1, meaning="of the values"),
-        Option("fill", None, "number", meaning="what stands in their place; default: nothing, a null or NaN"),
+        option("share", None, "number", low=0, high=1, meaning="of the values"),
+        option("fill", None, "number", meaning="what stands in their place; default: nothing, a null or NaN"),
         *WINDOW,
     ),
     required=("share",),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from producers.streams.injection.kind import END, MOST_ROWS, Kind, Request, Words
 from producers.streams.injection.switched import Switched
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Change, Stream
 
 
@@ -28,7 +28,7 @@ KIND = Kind(
     name="recurring",
     summary="`period` rows of the stream, `period` rows of the second, and so on; the concepts' ids come back.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",
-    options=(Option("period", None, "integer", low=1, high=MOST_ROWS, meaning="rows that each turn lasts"),),
+    options=(option("period", None, "integer", low=1, high=MOST_ROWS, meaning="rows that each turn lasts"),),
     required=("period",),
     build=_build,
     second=True,

@@ -6,7 +6,7 @@ import numpy as np
 
 from producers.streams.injection.kind import MOST_ROWS, Kind, Request
 from producers.streams.injection.switched import Switched
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Change, Stream
 
 
@@ -20,7 +20,7 @@ KIND = Kind(
     name="sudden",
     summary="Row `at` and all later ones are the second stream's, from its first row on.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",
-    options=(Option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream"),),
+    options=(option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream"),),
     required=("at",),
     build=_build,
     second=True,

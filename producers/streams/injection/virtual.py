@@ -21,7 +21,7 @@ from learners.random import uniform
 from producers.streams.injection.altered import Altered
 from producers.streams.injection.kind import END, MOST_ROWS, Kind, Request, Words, window_of
 from producers.streams.injection.thinned import Thinned
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.stream import Array, Block, Stream
 from worker.errors import UsageFailure
 
@@ -103,11 +103,11 @@ KIND = Kind(
     "features are displaced after labelling.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, section 2.1",
     options=(
-        Option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row that is touched"),
-        Option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: it lasts"),
-        Option("tilt", 0.0, "number", low=-100, high=100, meaning="log-odds of staying per standard deviation"),
-        Option("shift", 0.0, "number", meaning="added to the columns' values"),
-        Option("scale", 1.0, "number", meaning="factor of the columns' values, before shift"),
+        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row that is touched"),
+        option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: it lasts"),
+        option("tilt", 0.0, "number", low=-100, high=100, meaning="log-odds of staying per standard deviation"),
+        option("shift", 0.0, "number", meaning="added to the columns' values"),
+        option("scale", 1.0, "number", meaning="factor of the columns' values, before shift"),
     ),
     required=("at",),
     build=_build,

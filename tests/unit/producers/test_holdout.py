@@ -12,7 +12,7 @@ import pytest
 
 from producers.streams import GENERATORS, open_stream
 from producers.streams.generator import Generator, Recipe
-from producers.streams.options import Option
+from producers.streams.options import option
 from producers.streams.registry import find_recipe
 from producers.streams.stream import Array, Block
 from tests.unit.producers.test_archive import BLOCKS, layout
@@ -201,7 +201,7 @@ def counting(sample: bool, memory: int) -> tuple[Recipe, list[int]]:
     def draw_zeros(_values: Any, _rng: Any, _memory: Array, _row: int, X: Array, y: Array) -> None:
         X[:], y[:] = 0.0, 0.0
 
-    options = (Option("rows", 30_000, "integer", low=1),)
+    options = (option("rows", 30_000, "integer", low=1),)
     recipe = Recipe("counting", "", "", options, lambda _: (2, 1), fill, memory=lambda _: memory)
     return (dataclasses.replace(recipe, sample=draw_zeros) if sample else recipe), made
 
