@@ -166,9 +166,11 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def no_interrupt_lost() -> Iterator[None]:
-    """Raise Ctrl-C once more where it came in a callback of compiled code, which lets no exception through.
+    """Let Ctrl-C have its way where it came inside a library that loses it or makes another exception of it.
 
-    From the first one on, nothing is told of exceptions that nobody can catch: half-made objects cannot be cleared up.
+    A callback of compiled code lets none through: it is raised once more. The Kafka client's constructors make a
+    TypeError of it. From the first one on, nothing is told of exceptions that nobody can catch: half-made objects
+    cannot be cleared up.
     """
     told, pressed = sys.unraisablehook, False
 
@@ -181,7 +183,8 @@ def no_interrupt_lost() -> Iterator[None]:
         if not pressed:
             told(lost)
         elif issubclass(lost.exc_type, KeyboardInterrupt):
-            again = threading.Timer(AGAIN_SECONDS, signal.raise_signal, (signal.SIGINT,))
+            main_thread = threading.main_thread().ident
+            again = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main_thread, signal.SIGINT))
             again.daemon = True
             again.start()
 
@@ -191,6 +194,12 @@ def no_interrupt_lost() -> Iterator[None]:
         signal.signal(signal.SIGINT, press)
     try:
         yield
+    except (Failure, click.ClickException, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        if pressed:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         if not pressed:
             sys.unraisablehook = told

@@ -25,6 +25,9 @@ def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_
     with Driftway(*arguments) as one, Driftway(*arguments) as other:
         for worker in (one, other):
             worker.await_text("running partition=")
+        # What comes before a partition has ever been restored is before the latest, where the group begins.
+        for line in ("running partition=0", "running partition=1"):
+            await_until(lambda: any(line in one_.stderr for one_ in (one, other)), 60, line)  # noqa: B023 - called at once
         stage.fill(0, 500, among=(0, 1))
         await_until(lambda: seen(stage) == 1000, 60, "rows of the first partitions predicted")
         stage.grow()
