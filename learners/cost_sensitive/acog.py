@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.cost_sensitive.imbalance import OBJECTIVES, imbalance, prices
+from learners.cost_sensitive.imbalance import Priced, imbalance, prices
 from learners.driver import Fragment, Rule
 from learners.jit import fragment
 from learners.learner import Learner
 from learners.linear.weights import product
-from learners.parameters import Parameters, choice, intercept, number
+from learners.parameters import choice, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
@@ -51,7 +51,7 @@ class ACOG(Learner):
     tasks = ("binary",)
 
     @dataclass(frozen=True)
-    class Params(Parameters):
+    class Params(Priced):
         loss: str = choice(
             "II", ("I", "II"), "`I`: the weightier class needs a larger margin. `II`: it takes larger steps."
         )
@@ -62,15 +62,6 @@ class ACOG(Learner):
         a: float = start_variance()
         cov: str = covariance()
         q: float = drift()
-        objective: str = choice(
-            "sum",
-            OBJECTIVES,
-            "`sum`: maximise eta_p sensitivity + eta_n specificity. `cost`: minimise the cost of mistakes.",
-        )
-        eta_p: float = number(0.5, "Weight of the sensitivity; for `sum`.", above=0.0)
-        eta_n: float = number(0.5, "Weight of the specificity; only the ratio of both matters.", above=0.0)
-        c_p: float = number(0.95, "Cost of a missed row of class 1; for `cost`.", above=0.0)
-        c_n: float = number(0.05, "Cost of a false alarm; only the ratio of both matters.", above=0.0)
         intercept: bool = intercept()
 
     def fields(self) -> Fields:

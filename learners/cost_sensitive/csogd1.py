@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from learners.cost_sensitive.imbalance import OBJECTIVES
+from learners.cost_sensitive.imbalance import Priced
 from learners.cost_sensitive.weighted_hinge import counting_fields, weighted_hinge
 from learners.driver import Rule
 from learners.learner import Learner
-from learners.parameters import Parameters, choice, intercept, number
+from learners.parameters import intercept, number
 from learners.state import Fields
 
 
@@ -36,17 +36,8 @@ class CSOGD1(Learner):
     tasks = ("binary",)
 
     @dataclass(frozen=True)
-    class Params(Parameters):
+    class Params(Priced):
         eta: float = number(0.1, "Step size.", above=0.0)
-        objective: str = choice(
-            "sum",
-            OBJECTIVES,
-            "`sum`: maximise eta_p sensitivity + eta_n specificity. `cost`: minimise the cost of mistakes.",
-        )
-        eta_p: float = number(0.5, "Weight of the sensitivity; for `sum`.", above=0.0)
-        eta_n: float = number(0.5, "Weight of the specificity; only the ratio of both matters.", above=0.0)
-        c_p: float = number(0.95, "Cost of a missed row of class 1; for `cost`.", above=0.0)
-        c_n: float = number(0.05, "Cost of a false alarm; only the ratio of both matters.", above=0.0)
         intercept: bool = intercept()
 
     def fields(self) -> Fields:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import fragment
+from learners.parameters import Parameters, choice, number
 
 OBJECTIVES = ("sum", "cost")
 """Weighted sum of sensitivity and specificity, or cost of mistakes."""
+
+
+@dataclass(frozen=True)
+class Priced(Parameters):
+    """Parameters that say what mistakes cost."""
+
+    objective: str = choice(
+        "sum",
+        OBJECTIVES,
+        "`sum`: maximise eta_p sensitivity + eta_n specificity. `cost`: minimise the cost of mistakes.",
+    )
+    eta_p: float = number(0.5, "Weight of the sensitivity; for `sum`.", above=0.0)
+    eta_n: float = number(0.5, "Weight of the specificity; only the ratio of both matters.", above=0.0)
+    c_p: float = number(0.95, "Cost of a missed row of class 1; for `cost`.", above=0.0)
+    c_n: float = number(0.05, "Cost of a false alarm; only the ratio of both matters.", above=0.0)
 
 
 def prices(p: Any) -> tuple[float, float, bool]:

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Fragment, Rule
+from learners.driver import Rule
 from learners.jit import fragment
 from learners.learner import Learner
 from learners.parameters import Parameters, number
 from learners.ranking.class_means import centred_score
-from learners.ranking.pairwise_square import DIAGONAL, FULL, Form, pairwise_fields
+from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
 from learners.second_order.covariance import covariance, is_full
 from learners.state import Array, Counts, Fields
 
@@ -82,38 +82,14 @@ class Spread(NamedTuple):
     """f8[d], scratch: the gradient."""
 
 
-def learn_pairs(form: Form) -> Fragment:
-    """What a row changes in a learner of one form."""
-    join, gradient = form
-
-    @fragment
-    def learn(x: Array, y: float, _omega: float, _s: float, p: Descent, memory: Spread) -> None:
-        """Count the row into its class, then step against the gradient of its loss to the other class.
-
-        Shapes: x f8[d]. ALGORITHMS.md 14.
-        """
-        own = 1 if y > 0.0 else 0
-        other = 1 - own
-        if not join(x, own, memory):
-            memory.skipped[0] += 1
-        elif memory.classes[other] > 0:
-            gradient(x, y, other, p.lam, memory)
-            if not adaptive_step(memory.weight, memory.gradient2, p.eta, memory.g, memory.e):
-                memory.skipped[0] += 1
-
-    return learn
-
-
 @fragment
-def adaptive_step(weight: Array, gradient2: Array, eta: float, g: Array, moved: Array) -> bool:
-    """Step against g, each weight by its own size, all of it or, if some number would overflow, nothing; say which.
-
-    Shapes: weight f8[d], gradient2 f8[d], g f8[d], moved f8[d] scratch.
-    """
+def step(_curvature: float, p: Descent, memory: Spread) -> bool:
+    """Step against g, each weight by its own size, all of it or, if some number would overflow, nothing; say which."""
+    weight, gradient2, g, moved = memory.weight, memory.gradient2, memory.g, memory.e
     overflows = False
     for j in range(g.shape[0]):
         grown = gradient2[j] + g[j] * g[j]
-        moved[j] = weight[j] - eta * g[j] / (math.sqrt(grown) + DAMPING)
+        moved[j] = weight[j] - p.eta * g[j] / (math.sqrt(grown) + DAMPING)
         overflows |= (grown - grown != 0.0) | (moved[j] - moved[j] != 0.0)
     if overflows:
         return False
@@ -123,4 +99,4 @@ def adaptive_step(weight: Array, gradient2: Array, eta: float, g: Array, moved: 
     return True
 
 
-learn_full, learn_diagonal = learn_pairs(FULL), learn_pairs(DIAGONAL)
+learn_full, learn_diagonal = learn_pairs(FULL, step), learn_pairs(DIAGONAL, step)

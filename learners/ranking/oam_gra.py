@@ -10,10 +10,10 @@ import numpy as np
 from learners.driver import Rule
 from learners.jit import fragment
 from learners.learner import Learner
-from learners.parameters import Parameters, flag, integer, number
+from learners.parameters import Parameters, number
 from learners.random import Words, seed
 from learners.ranking.class_means import centred_score, join_class
-from learners.ranking.reservoir import Pairing, offer, pair_weight, sampled_fields
+from learners.ranking.reservoir import Pairing, buffer, offer, pair_weight, reweighting, sampled_fields, sampling_seed
 from learners.state import Array, Counts, Fields
 from learners.vectors import step_along
 
@@ -42,13 +42,10 @@ class OAMGra(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        buffer: int = integer(100, "B, the rows sampled of each class.", at_least=1)
+        buffer: int = buffer()
         C: float = number(0.1, "Step size if every pair pulls. Larger = faster and more trusting.", above=0.0)
-        reweight: bool = flag(
-            False,
-            "Let a sample weigh as much as all rows that it stands for, c_t = N / B; then steps grow with the stream.",
-        )
-        seed: int = integer(1, "Of the generator that samples.", at_least=0, at_most=2**53)
+        reweight: bool = reweighting()
+        seed: int = sampling_seed()
 
     def fields(self) -> Fields:
         return sampled_fields(self.parameters.buffer, self.width)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Fragment, Rule
+from learners.driver import Rule
 from learners.jit import fragment
 from learners.learner import Learner
 from learners.parameters import Parameters, flag, number
 from learners.ranking.class_means import centred_score
-from learners.ranking.pairwise_square import DIAGONAL, FULL, Form, pairwise_fields
+from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
 from learners.second_order.covariance import covariance, is_full
 from learners.state import Array, Counts, Fields
 from learners.vectors import step_along
@@ -79,27 +79,10 @@ class Spread(NamedTuple):
     """f8[d], scratch: the gradient."""
 
 
-def learn_pairs(form: Form) -> Fragment:
-    """What a row changes in a learner of one form."""
-    join, gradient = form
-
-    @fragment
-    def learn(x: Array, y: float, _omega: float, _s: float, p: Descent, memory: Spread) -> None:
-        """Count the row into its class, then step against the gradient of its loss to the other class.
-
-        Shapes: x f8[d]. ALGORITHMS.md 14.
-        """
-        own = 1 if y > 0.0 else 0
-        other = 1 - own
-        if not join(x, own, memory):
-            memory.skipped[0] += 1
-        elif memory.classes[other] > 0:
-            curvature = gradient(x, y, other, p.lam, memory)
-            step = min(p.eta, 1.0 / curvature) if p.safe else p.eta
-            if not step_along(memory.weight, memory.g, -step):
-                memory.skipped[0] += 1
-
-    return learn
+@fragment
+def step(curvature: float, p: Descent, memory: Spread) -> bool:
+    """By eta or, if it is to be safe, not beyond the bottom of the loss; nothing if a weight would overflow."""
+    return step_along(memory.weight, memory.g, -min(p.eta, 1.0 / curvature) if p.safe else -p.eta)
 
 
-learn_full, learn_diagonal = learn_pairs(FULL), learn_pairs(DIAGONAL)
+learn_full, learn_diagonal = learn_pairs(FULL, step), learn_pairs(DIAGONAL, step)

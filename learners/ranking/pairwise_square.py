@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from learners.driver import Fragment
 from learners.jit import fragment
 from learners.ranking.class_means import join_scattered, join_varied
 from learners.second_order.covariance import is_full
@@ -78,3 +79,25 @@ class Form(NamedTuple):
 
 FULL = Form(join_scattered, gradient_full)
 DIAGONAL = Form(join_varied, gradient_diagonal)
+
+
+def learn_pairs(form: Form, step: Callable[[float, Any, Any], bool]) -> Fragment:
+    """What a row changes in a learner of one form, that steps along the gradient in memory.g by `step`."""
+    join, gradient = form
+
+    @fragment
+    def learn(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Any) -> None:
+        """Count the row into its class, then step against the gradient of its loss to the other class.
+
+        Shapes: x f8[d]. ALGORITHMS.md 14.
+        """
+        own = 1 if y > 0.0 else 0
+        other = 1 - own
+        if not join(x, own, memory):
+            memory.skipped[0] += 1
+        elif memory.classes[other] > 0:
+            curvature = gradient(x, y, other, p.lam, memory)
+            if not step(curvature, p, memory):
+                memory.skipped[0] += 1
+
+    return learn

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from learners.jit import fragment
+from learners.parameters import flag, integer
 from learners.random import Words, randint
 from learners.state import Array, Fields
+
+
+def buffer() -> Any:
+    """B."""
+    return integer(100, "B, the rows sampled of each class.", at_least=1)
+
+
+def reweighting() -> Any:
+    """Whether c_t = N / B rather than 1."""
+    text = "Let a sample weigh as much as all rows that it stands for, c_t = N / B; then steps grow with the stream."
+    return flag(False, text)
+
+
+def sampling_seed() -> Any:
+    """Where the sampler's random numbers begin."""
+    return integer(1, "Of the generator that samples.", at_least=0, at_most=2**53)
 
 
 class Pairing(NamedTuple):
