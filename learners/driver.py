@@ -18,12 +18,19 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from learners.jit import bare_kernel, fragment
 from learners.state import Array
 
 Fragment = Callable[..., Any]
 Kernel = Callable[[Array, Array, Array, Any, Any], None]
 """``kernel(rows f8[n, d], y f8[n], score f8[n, k], parameters, memory)``."""
+
+
+@fragment
+def nothing(_parameters: Any, _memory: Any) -> None:
+    """What most learners do before a batch."""
 
 
 class Rule(NamedTuple):
@@ -41,21 +48,19 @@ class Rule(NamedTuple):
     """Whether `score` makes one score per class."""
     weighs: bool = False
     """Whether `learn` looks at omega; a row that counts twice is learned twice by one that does not."""
-    begin: Fragment | None = None
+    begin: Fragment = nothing
     """``begin(parameters, memory)`` before the first row of a batch: makes what follows from the state."""
+
+    def room(self, *axes: int) -> dict[str, Array]:
+        """The scratch, with more axes in front."""
+        return {name: np.empty((*axes, *shape)) for name, shape in self.scratch.items()}
 
 
 def kernel_of(rule: Rule, signed: bool) -> Kernel:
     """The compiled loop of a rule; `signed`: labels 0 and 1 reach it as -1 and 1."""
-    begin = nothing if rule.begin is None else rule.begin
     if rule.classes:
-        return over_classes(rule.score, rule.learn, begin)
-    return over_rows(rule.score, rule.learn, begin, signed)
-
-
-@fragment
-def nothing(_parameters: Any, _memory: Any) -> None:
-    """What most learners do before a batch."""
+        return over_classes(rule.score, rule.learn, rule.begin)
+    return over_rows(rule.score, rule.learn, rule.begin, signed)
 
 
 @cache

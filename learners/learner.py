@@ -150,10 +150,9 @@ class Learner:
     def _take_views(self) -> None:
         """Make what the kernel takes beside a batch, for the state as it lies now."""
         rule = self.rule()
-        scratch = {name: np.empty(shape) for name, shape in rule.scratch.items()}
         self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
         self._constants = rule.parameters
-        self._memory = self.state.seen_as(rule.memory, **scratch)
+        self._memory = self.state.seen_as(rule.memory, **rule.room())
         self._bound = self.state
 
     # What callers use.

@@ -30,7 +30,6 @@ class Members:
     def __init__(self, one: Learner, count: int) -> None:
         self.one, self.count = one, count
         self.rule: Rule = one.rule()
-        self.words = one.state.nbytes // 8
         self.fresh = np.stack([self.like(m).state.memory.view(np.float64) for m in range(count)])
         """f8[M, words]: the members as they begin; row m into a buffer's row m resets that member."""
 
@@ -41,8 +40,7 @@ class Members:
             view, start = self.one.state[name], self.one.state.start(name)
             shape, strides = (self.count, *view.shape), (states.strides[0], *view.strides)
             views[name] = np.ndarray(shape, view.dtype, states.data, start, strides)
-        scratch = {name: np.empty((self.count, *shape)) for name, shape in self.rule.scratch.items()}
-        return named(self.rule.memory, {**views, **scratch})
+        return named(self.rule.memory, {**views, **self.rule.room(self.count)})
 
     def like(self, m: int) -> Learner:
         """Member m as it begins, on its own."""

@@ -47,7 +47,7 @@ def sparse_exponent(width: float) -> float:
 
 @fragment
 def image_product(x: Array, given: Any, memory: Any) -> float:
-    """W'x with the image w of theta, which is theta itself for `exponent` = 2. Shapes: x f8[d]."""
+    """The score w'x; w is the image of theta, which is theta itself for `exponent` = 2. Shapes: x f8[d]."""
     if given.exponent == 2.0:
         return dot(memory.theta, x)
     return dot(memory.weight, x)

@@ -9,7 +9,8 @@ from learners.driver import Rule
 from learners.learner import Learner
 from learners.linear.alma import Addition, adding
 from learners.linear.p_norm import exponent, exponent_for
-from learners.parameters import Parameters, choice, intercept, number
+from learners.linear.perceptron import ties
+from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
 
@@ -35,12 +36,7 @@ class PNormPerceptron(Learner):
     class Params(Parameters):
         alpha: float = number(1.0, "Step size.", above=0.0)
         p: float | str = exponent()
-        ties: str = choice(
-            "update",
-            ("update", "correct"),
-            "A score of exactly 0: `update` takes it for a mistake whatever the label, `correct` takes it for class 1 "
-            "(mistake only if the label is class 0).",
-        )
+        ties: str = ties()
         intercept: bool = intercept()
 
     def fields(self) -> Fields:

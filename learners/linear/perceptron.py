@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from learners.driver import Rule
 from learners.jit import fragment
@@ -13,6 +13,16 @@ from learners.linear.weights import Weights, product, weight_fields
 from learners.parameters import Parameters, choice, intercept, number
 from learners.state import Array, Fields
 from learners.vectors import step_along
+
+
+def ties() -> Any:
+    """What a perceptron makes of a score of exactly 0."""
+    return choice(
+        "update",
+        ("update", "correct"),
+        "A score of exactly 0: `update` takes it for a mistake whatever the label, `correct` takes it for class 1 "
+        "(mistake only if the label is class 0).",
+    )
 
 
 class Perceptron(Learner):
@@ -34,12 +44,7 @@ class Perceptron(Learner):
     @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(1.0, "Step size. From zero weights it only scales the score.", above=0.0)
-        ties: str = choice(
-            "update",
-            ("update", "correct"),
-            "A score of exactly 0: `update` takes it for a mistake whatever the label, `correct` takes it for class 1 "
-            "(mistake only if the label is class 0).",
-        )
+        ties: str = ties()
         intercept: bool = intercept()
 
     def fields(self) -> Fields:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from learners.driver import Rule
 from learners.jit import fragment
 from learners.learner import Learner
-from learners.linear.perceptron import right
-from learners.parameters import Parameters, choice, flag
+from learners.linear.perceptron import right, ties
+from learners.parameters import Parameters, flag
 from learners.state import Array, Counts, Fields
 
 
@@ -35,12 +35,7 @@ class QuadraticPerceptron(Learner):
 
     @dataclass(frozen=True)
     class Params(Parameters):
-        ties: str = choice(
-            "update",
-            ("update", "correct"),
-            "A score of exactly 0: `update` takes it for a mistake whatever the label, `correct` takes it for class 1 "
-            "(mistake only if the label is class 0).",
-        )
+        ties: str = ties()
         intercept: bool = flag(True, "Append a constant 1 to every row; without it the kernel is (p'q)^2.")
 
     def fields(self) -> Fields:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from learners.jit import bare_kernel, fragment
 from learners.learner import Learner
 from learners.reductions.wrapper import Wrapper
-from learners.state import Array, Counts, Fields
+from learners.state import Array, Counts, Fields, State, behind
 
 FLAT = 1e-12
 """A standard deviation up to which a feature counts as constant and becomes 0 (ALGORITHMS.md 1.5)."""
@@ -53,17 +53,24 @@ class Statistics(NamedTuple):
 
 def statistics(d: int) -> Fields:
     """State of the statistics of `d` features, in the order of `Statistics`."""
-    return {
-        "standardize.rows": ("i8", (1,)),
-        "standardize.mean": ("f8", (d,)),
-        "standardize.squares": ("f8", (d,)),
-        "standardize.recent_rows": ("i8", (1,)),
-        "standardize.recent_mean": ("f8", (d,)),
-        "standardize.recent_squares": ("f8", (d,)),
-        "standardize.recent_wild": ("i8", (d,)),
-        "standardize.skipped": ("i8", (1,)),
-        "standardize.replaced": ("i8", (1,)),
+    fields = {
+        "rows": ("i8", (1,)),
+        "mean": ("f8", (d,)),
+        "squares": ("f8", (d,)),
+        "recent_rows": ("i8", (1,)),
+        "recent_mean": ("f8", (d,)),
+        "recent_squares": ("f8", (d,)),
+        "recent_wild": ("i8", (d,)),
+        "skipped": ("i8", (1,)),
+        "replaced": ("i8", (1,)),
     }
+    return behind("standardize", fields)
+
+
+def statistics_in(state: State) -> Statistics:
+    """Their views in a state."""
+    names = Statistics._fields  # noqa: SLF001 - public, whatever the underscore says
+    return Statistics(*(state[f"standardize.{name}"] for name in names))
 
 
 class Standardized(Wrapper):
@@ -122,7 +129,7 @@ class Standardized(Wrapper):
         # The statistics depend on rows and on which labels are known, never on the inner learner, so they
         # may run ahead of it by a batch. The inner learner's scratch has the intercept in place already.
         scaled = self.inner.scratch(len(rows))
-        standardize(rows, y, scaled, Statistics(*(self.state[name] for name in statistics(self.n_features))))
+        standardize(rows, y, scaled, statistics_in(self.state))
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 

@@ -70,7 +70,7 @@ class AROW(Learner):
 
 
 class Adaptive(NamedTuple):
-    """Parameters of `arow`."""
+    """Parameters of `arow` and of its regression."""
 
     r: float
     a: float

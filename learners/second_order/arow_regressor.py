@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from learners.driver import Rule
 from learners.jit import fragment
 from learners.learner import Learner
 from learners.linear.weights import product
 from learners.parameters import Parameters, intercept, number
+from learners.second_order.arow import Adaptive
 from learners.second_order.covariance import (
     COLLAPSED,
     Gaussian,
@@ -71,19 +71,11 @@ class AROWRegressor(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return Rule(product, learn, Noise(p.r, p.a, p.q), Gaussian, {"k": (self.width,)}, weighs=True)
-
-
-class Noise(NamedTuple):
-    """Parameters of `arow_regressor`."""
-
-    r: float
-    a: float
-    q: float
+        return Rule(product, learn, Adaptive(p.r, p.a, p.q), Gaussian, {"k": (self.width,)}, weighs=True)
 
 
 @fragment
-def learn_full(x: Array, y: float, omega: float, s: float, p: Noise, memory: Gaussian) -> None:
+def learn_full(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: Gaussian) -> None:
     """Condition the Gaussian on the target, seen with noise r / omega.
 
     Shapes: x f8[d]. ALGORITHMS.md 4, `arow`, with (y - s) for (1 - m) y and without the test.
@@ -99,7 +91,7 @@ def learn_full(x: Array, y: float, omega: float, s: float, p: Noise, memory: Gau
 
 
 @fragment
-def learn_diagonal(x: Array, y: float, omega: float, s: float, p: Noise, memory: Gaussian) -> None:
+def learn_diagonal(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: Gaussian) -> None:
     """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
     r = p.r / omega
     v = spread_diagonal(memory.covariance, x, memory.k)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from learners.comparators import HINGE, LOGISTIC, LOSSES, SQUARE, NoConvergence, row_loss
 from learners.parameters import ParameterError, Parameters, choice, integer, number
 from learners.reductions.maps import create_maps
-from learners.reductions.standardize import Statistics, standardize, statistics
+from learners.reductions.standardize import standardize, statistics, statistics_in
 from learners.regret import Switching, best_switching, segment_costs
 from learners.spec import Spec
 from learners.state import State
@@ -209,5 +209,5 @@ class Regret:
         rows[:, :d] = X
         if self.standardize:
             state = State(statistics(d))
-            standardize(X, np.zeros(n), rows, Statistics(*(state[name] for name in state)))
+            standardize(X, np.zeros(n), rows, statistics_in(state))
         return rows

@@ -49,13 +49,14 @@ def stream(kind):
 
 
 def made(name, **parameters):
-    regression = find(name).tasks == ("regression",)
-    return learners.create(name, D, task=REGRESSION if regression else "classification", **parameters)
+    kind = find(name).tasks[0]
+    task = REGRESSION if kind == "regression" else "classification"
+    return learners.create(name, D, 3 if kind == "multiclass" else 2, task, **parameters)
 
 
 def run_weighted(learner, X, y, omega):
     rule, scores = learner.rule(), np.empty((len(X), 1))
-    memory = learner.state.seen_as(rule.memory, **{name: np.empty(shape) for name, shape in rule.scratch.items()})
+    memory = learner.state.seen_as(rule.memory, **rule.room())
     weighted(rule)(learner._prepare(X), y, omega, scores, rule.parameters, memory)
     return scores
 
@@ -82,13 +83,6 @@ def test_a_weighted_row_is_as_a_longer_row(name):
 
 
 def test_rules_say_whether_they_weigh():
-    weighing = {name for name in LEARNERS if made_any(name).rule().weighs}
+    weighing = {name for name in LEARNERS if made(name).rule().weighs}
     assert {"pa1", "arow", "rls", "dfop", "mc_pa1"} <= weighing
     assert not {"d_odm", "romma", "cw", "gaussian_nb"} & weighing
-
-
-def made_any(name):
-    kind = find(name).tasks[0]
-    return learners.create(
-        name, D, 3 if kind == "multiclass" else 2, REGRESSION if kind == "regression" else "classification"
-    )

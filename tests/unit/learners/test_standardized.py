@@ -9,7 +9,7 @@ import pytest
 
 import learners
 from learners.learner import SnapshotMismatch
-from learners.reductions.standardize import Standardized, Statistics, standardize, statistics
+from learners.reductions.standardize import Standardized, standardize, statistics_in
 from tests.support.oracle.standardize import Standardize
 
 
@@ -110,7 +110,7 @@ def test_scaled_rows_and_statistics_equal_the_oracle_bit_for_bit():
     learner, oracle = learners.create("pa1", 5, standardize=True), Standardize(Sum(), 5)
     state = learner.state
     scaled = np.empty((len(X), 5))
-    standardize(X, y, scaled, Statistics(*(state[name] for name in statistics(5))))
+    standardize(X, y, scaled, statistics_in(state))
     for x, label, z in zip(X.tolist(), y.tolist(), scaled.tolist(), strict=True):
         assert oracle.scaled(x) == z
         if not math.isnan(label):
