@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from learners.jit import bare_kernel, fragment
+from learners.merging import Merge, average
 from learners.state import Array
 
 Fragment = Callable[..., Any]
@@ -50,6 +51,9 @@ class Rule(NamedTuple):
     """Whether `learn` looks at omega; a row that counts twice is learned twice by one that does not."""
     begin: Fragment = nothing
     """``begin(parameters, memory)`` before the first row of a batch: makes what follows from the state."""
+    shared: tuple[str, ...] = ()
+    """Fields that learners of other partitions may see, and that `merge` makes one of; none: each learns alone."""
+    merge: Merge = average
 
     def room(self, *axes: int) -> dict[str, Array]:
         """The scratch, with more axes in front."""

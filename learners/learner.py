@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from learners.driver import Rule, kernel_of
+from learners.merging import Part, Shared
 from learners.parameters import ParameterError, Parameters
 from learners.state import Array, Bytes, Fields, State
 
@@ -208,6 +209,35 @@ class Learner:
         """Begin anew in place: the state of a fresh learner, where it lives."""
         self.state.memory[:] = 0
         self.initialise()
+
+    def shared(self) -> dict[str, Array]:
+        """Copies of what learners of other partitions may see; nothing of a learner that cannot be merged."""
+        return {name: self.state[name].copy() for name in self.rule().shared}
+
+    def merge(self, common: Shared, parts: Sequence[Part]) -> bool:
+        """Take in what learners like this one made of the same state.
+
+        Parameters
+        ----------
+        common : Shared
+            What `shared` of all of them was then.
+        parts : sequence of Part
+            What it is now, this one's own among them. Their order decides the last bits.
+
+        Returns
+        -------
+        bool
+            False, and the state is as it was, if nobody saw a row, nothing is shared, or the result is not finite.
+        """
+        rule = self.rule()
+        if not (rule.shared and sum(part.rows for part in parts)):
+            return False
+        merged = rule.merge(common, parts)
+        if not all(np.isfinite(array).all() for array in merged.values()):
+            return False
+        for name, array in merged.items():
+            self.state[name][:] = array
+        return True
 
     def snapshot(self) -> bytes:
         """The state as bytes: magic, header length, header (JSON), state, digest of all before it."""

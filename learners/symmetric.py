@@ -119,3 +119,38 @@ def repair(P: Array) -> None:
                 P[i, j] = 0.0
                 P[j, i] = 0.0
             P[j, j] = ridge
+
+
+@bare_kernel
+def inverse(P: Array, L: Array, out: Array) -> bool:
+    """Write P^-1, bitwise symmetric; False, and nothing of use is written, if P is not positive definite.
+
+    Shapes: P f8[d, d] symmetric, out f8[d, d], L f8[d, d] scratch. O(d^3): P = L L', M = L^-1 in the place of L, then
+    P^-1 = M' M. Not by LAPACK, whose bits change with the machine.
+    """
+    d = P.shape[0]
+    for i in range(d):
+        for j in range(i + 1):
+            rest = P[i, j]
+            for r in range(j):
+                rest -= L[i, r] * L[j, r]
+            if i > j:
+                L[i, j] = rest / L[j, j]
+            elif 0.0 < rest < math.inf:
+                L[i, i] = math.sqrt(rest)
+            else:
+                return False
+    for j in range(d):
+        L[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, d):
+            total = 0.0
+            for r in range(j, i):
+                total -= L[i, r] * L[r, j]
+            L[i, j] = total / L[i, i]
+    for i in range(d):
+        for j in range(i + 1):
+            total = 0.0
+            for r in range(i, d):
+                total += L[r, i] * L[r, j]
+            out[i, j] = out[j, i] = total
+    return True

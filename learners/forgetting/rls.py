@@ -10,6 +10,7 @@ import numpy as np
 from learners.driver import Rule
 from learners.forgetting.recursion import Forgetting, least_squares, least_squares_fields
 from learners.learner import Learner
+from learners.merging import add_information
 from learners.parameters import Parameters, intercept, number
 from learners.state import Fields
 
@@ -44,4 +45,5 @@ class RLS(Learner):
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)
 
     def rule(self) -> Rule:
-        return least_squares(Forgetting(1.0, math.inf), self.width)
+        rule = least_squares(Forgetting(1.0, math.inf), self.width)
+        return rule._replace(shared=("weight", "P"), merge=add_information)  # noqa: SLF001 - public in NamedTuples

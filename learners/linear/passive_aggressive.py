@@ -23,12 +23,12 @@ class Pull(NamedTuple):
 
 def towards_margin(cap: float, ridge: float) -> Rule:
     """The rule of two classes."""
-    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True)
+    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True, shared=("weight",))
 
 
 def towards_target(cap: float, ridge: float, eps: float) -> Rule:
     """The rule of regression."""
-    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True)
+    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True, shared=("weight",))
 
 
 @fragment

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learners.learner import Learner
+from learners.merging import Part, Shared
 from learners.state import Array, Bytes, Fields, State
 
 
@@ -40,6 +41,13 @@ class Wrapper(Learner):
         own = self.state.nbytes - sum(learner.state.nbytes for learner in self.behind)
         self.state.memory[:own] = 0
         self.initialise()
+
+    def shared(self) -> dict[str, Array]:
+        """Nothing: what the learners behind it mean depends on what it remembers itself."""
+        return {}
+
+    def merge(self, _common: Shared, _parts: Sequence[Part]) -> bool:
+        return False
 
     def own_fields(self) -> Fields:
         """What it remembers itself; nothing, unless said."""
