@@ -17,7 +17,7 @@ import yaml
 from tests.support.process import ROOT
 from tests.support.promql import Scrapes, selectors
 from tests.unit.worker.rows import events, records
-from tests.unit.worker.test_telemetry import a_task, a_telemetry
+from tests.unit.worker.runtime.test_telemetry import a_task, a_telemetry
 from worker.kafka.verdicts import Verdict
 from worker.runtime.observability.telemetry import Telemetry
 from worker.runtime.partition.task import State

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.worker.rows import events, model_settings, records, wire
-from tests.unit.worker.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
+from tests.unit.worker.state.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
 from worker.state import snapshot
 from worker.state.model import Model
 from worker.state.snapshot import CHUNK_BYTES, BadSnapshot, DamagedSnapshot

@@ -10,7 +10,7 @@ import pytest
 from tests.meta.sources import ROOT
 from tests.meta.test_bounds import environment
 
-SUITE = ("tests/unit/worker/test_scanner.py", "tests/unit/worker/test_scanner_edges.py")
+SUITE = ("tests/unit/worker/wire/test_scanner.py", "tests/unit/worker/wire/test_scanner_edges.py")
 
 WITHOUT_SPARE_BYTES = """
 import numpy as np

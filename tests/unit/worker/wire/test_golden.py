@@ -1,6 +1,6 @@
 """Wire and snapshot bytes as they were published. A difference here is a BREAKING change for the changelog.
 
-`DRIFTWAY_GOLDEN=write pytest tests/unit/worker/test_golden.py` writes the files anew.
+`DRIFTWAY_GOLDEN=write pytest tests/unit/worker/wire/test_golden.py` writes the files anew.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.worker.drawer import Drawer, fresh
 from tests.unit.worker.rows import events, records
+from tests.unit.worker.runtime.drawer import Drawer, fresh
 from worker.kafka.deadline import Deadline
 from worker.kafka.verdicts import Unfinished
 from worker.runtime.errands import errand as errands

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.worker.drawer import MODEL, Drawer, fresh, worker_settings
 from tests.unit.worker.rows import events, pieces, records, wire
+from tests.unit.worker.runtime.drawer import MODEL, Drawer, fresh, worker_settings
 from worker.kafka.deadline import Deadline
 from worker.runtime.partition import task
 from worker.runtime.partition.task import NEXT, State, Task

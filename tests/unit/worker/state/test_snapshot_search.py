@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.worker.rows import model_settings
-from tests.unit.worker.test_snapshot import BLOB, blob_of, learned
+from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned
 from worker.state import snapshot
 from worker.state.history import MOST_CANDIDATES, UNKNOWN, Search
 from worker.state.snapshot import Outline, Pointer, mark_key, position_key

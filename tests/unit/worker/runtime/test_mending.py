@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.worker.drawer import MODEL, fresh
 from tests.unit.worker.rows import events, records, wire
+from tests.unit.worker.runtime.drawer import MODEL, fresh
 from worker.kafka.topics import Topics
 from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.ways import Resumption

@@ -14,7 +14,7 @@ import learners
 from driftway import main
 from learners.spec import Spec
 from tests.unit.worker.rows import Array, drifting, model_settings, records, wire
-from tests.unit.worker.test_snapshot import refusal
+from tests.unit.worker.state.test_snapshot import refusal
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
 from worker.errors import Failure, UsageFailure
 from worker.settings import ModelSettings
