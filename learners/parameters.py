@@ -1,7 +1,7 @@
 """Hyper-parameters that validate themselves.
 
-A learner's parameters are a frozen dataclass derived from :class:`Parameters` whose fields are made by
-:func:`number`, :func:`integer`, :func:`choice` and :func:`flag`. Construction coerces text (as given on a
+A learner's parameters are a class derived from :class:`Parameters`, which makes a frozen dataclass of it, whose fields
+are made by :func:`number`, :func:`integer`, :func:`choice` and :func:`flag`. Construction coerces text (as given on a
 command line), checks every bound and names the violated inequality.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, dataclass_transform
 
 
 class ParameterError(ValueError):
@@ -156,9 +156,13 @@ def intercept() -> Any:
     return flag(True, "Append a constant 1 to every row.")
 
 
+@dataclass_transform(frozen_default=True)
 @dataclasses.dataclass(frozen=True)
 class Parameters:
     """Base of every learner's parameters; see the module's docstring."""
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import REGRESSION, Learner
-from learners.parameters import Parameters
-from learners.state import Array, Counts, Fields
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment
+from learners.learner import REGRESSION
 
 
 class NoChange(Learner):
@@ -32,7 +28,6 @@ class NoChange(Learner):
     tasks = ("binary", "multiclass", "regression")
     uses_features = False
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         pass
 

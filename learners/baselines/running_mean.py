@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters
-from learners.state import Array, Counts, Fields
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment
 
 
 class RunningMean(Learner):
@@ -31,7 +26,6 @@ class RunningMean(Learner):
     tasks = ("regression",)
     uses_features = False
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         pass
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from learners.batch.procedure import Procedure
@@ -34,7 +33,6 @@ class AlgorithmI(Procedure):
     name = "i"
     KEPT: ClassVar[tuple[str, ...]] = ("clean",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         shuffle: bool = flag(True)
         max_passes: int = integer(0, at_least=0)

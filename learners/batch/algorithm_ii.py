@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from learners.batch.procedure import Procedure
@@ -43,7 +42,6 @@ class AlgorithmII(Procedure):
     name = "ii"
     KEPT: ClassVar[tuple[str, ...]] = ("phi", "best", "best_phi", "curve")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         phi_max: int = integer(100, at_least=1)
         phi_step: int = integer(1, at_least=1)

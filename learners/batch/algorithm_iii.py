@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from learners.batch.algorithm_iii_weak import SuperIterations
@@ -39,7 +38,6 @@ class AlgorithmIII(Procedure):
     name = "iii"
     KEPT: ClassVar[tuple[str, ...]] = ("at", "best", "best_Z", "curve")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         schedule: str = choice("practical", ("practical", "theory"))
         ratio: float = number(2.0, above=1.0)

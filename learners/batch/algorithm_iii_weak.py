@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from learners.batch.procedure import Procedure
@@ -55,7 +54,6 @@ class AlgorithmIIIWeak(Procedure):
 
     name = "iii-weak"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         Z: int = integer(1000, at_least=0)
         shuffle: bool = flag(True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +39,6 @@ class Average(Procedure):
     name = "average"
     KEPT: ClassVar[tuple[str, ...]] = ("late",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         mult: int = integer(10, at_least=1)
 

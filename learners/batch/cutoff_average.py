@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +40,6 @@ class CutoffAverage(Procedure):
     name = "cutoff-average"
     KEPT: ClassVar[tuple[str, ...]] = ("used", "sums", "counts", "k")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         mult: int = integer(10, at_least=1)
 

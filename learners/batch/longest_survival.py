@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,7 +34,6 @@ class LongestSurvival(Procedure):
     name = "longest-survival"
     KEPT: ClassVar[tuple[str, ...]] = ("best", "survival")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         mult: int = integer(10, at_least=1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ class RandomStopping(Procedure):
 
     name = "random-stopping"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         mult: int = integer(10, at_least=1)
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, bare_kernel, fragment, intercept, number
 from learners.forgetting.recursion import pin
-from learners.jit import bare_kernel, fragment
-from learners.learner import Learner
 from learners.linear.weights import product
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import start_variance
-from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
@@ -44,7 +39,6 @@ class BayesLinear(Learner):
     name = "bayes_linear"
     tasks = ("binary", "regression")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         noise_var: float = number(1.0, "Variance of the target's noise. Larger = slower.", above=0.0)
         prior_var: float = start_variance()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Fragment, Rule
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.driver import Fragment
 from learners.elementary.error_function import erfc
 from learners.elementary.exponential import exp
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
     FULL,
@@ -25,7 +22,6 @@ from learners.second_order.covariance import (
     spread_diagonal,
     start_variance,
 )
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot, step_along
 
 DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
@@ -59,7 +55,6 @@ class BayesProbit(Learner):
     tasks = ("binary",)
     link = "probit"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         beta: float = number(1.0, "Deviation of the probit noise. Larger = slower.", above=0.0)
         prior_var: float = start_variance()

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
+from learners.contract import Array, Fields, Learner, Parameters, Rule, fragment, number
 from learners.elementary.logarithm import log
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, number
-from learners.state import Array, Fields
 
 
 class BetaBernoulli(Learner):
@@ -32,7 +27,6 @@ class BetaBernoulli(Learner):
     link = "logistic"
     uses_features = False
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         a0: float = number(1.0, "Rows of class 1 that the prior is worth.", above=0.0)
         b0: float = number(1.0, "Rows of class 0 that the prior is worth.", above=0.0)

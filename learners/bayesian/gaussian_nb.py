@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, number
 from learners.elementary.logarithm import log
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, number
-from learners.state import Array, Counts, Fields
 
 UNSEEN = -1e300
 """Score of a class that was never seen or has been forgotten, and the lowest of any other."""
@@ -41,7 +36,6 @@ class GaussianNB(Learner):
     link = "logistic"
     multiclass_link = "softmax"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         var_floor: float = number(1e-09, "Least variance of a feature, unit of a squared feature.", above=0.0)
         decay: float = number(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from learners.contract import Array, Counts, Fields, Learner, Rule, choice, fragment, intercept, number
 from learners.cost_sensitive.imbalance import Priced, imbalance, prices
-from learners.driver import Fragment, Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.driver import Fragment
 from learners.linear.weights import product
-from learners.parameters import choice, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
@@ -24,7 +21,6 @@ from learners.second_order.covariance import (
     is_full,
     start_variance,
 )
-from learners.state import Array, Counts, Fields
 from learners.vectors import step_along
 
 
@@ -50,7 +46,6 @@ class ACOG(Learner):
     name = "acog"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Priced):
         loss: str = choice(
             "II", ("I", "II"), "`I`: the weightier class needs a larger margin. `II`: it takes larger steps."

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from learners.contract import Fields, Learner, Rule, intercept, number
 from learners.cost_sensitive.imbalance import Priced
 from learners.cost_sensitive.weighted_hinge import counting_fields, weighted_hinge
-from learners.driver import Rule
-from learners.learner import Learner
-from learners.parameters import intercept, number
-from learners.state import Fields
 
 
 class CSOGD1(Learner):
@@ -35,7 +30,6 @@ class CSOGD1(Learner):
     name = "csogd1"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Priced):
         eta: float = number(0.1, "Step size.", above=0.0)
         intercept: bool = intercept()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ OBJECTIVES = ("sum", "cost")
 """Weighted sum of sensitivity and specificity, or cost of mistakes."""
 
 
-@dataclass(frozen=True)
 class Priced(Parameters):
     """Parameters that say what mistakes cost."""
 

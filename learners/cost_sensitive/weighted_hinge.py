@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from learners.contract import Array, Counts, Fields, Rule, fragment
 from learners.cost_sensitive.imbalance import imbalance, prices
-from learners.driver import Rule
-from learners.jit import fragment
 from learners.linear.weights import product
-from learners.state import Array, Counts, Fields
 from learners.vectors import step_along
 
 

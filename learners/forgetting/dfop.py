@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from learners.driver import Rule
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.forgetting.recursion import Forgetting, least_squares, least_squares_fields
-from learners.learner import Learner
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class DFOP(Learner):
@@ -31,7 +26,6 @@ class DFOP(Learner):
     name = "dfop"
     tasks = ("binary", "regression")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         mu: float = number(
             0.005, "Forgetting factor; rows older than 1/mu weigh less than 1/e.", at_least=0.0, below=1.0

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    choice,
+    fragment,
+    integer,
+    intercept,
+    number,
+)
 from learners.drift.ddm import DRIFT, FIELDS, Limits, Minimum, detect
-from learners.driver import Rule
 from learners.forgetting.recursion import absorb
-from learners.jit import fragment
-from learners.learner import Learner
 from learners.linear.weights import product
-from learners.parameters import ParameterError, Parameters, TooNarrow, choice, integer, intercept, number
-from learners.state import Array, Counts, Fields, behind
+from learners.parameters import TooNarrow
+from learners.state import behind
 from learners.symmetric import times
 from learners.vectors import dot
 
@@ -50,7 +60,6 @@ class GDFOP(Learner):
     name = "g_dfop"
     tasks = ("binary", "regression")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         lambda_source: str = choice(
             "const", SOURCES, "`const`, `harmonic`, `field`, `detector` (classes only) or `fortescue`."

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import bare_kernel, fragment
+from learners.contract import Array, Counts, Fields, Rule, bare_kernel, fragment
 from learners.linear.weights import product
-from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 

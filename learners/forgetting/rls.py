@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from learners.driver import Rule
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.forgetting.recursion import Forgetting, least_squares, least_squares_fields
-from learners.learner import Learner
 from learners.merging import add_information
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class RLS(Learner):
@@ -33,7 +29,6 @@ class RLS(Learner):
     name = "rls"
     tasks = ("binary", "regression")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
         intercept: bool = intercept()

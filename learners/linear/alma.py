@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Fields, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.p_norm import Dual, exponent, exponent_for, image_product, norm_of, renew
-from learners.parameters import Parameters, intercept, number
-from learners.state import Array, Fields
 from learners.vectors import multiply, step_along
 
 
@@ -33,7 +28,6 @@ class ALMA(Learner):
     name = "alma"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         alpha: float = number(0.1, "Step size.", above=0.0)
         B: float = number(10.0, "Longest dual vector; longer ones are scaled back.", above=0.0)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.number_or_word import AUTO, positive_or
 from learners.linear.p_norm import exponent, exponent_for, norm_of, renew
-from learners.parameters import Parameters, intercept, number
-from learners.state import Array, Counts, Fields
 from learners.vectors import dots, multiply, step_along
 
 
@@ -36,7 +31,6 @@ class ALMAGentile(Learner):
     name = "alma_gentile"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         a: float = number(
             0.9,

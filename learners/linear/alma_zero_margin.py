@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.linear.alma import Addition, adding
 from learners.linear.p_norm import exponent, exponent_for
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class ALMAZeroMargin(Learner):
@@ -31,7 +26,6 @@ class ALMAZeroMargin(Learner):
     name = "alma_zero_margin"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         alpha: float = number(0.1, "Step size.", above=0.0)
         B: float = number(10.0, "Longest dual vector; longer ones are scaled back.", above=0.0)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
+from learners.contract import Array, ParameterError, Rule, choice, fragment, number
 from learners.elementary.exponential import exp
-from learners.jit import fragment
 from learners.linear.weights import SteppedWeights, product
-from learners.parameters import ParameterError, choice, number
-from learners.state import Array
 from learners.vectors import dot, length, multiply, shrink_and_step, step_along
 
 LOSSES = ("hinge", "logistic", "square", "eps_insensitive")

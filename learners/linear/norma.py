@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    fragment,
+    intercept,
+    number,
+)
 from learners.linear.p_norm import exponent, exponent_for, image_product, renew
-from learners.parameters import ParameterError, Parameters, intercept, number
-from learners.state import Array, Counts, Fields
 from learners.vectors import multiply, step_along
 
 SMALLEST_SCALE = 1e-100
@@ -36,7 +42,6 @@ class NORMA(Learner):
     name = "norma"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         alpha: float = number(0.1, "Step size.", above=0.0)
         lam: float = number(

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, ParameterError, Parameters, Rule, intercept, number
 from learners.linear.norma import Decay, forgetting
 from learners.linear.p_norm import exponent, exponent_for
-from learners.parameters import ParameterError, Parameters, intercept, number
-from learners.state import Fields
 
 
 class NORMAZeroMargin(Learner):
@@ -30,7 +25,6 @@ class NORMAZeroMargin(Learner):
     name = "norma_zero_margin"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         alpha: float = number(0.1, "Step size.", above=0.0)
         lam: float = number(

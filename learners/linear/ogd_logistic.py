@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept
 from learners.linear.gradient_descent import (
     LOGISTIC,
     SCHEDULES,
@@ -19,8 +16,6 @@ from learners.linear.gradient_descent import (
     step_schedule,
 )
 from learners.linear.weights import stepped_fields
-from learners.parameters import Parameters, intercept
-from learners.state import Fields
 
 
 class OGDLogistic(Learner):
@@ -41,7 +36,6 @@ class OGDLogistic(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = first_step()
         schedule: str = step_schedule()

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.linear.alma import Addition, adding
 from learners.linear.p_norm import exponent, exponent_for
 from learners.linear.perceptron import ties
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class PNormPerceptron(Learner):
@@ -32,7 +28,6 @@ class PNormPerceptron(Learner):
     name = "p_norm_perceptron"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         alpha: float = number(1.0, "Step size.", above=0.0)
         p: float | str = exponent()

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept
 from learners.linear.passive_aggressive import towards_margin
 from learners.linear.weights import weight_fields
-from learners.parameters import Parameters, intercept
-from learners.state import Fields
 
 
 class PA(Learner):
@@ -32,7 +28,6 @@ class PA(Learner):
     name = "pa"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         intercept: bool = intercept()
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_margin
 from learners.linear.weights import weight_fields
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class PA1(Learner):
@@ -31,7 +26,6 @@ class PA1(Learner):
     name = "pa1"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()

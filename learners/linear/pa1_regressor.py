@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_target
 from learners.linear.weights import weight_fields
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class PA1Regressor(Learner):
@@ -30,7 +25,6 @@ class PA1Regressor(Learner):
     name = "pa1_regressor"
     tasks = ("regression",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eps: float = number(0.1, "Half width of the tube, in units of the target.", at_least=0.0)
         C: float = number(1.0, "Largest step. Larger = faster and more trusting.", above=0.0)

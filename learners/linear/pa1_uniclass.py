@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, number
 from learners.linear.uniclass import fields_of, largest_radius, radius, radius_of, towards_rows
-from learners.parameters import Parameters, number
-from learners.state import Fields
 
 
 class PA1Uniclass(Learner):
@@ -30,7 +25,6 @@ class PA1Uniclass(Learner):
     name = "pa1_uniclass"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eps: float | str = radius()
         eps_max: float | str = largest_radius()

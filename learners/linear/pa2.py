@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_margin
 from learners.linear.weights import weight_fields
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class PA2(Learner):
@@ -32,7 +28,6 @@ class PA2(Learner):
     name = "pa2"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()

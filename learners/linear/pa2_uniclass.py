@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, number
 from learners.linear.uniclass import fields_of, largest_radius, radius, radius_of, towards_rows
-from learners.parameters import Parameters, number
-from learners.state import Fields
 
 
 class PA2Uniclass(Learner):
@@ -31,7 +27,6 @@ class PA2Uniclass(Learner):
     name = "pa2_uniclass"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eps: float | str = radius()
         eps_max: float | str = largest_radius()

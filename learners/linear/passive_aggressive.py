@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
+from learners.contract import Array, Rule, fragment
 from learners.linear.weights import Weights, product
-from learners.state import Array
 from learners.vectors import dot, step_along
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, flag, intercept, number
 from learners.linear.gradient_descent import HINGE, INV_T, Descent, descend
 from learners.linear.weights import stepped_fields
-from learners.parameters import Parameters, flag, intercept, number
-from learners.state import Fields
 
 
 class Pegasos(Learner):
@@ -31,7 +27,6 @@ class Pegasos(Learner):
     name = "pegasos"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         lam: float = number(0.001, "Regularisation. Smaller = larger steps.", above=0.0)
         project: bool = flag(True, "Keep the weights in the ball of radius 1/sqrt(lam), which holds the optimum.")

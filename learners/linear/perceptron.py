@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Fields, Learner, Parameters, Rule, choice, fragment, intercept, number
 from learners.linear.weights import Weights, product, weight_fields
-from learners.parameters import Parameters, choice, intercept, number
-from learners.state import Array, Fields
 from learners.vectors import step_along
 
 
@@ -41,7 +36,6 @@ class Perceptron(Learner):
     name = "perceptron"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(1.0, "Step size. From zero weights it only scales the score.", above=0.0)
         ties: str = ties()

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, flag, fragment
 from learners.linear.perceptron import right, ties
-from learners.parameters import Parameters, flag
-from learners.state import Array, Counts, Fields
 
 
 class QuadraticPerceptron(Learner):
@@ -33,7 +28,6 @@ class QuadraticPerceptron(Learner):
     name = "quadratic_perceptron"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         ties: str = ties()
         intercept: bool = flag(True, "Append a constant 1 to every row; without it the kernel is (p'q)^2.")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
+from learners.contract import Array, Counts, Fields, Rule, fragment
 from learners.linear.weights import product
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot, length, multiply, shrink_and_step
 
 PARALLEL = 1e-12

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, choice, flag, integer, intercept
 from learners.linear.gradient_descent import (
     LOSSES,
     SCHEDULES,
@@ -19,8 +16,6 @@ from learners.linear.gradient_descent import (
     step_schedule,
 )
 from learners.linear.weights import stepped_fields
-from learners.parameters import Parameters, choice, flag, integer, intercept
-from learners.state import Fields
 
 
 class RestartedOGD(Learner):
@@ -43,7 +38,6 @@ class RestartedOGD(Learner):
     tasks = ("binary",)
     link: str | None = "logistic"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         loss: str = choice("logistic", ("hinge", "logistic", "square"), "`hinge`, `logistic` or `square`.")
         delta: int = integer(1000, "Labelled rows between restarts.", at_least=1)

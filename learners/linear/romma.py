@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept
 from learners.linear.relaxed_margin import relaxed_fields, towards_half_spaces
-from learners.parameters import Parameters, intercept
-from learners.state import Fields
 
 
 class ROMMA(Learner):
@@ -30,7 +25,6 @@ class ROMMA(Learner):
     name = "romma"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         intercept: bool = intercept()
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
-from learners.jit import fragment
-from learners.learner import Learner
 from learners.linear.weights import product
 from learners.linear.winnow import LARGEST_LOG
-from learners.parameters import Parameters, intercept, number
-from learners.state import Array, Counts, Fields
 
 SMALLEST = 1e-300
 """Of a share that has vanished: its logarithm stays finite."""
@@ -39,7 +34,6 @@ class TrackingWinnow(Learner):
     name = "tracking_winnow"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(0.1, "Step size.", above=0.0)
         share: float = number(0.01, "What is kept for all weights, evenly; 0 = `winnow`.", at_least=0.0, below=1.0)

@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
+from learners.contract import Array, Counts, Fields, Rule, fragment
 from learners.linear.number_or_word import AUTO, positive_or
 from learners.linear.passive_aggressive import Pull, tau
-from learners.state import Array, Counts, Fields
 
 LEARNED = "learned"
 """As the radius: start at 0 and let it grow, up to `eps_max`."""

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, integer, intercept
-from learners.state import Array, Counts, Fields
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, integer, intercept
 from learners.vectors import dot
 
 
@@ -32,7 +27,6 @@ class VotedPerceptron(Learner):
     name = "voted_perceptron"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         budget: int = integer(256, "Most weight vectors kept.", at_least=2)
         intercept: bool = intercept()

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    flag,
+    fragment,
+    intercept,
+    number,
+)
 from learners.elementary.exponential import exp
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import ParameterError, Parameters, flag, intercept, number
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 LARGEST_LOG = 500.0
@@ -43,7 +50,6 @@ class Winnow(Learner):
     name = "winnow"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(0.1, "Step size of the balanced form.", above=0.0)
         balanced: bool = flag(

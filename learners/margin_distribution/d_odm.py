@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    choice,
+    fragment,
+    integer,
+    intercept,
+    number,
+)
 from learners.elementary.logarithm import log, log1p, log2
-from learners.jit import fragment
-from learners.learner import Learner
 from learners.margin_distribution.expert_weights import (
     ADAHEDGE,
     DOUBLING,
@@ -33,8 +43,6 @@ from learners.margin_distribution.loss import (
     odm_loss,
     odm_step,
 )
-from learners.parameters import ParameterError, Parameters, choice, integer, intercept, number
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 MOST_CANDIDATES = 48
@@ -81,7 +89,6 @@ class DODM(Learner):
     name = "d_odm"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         lam: float = loss_weight()
         mu: float = excess_price()

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    Parameters,
+    Rule,
+    choice,
+    flag,
+    fragment,
+    intercept,
+    number,
+)
 from learners.linear.weights import product
 from learners.margin_distribution.loss import excess_price, free_distance, longest_safe_step, loss_weight, odm_step
-from learners.parameters import Parameters, choice, flag, intercept, number
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 
@@ -35,7 +42,6 @@ class OnlineODM(Learner):
     name = "online_odm"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(1.0, "Step of the first row.", above=0.0, at_most=1.0)
         schedule: str = choice(

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
-from learners.jit import bare_kernel, fragment
-from learners.learner import Learner
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    Parameters,
+    Rule,
+    bare_kernel,
+    choice,
+    flag,
+    fragment,
+    integer,
+    intercept,
+    number,
+)
 from learners.linear.weights import product
 from learners.margin_distribution.loss import excess_price, free_distance, loss_weight
 from learners.margin_distribution.online_odm import learn as learn_online
-from learners.parameters import Parameters, choice, flag, integer, intercept, number
 from learners.random import Words, normal, seed
-from learners.state import Array, Counts, Fields
 
 
 class RestartedODM(Learner):
@@ -37,7 +46,6 @@ class RestartedODM(Learner):
     name = "restarted_odm"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(1.0, "Step of an epoch's first row.", above=0.0, at_most=1.0)
         schedule: str = choice(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, choice, fragment, intercept, number
 from learners.multiclass.covariance import REGULARISED, ClassGaussians, Separation, learn_diagonal
 from learners.multiclass.margins import best_wrong
 from learners.multiclass.weight_matrix import inflate_factors, matrix_fields, start_matrix, step_by_factors
 from learners.multiclass.weights import products
-from learners.parameters import Parameters, choice, intercept, number
 from learners.second_order.covariance import drift, start_variance
-from learners.state import Array, Counts, Fields
 
 
 class AROWA(Learner):
@@ -43,7 +38,6 @@ class AROWA(Learner):
     name = "arowa"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
         a: float = start_variance()

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    choice,
+    flag,
+    fragment,
+    integer,
+    number,
+)
 from learners.multiclass.weight_matrix import inflate_factors, matrix_fields, start_matrix, step_by_factors
-from learners.parameters import ParameterError, Parameters, choice, flag, integer, number
 from learners.second_order.covariance import COLLAPSED, VARIANCE_FLOOR, drift, inflate_diagonal, start_variance
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 
@@ -43,7 +51,6 @@ class AROWAPair(Learner):
     name = "arowa_pair"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         r: float = number(1.0, "Regularisation, unit of a squared feature squared. Larger = slower.", above=0.0)
         a: float = start_variance()

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.driver import Fragment, Rule
-from learners.jit import fragment
+from learners.contract import Array, Counts, Fields, Rule, fragment
+from learners.driver import Fragment
 from learners.multiclass.margins import best_wrong, step_apart
 from learners.multiclass.weights import products
 from learners.second_order.confidence import precision_gain, required, step_size
 from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, covariance_shape, fill, is_full
 from learners.second_order.nherd import herded_gain, herded_shrinkage, pull
-from learners.state import Array, Counts, Fields
 
 REGULARISED, HERDED = 4, 5
 """Which scalars a rule takes, beside those of `confidence`: those of `arow` and of `nherd`, whose margin is 1."""

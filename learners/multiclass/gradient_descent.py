@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from learners.driver import Fragment, Rule
+from learners.contract import Array, Rule, fragment
+from learners.driver import Fragment
 from learners.elementary.exponential import exp
-from learners.jit import fragment
 from learners.linear.gradient_descent import SCHEDULES, step_at
 from learners.multiclass.margins import best_wrong, step_apart, step_each
 from learners.multiclass.weights import SteppedClassWeights, products
-from learners.state import Array
 
 
 class ClassDescent(NamedTuple):

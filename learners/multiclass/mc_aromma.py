@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept
 from learners.multiclass.relaxed_margin import into_half_spaces, relaxed_class_fields
-from learners.parameters import Parameters, intercept
-from learners.state import Fields
 
 
 class MCAROMMA(Learner):
@@ -31,7 +26,6 @@ class MCAROMMA(Learner):
     name = "mc_aromma"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         intercept: bool = intercept()
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.multiclass.covariance import REGULARISED, class_fields, fill_classes, separate
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import covariance, drift, start_variance
-from learners.state import Fields
 
 
 class MCAROW(Learner):
@@ -39,7 +34,6 @@ class MCAROW(Learner):
     name = "mc_arow"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
         a: float = start_variance()

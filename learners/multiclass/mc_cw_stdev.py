@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.multiclass.covariance import class_fields, fill_classes, separate
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.confidence import DEVIATION, deviations
 from learners.second_order.covariance import covariance, drift, start_variance
-from learners.state import Fields
 
 
 class MCCWStdev(Learner):
@@ -40,7 +35,6 @@ class MCCWStdev(Learner):
     name = "mc_cw_stdev"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         a: float = start_variance()
         eta: float = number(0.7, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)

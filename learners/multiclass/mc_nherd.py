@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.multiclass.covariance import HERDED, class_fields, fill_classes, separate
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import covariance, drift, start_variance
-from learners.state import Fields
 
 
 class MCNHERD(Learner):
@@ -38,7 +33,6 @@ class MCNHERD(Learner):
     name = "mc_nherd"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         C: float = number(0.1, "Trust in one row, as 1/r of `mc_arow`. Larger = faster.", above=0.0)
         a: float = start_variance()

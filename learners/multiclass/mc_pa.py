@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept
 from learners.multiclass.passive_aggressive import apart
 from learners.multiclass.weights import class_weight_fields
-from learners.parameters import Parameters, intercept
-from learners.state import Fields
 
 
 class MCPA(Learner):
@@ -32,7 +28,6 @@ class MCPA(Learner):
     name = "mc_pa"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         intercept: bool = intercept()
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.multiclass.passive_aggressive import apart
 from learners.multiclass.weights import class_weight_fields
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class MCPA1(Learner):
@@ -32,7 +27,6 @@ class MCPA1(Learner):
     name = "mc_pa1"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.multiclass.passive_aggressive import apart
 from learners.multiclass.weights import class_weight_fields
-from learners.parameters import Parameters, intercept, number
-from learners.state import Fields
 
 
 class MCPA2(Learner):
@@ -33,7 +29,6 @@ class MCPA2(Learner):
     name = "mc_pa2"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()

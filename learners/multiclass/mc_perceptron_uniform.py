@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept
 from learners.multiclass.ultraconservative import UNIFORM, correct
 from learners.multiclass.weights import class_weight_fields
-from learners.parameters import Parameters, intercept
-from learners.state import Fields
 
 
 class MCPerceptronUniform(Learner):
@@ -32,7 +27,6 @@ class MCPerceptronUniform(Learner):
     name = "mc_perceptron_uniform"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         intercept: bool = intercept()
 

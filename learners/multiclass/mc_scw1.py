@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.multiclass.covariance import class_fields, fill_classes, separate
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.confidence import SOFT, deviations
 from learners.second_order.covariance import covariance, drift, start_variance
-from learners.state import Fields
 
 
 class MCSCW1(Learner):
@@ -40,7 +35,6 @@ class MCSCW1(Learner):
     name = "mc_scw1"
     tasks = ("binary", "multiclass")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         a: float = start_variance()
         eta: float = number(0.75, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
+from learners.contract import Fields, Learner, Parameters, Rule, intercept
 from learners.linear.gradient_descent import first_step, step_schedule
 from learners.multiclass.gradient_descent import descend, learn_softmax
 from learners.multiclass.weights import stepped_class_fields
-from learners.parameters import Parameters, intercept
-from learners.state import Fields
 
 
 class MCSoftmax(Learner):
@@ -33,7 +28,6 @@ class MCSoftmax(Learner):
     link = "logistic"
     multiclass_link = "softmax"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = first_step()
         schedule: str = step_schedule()

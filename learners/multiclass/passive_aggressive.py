@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from learners.driver import Rule
-from learners.jit import fragment
+from learners.contract import Array, Rule, fragment
 from learners.linear.passive_aggressive import Pull, tau
 from learners.multiclass.margins import best_wrong, step_apart
 from learners.multiclass.weights import ClassWeights, products
-from learners.state import Array
 from learners.vectors import dot
 
 

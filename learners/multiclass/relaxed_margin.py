@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
+from learners.contract import Array, Counts, Fields, Rule, fragment
 from learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
 from learners.multiclass.margins import best_wrong
 from learners.multiclass.weights import products
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot, length, multiply
 
 

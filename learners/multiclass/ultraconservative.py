@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
+from learners.contract import Array, Rule, fragment
 from learners.multiclass.margins import best_wrong, mistaken, step_apart, step_each
 from learners.multiclass.weights import ClassWeights, products
-from learners.state import Array
 
 MAX, UNIFORM, SIMILARITY = range(3)
 """Who pays: the highest wrong class, all that scored too high alike, or each by how much."""

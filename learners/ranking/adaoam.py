@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, number
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, number
 from learners.ranking.class_means import centred_score
 from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
 from learners.second_order.covariance import covariance, is_full
-from learners.state import Array, Counts, Fields
 
 DAMPING = 1e-8
 """Added to the root of the squared gradients: where a weight has had none, the step is 0 and not 0 / 0."""
@@ -39,7 +34,6 @@ class AdaOAM(Learner):
     name = "adaoam"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(0.1, "Step size: how far a weight moves with its first gradient.", above=0.0)
         lam: float = number(0.01, "Shrinks the weights, unit of a squared feature.", at_least=0.0)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, number
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, number
 from learners.random import Words, seed
 from learners.ranking.class_means import centred_score, join_class
 from learners.ranking.reservoir import Pairing, buffer, offer, pair_weight, reweighting, sampled_fields, sampling_seed
-from learners.state import Array, Counts, Fields
 from learners.vectors import step_along
 
 
@@ -40,7 +35,6 @@ class OAMGra(Learner):
     name = "oam_gra"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         buffer: int = buffer()
         C: float = number(0.1, "Step size if every pair pulls. Larger = faster and more trusting.", above=0.0)

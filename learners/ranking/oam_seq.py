@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, number
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, number
 from learners.random import Words, seed
 from learners.ranking.class_means import centred_score, join_class
 from learners.ranking.reservoir import Pairing, buffer, offer, pair_weight, reweighting, sampled_fields, sampling_seed
-from learners.state import Array, Counts, Fields
 
 
 class OAMSeq(Learner):
@@ -41,7 +36,6 @@ class OAMSeq(Learner):
     name = "oam_seq"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         buffer: int = buffer()
         C: float = number(0.1, "Largest sum of a row's steps. Larger = faster and more trusting.", above=0.0)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, flag, number
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, flag, fragment, number
 from learners.ranking.class_means import centred_score
 from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
 from learners.second_order.covariance import covariance, is_full
-from learners.state import Array, Counts, Fields
 from learners.vectors import step_along
 
 
@@ -36,7 +31,6 @@ class OPAUC(Learner):
     name = "opauc"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(0.001, "Step size.", above=0.0)
         lam: float = number(0.01, "Shrinks the weights, unit of a squared feature.", at_least=0.0)

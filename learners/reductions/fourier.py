@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,7 +49,6 @@ class Fourier(FeatureMap):
 
     name = "fourier"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         D: int = integer(100, at_least=1)
         gamma: float = number(0.5, above=0.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,7 +44,6 @@ class Hashing(FeatureMap):
 
     name = "hashing"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         buckets: int = integer(64, at_least=1)
         seed: int = integer(1, at_least=0, at_most=2**53)

@@ -6,11 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learners.learner import Learner
-from learners.parameters import ParameterError, Parameters
+from learners.contract import Array, Learner, ParameterError, Parameters
 from learners.reductions.wrapper import Wrapper
 from learners.spec import Spec
-from learners.state import Array
 
 MOST_FEATURES = 1_000_000
 """Features that a map may make: of 100 features, polynomials of degree 5 would make 96 million."""

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from learners.learner import CLASSIFICATION, Learner
-from learners.parameters import ParameterError
+from learners.contract import Array, Fields, Learner, ParameterError
+from learners.learner import CLASSIFICATION
 from learners.reductions.wrapper import Wrapper
-from learners.state import Array, Fields
 
 
 class OneVsAll(Wrapper):

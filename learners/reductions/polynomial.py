@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +43,6 @@ class Polynomial(FeatureMap):
 
     name = "polynomial"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         degree: int = integer(2, at_least=1, at_most=10)
 

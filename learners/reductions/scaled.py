@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from learners.jit import bare_kernel
-from learners.learner import CLASSIFICATION, Learner
-from learners.parameters import ParameterError
+from learners.contract import Array, Fields, Learner, ParameterError, bare_kernel
+from learners.learner import CLASSIFICATION
 from learners.reductions.wrapper import Wrapper
-from learners.state import Array, Fields
 
 LARGEST = float(np.finfo(np.float64).max)
 """A scaled feature is kept finite: a tiny deviation would make infinity of a wild value."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.jit import bare_kernel, fragment
-from learners.learner import Learner
+from learners.contract import Array, Counts, Fields, Learner, bare_kernel, fragment
 from learners.reductions.wrapper import Wrapper
-from learners.state import Array, Counts, Fields, State, behind
+from learners.state import State, behind
 
 FLAT = 1e-12
 """A standard deviation up to which a feature counts as constant and becomes 0 (ALGORITHMS.md 1.5)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from learners.learner import Learner
+from learners.contract import Array, Fields, Learner
 from learners.merging import Part, Shared
-from learners.state import Array, Bytes, Fields, State
+from learners.state import Bytes, State
 
 
 class Wrapper(Learner):

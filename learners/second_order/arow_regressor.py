@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Fields, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.weights import product
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.arow import Adaptive
 from learners.second_order.covariance import (
     COLLAPSED,
@@ -25,7 +21,6 @@ from learners.second_order.covariance import (
     spread_diagonal,
     start_variance,
 )
-from learners.state import Array, Fields
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
@@ -54,7 +49,6 @@ class AROWRegressor(Learner):
     name = "arow_regressor"
     tasks = ("binary", "regression")
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         r: float = number(1.0, "Variance of the noise. Larger = slower.", above=0.0)
         a: float = start_variance()

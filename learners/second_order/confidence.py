@@ -11,11 +11,10 @@ import math
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from learners.driver import Fragment, Rule
-from learners.jit import fragment
+from learners.contract import Array, Rule, fragment
+from learners.driver import Fragment
 from learners.linear.weights import product
 from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, is_full
-from learners.state import Array
 from learners.vectors import step_along
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
-from learners.parameters import Parameters, intercept, number
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.second_order.confidence import VARIANCE, confidence_rule
 from learners.second_order.covariance import covariance, drift, fill, gaussian_fields, start_variance
-from learners.state import Fields
 
 
 class CW(Learner):
@@ -38,7 +33,6 @@ class CW(Learner):
     name = "cw"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         a: float = start_variance()
         eta: float = number(

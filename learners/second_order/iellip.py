@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Fragment, Rule
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.driver import Fragment
 from learners.forgetting.recursion import pin
-from learners.jit import fragment
-from learners.learner import Learner
 from learners.linear.weights import product
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import COLLAPSED, covariance, covariance_shape, fill, is_full, spread_diagonal
-from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
@@ -51,7 +47,6 @@ class IELLIP(Learner):
     name = "iellip"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         c: float = number(0.1, "Depth of the first cut.", above=0.0, below=1.0)
         b: float = number(0.3, "What is left of the depth after each mistake.", above=0.0, at_most=1.0)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Fragment, Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, choice, intercept, number
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, choice, fragment, intercept, number
+from learners.driver import Fragment
 from learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
@@ -22,7 +19,6 @@ from learners.second_order.covariance import (
     is_full,
     start_variance,
 )
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot, step_along
 
 
@@ -50,7 +46,6 @@ class NAROW(Learner):
     name = "narow"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         b: float = number(1.0, "Inverse of the variance at which a direction is narrow enough.", above=0.0)
         variant: str = choice(

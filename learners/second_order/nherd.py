@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Fields, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.weights import product
-from learners.parameters import Parameters, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
     Gaussian,
@@ -25,7 +21,6 @@ from learners.second_order.covariance import (
     spread_diagonal,
     start_variance,
 )
-from learners.state import Array, Fields
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
@@ -53,7 +48,6 @@ class NHERD(Learner):
     name = "nherd"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         C: float = number(0.1, "Trust in one row, as 1/r of `arow`. Larger = faster.", above=0.0)
         a: float = start_variance()

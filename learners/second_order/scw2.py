@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from learners.driver import Rule
-from learners.learner import Learner
-from learners.parameters import Parameters, intercept, number
+from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
 from learners.second_order.confidence import SOFT_SQUARED, confidence_rule
 from learners.second_order.covariance import covariance, drift, fill, gaussian_fields, start_variance
-from learners.state import Fields
 
 
 class SCW2(Learner):
@@ -41,7 +36,6 @@ class SCW2(Learner):
     name = "scw2"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         a: float = start_variance()
         eta: float = number(

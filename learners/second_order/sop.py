@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, intercept, number
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
     covariance,
@@ -20,7 +16,6 @@ from learners.second_order.covariance import (
     narrow_diagonal,
     spread_diagonal,
 )
-from learners.state import Array, Counts, Fields
 from learners.symmetric import downdate, times
 from learners.vectors import dot
 
@@ -48,7 +43,6 @@ class SOP(Learner):
     name = "sop"
     tasks = ("binary",)
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         a: float = number(1.0, "Ridge of the start, Sigma = I/a, unit of a squared feature.", above=0.0)
         cov: str = covariance()

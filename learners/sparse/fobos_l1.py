@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Fields, Learner, Parameters, Rule, choice, flag, fragment, number
 from learners.linear.gradient_descent import LOSSES, SCHEDULES, first_step, slope, step_at, step_schedule
 from learners.linear.weights import SteppedWeights, product, stepped_fields
-from learners.parameters import Parameters, choice, flag, number
 from learners.sparse.thresholding import step_and_threshold
-from learners.state import Array, Fields
 
 
 class FOBOSL1(Learner):
@@ -39,7 +34,6 @@ class FOBOSL1(Learner):
     tasks = ("binary",)
     link: str | None = "logistic"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = first_step()
         schedule: str = step_schedule()

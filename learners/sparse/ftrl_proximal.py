@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, flag, fragment, number
 from learners.linear.gradient_descent import LOGISTIC, slope
-from learners.parameters import Parameters, flag, number
 from learners.sparse.thresholding import soft_threshold
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 
@@ -41,7 +36,6 @@ class FTRLProximal(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         alpha: float = number(0.1, "Scale of the rates alpha / (beta + sqrt(n_j)). Larger = faster.", above=0.0)
         beta: float = number(1.0, "Damps the first steps, unit of a gradient.", at_least=0.0)

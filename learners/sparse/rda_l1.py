@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, choice, flag, fragment, number
 from learners.linear.gradient_descent import LOSSES, slope
 from learners.linear.weights import product
-from learners.parameters import Parameters, choice, flag, number
 from learners.sparse.thresholding import soft_threshold
-from learners.state import Array, Counts, Fields
 
 
 class RDAL1(Learner):
@@ -43,7 +38,6 @@ class RDAL1(Learner):
     tasks = ("binary",)
     link: str | None = "logistic"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         gamma: float = number(1.0, "Weight of the squared length. Larger = slower.", above=0.0)
         lam: float = number(0.001, "Weight of the penalty. Larger = fewer weights.", at_least=0.0)

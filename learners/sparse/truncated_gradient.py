@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
-from learners.jit import fragment
-from learners.learner import Learner
+from learners.contract import (
+    Array,
+    Fields,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    choice,
+    flag,
+    fragment,
+    integer,
+    number,
+)
 from learners.linear.gradient_descent import LOSSES, slope
 from learners.linear.number_or_word import AUTO, number_or
 from learners.linear.weights import SteppedWeights, product, stepped_fields
-from learners.parameters import ParameterError, Parameters, choice, flag, integer, number
 from learners.sparse.thresholding import soft_threshold
-from learners.state import Array, Fields
 from learners.vectors import step_along
 
 SMALL = {"tg": 1.0, "round": 0.05}
@@ -45,7 +52,6 @@ class TruncatedGradient(Learner):
     tasks = ("binary",)
     link: str | None = "logistic"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         eta: float = number(0.1, "Step size.", above=0.0)
         K: int = integer(10, "Labelled rows from one truncation to the next.", at_least=1)

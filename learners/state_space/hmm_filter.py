@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
+from learners.contract import Array, Fields, Learner, Parameters, Rule, flag, fragment, integer, number
 from learners.elementary.logarithm import log
-from learners.jit import fragment
-from learners.learner import Learner
-from learners.parameters import Parameters, flag, integer, number
-from learners.state import Array, Fields
 
 
 class HMMFilter(Learner):
@@ -41,7 +36,6 @@ class HMMFilter(Learner):
     multiclass_link = "direct"
     uses_features = False
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         states: int = integer(0, "M, the hidden states; 0 = as many as classes.", at_least=0)
         stay: float = number(

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.driver import Rule
+from learners.contract import (
+    Array,
+    Counts,
+    Fields,
+    Learner,
+    Parameters,
+    Rule,
+    bare_kernel,
+    fragment,
+    integer,
+    intercept,
+    number,
+)
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log, log1p
-from learners.jit import bare_kernel, fragment, kernel
-from learners.learner import Learner
-from learners.parameters import Parameters, integer, intercept, number
+from learners.jit import kernel
 from learners.random import Words, normal, seed, uniform
 from learners.second_order.covariance import start_variance
-from learners.state import Array, Counts, Fields
 from learners.vectors import dot
 
 MOST = 27.63102111592755
@@ -53,7 +61,6 @@ class ParticleFilter(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    @dataclass(frozen=True)
     class Params(Parameters):
         particles: int = integer(200, "N.", at_least=1)
         prior_var: float = start_variance()

@@ -30,7 +30,6 @@ MOST_BLOCKS = 200
 """Blocks of rows between which a model may switch; m of them take m (m + 1) / 2 fits."""
 
 
-@dataclass(frozen=True)
 class Hindsight(Parameters):
     """What regret is measured against; see ALGORITHMS.md 15.3.
 
