@@ -22,7 +22,7 @@ import numpy as np
 
 from learners.jit import bare_kernel, fragment
 from learners.merging import Merge, average
-from learners.state import Array
+from learners.state import Array, Fields
 
 Fragment = Callable[..., Any]
 Kernel = Callable[[Array, Array, Array, Any, Any], None]
@@ -42,7 +42,9 @@ class Rule(NamedTuple):
     parameters: Any
     """NamedTuple of numbers: those of the learner, as far as its fragments need them, or what follows from them."""
     memory: type[Any]
-    """NamedTuple class, whose names are those of the state's fields and of the scratch."""
+    """NamedTuple class, whose names are those of the fields and of the scratch."""
+    fields: Fields
+    """The state: what the learner remembers. Sizes depend on n_features, n_classes and the parameters only."""
     scratch: Mapping[str, tuple[int, ...]] = MappingProxyType({})
     """name -> shape of arrays that mean nothing from one row to the next."""
     classes: bool = False

@@ -1,7 +1,7 @@
 """The contract that every learner keeps, and what it gives them for free: checks, snapshot, restore.
 
-A learner is an algorithm with state. It implements three things: `fields` (what it remembers), `initialise` (its
-starting values) and `rule` (how a row is scored and learned from, which `learners.driver` compiles into one loop).
+A learner is an algorithm with state. It implements `rule` (what it remembers, how a row is scored and learned from,
+which `learners.driver` compiles into one loop) and, where not all begins with zeros, `initialise` (starting values).
 """
 
 from __future__ import annotations
@@ -128,16 +128,12 @@ class Learner:
 
     # What an algorithm implements.
 
-    def fields(self) -> Fields:
-        """The state's named views; sizes depend on n_features, n_classes and the parameters only."""
+    def rule(self) -> Rule:
+        """What is remembered, and how a row is scored and learned from; must not look at the state."""
         raise NotImplementedError
 
     def initialise(self) -> None:
         """Write the starting values into the freshly zeroed state. The default leaves the zeros."""
-
-    def rule(self) -> Rule:
-        """How a row is scored and learned from."""
-        raise NotImplementedError
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         """For each row write the score, then learn unless its label is NaN.
@@ -289,6 +285,10 @@ class Learner:
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         """The parameters, checked."""
         return type(self).Params.build(parameters)
+
+    def fields(self) -> Fields:
+        """The state's named views, in memory order."""
+        return self.rule().fields
 
     def _live_in(self, memory: Bytes | None) -> None:
         """Have the state in `memory`, which holds it already, or in new zeros."""

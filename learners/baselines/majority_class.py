@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
 
 
 class MajorityClass(Learner):
@@ -29,11 +29,9 @@ class MajorityClass(Learner):
     class Params(Parameters):
         pass
 
-    def fields(self) -> Fields:
-        return {"counts": ("i8", (self.n_classes,))}
-
     def rule(self) -> Rule:
-        return Rule(score, learn, (), Tally, {"S": (self.n_classes,)}, classes=True)
+        K = self.n_classes
+        return Rule(score, learn, (), Tally, {"counts": ("i8", (K,))}, {"S": (K,)}, classes=True)
 
 
 class Tally(NamedTuple):

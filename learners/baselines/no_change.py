@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
 from learners.learner import REGRESSION
 
 
@@ -31,13 +31,11 @@ class NoChange(Learner):
     class Params(Parameters):
         pass
 
-    def fields(self) -> Fields:
-        return {"last": ("f8", (1,)), "labels": ("i8", (1,))}
-
     def rule(self) -> Rule:
+        fields = {"last": ("f8", (1,)), "labels": ("i8", (1,))}
         if self.task == REGRESSION:
-            return Rule(last_target, learn_target, (), LastTarget)
-        return Rule(last_class, learn_class, (), LastClass, {"S": (self.n_classes,)}, classes=True)
+            return Rule(last_target, learn_target, (), LastTarget, fields)
+        return Rule(last_class, learn_class, (), LastClass, fields, {"S": (self.n_classes,)}, classes=True)
 
 
 class LastTarget(NamedTuple):

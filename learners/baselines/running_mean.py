@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
 
 
 class RunningMean(Learner):
@@ -29,11 +29,9 @@ class RunningMean(Learner):
     class Params(Parameters):
         pass
 
-    def fields(self) -> Fields:
-        return {"mean": ("f8", (1,)), "labels": ("i8", (1,)), "skipped": ("i8", (1,))}
-
     def rule(self) -> Rule:
-        return Rule(score, learn, (), Mean)
+        fields = {"mean": ("f8", (1,)), "labels": ("i8", (1,)), "skipped": ("i8", (1,))}
+        return Rule(score, learn, (), Mean, fields)
 
 
 class Mean(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, bare_kernel, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, bare_kernel, fragment, intercept, number
 from learners.forgetting.recursion import pin
 from learners.linear.weights import product
 from learners.second_order.covariance import start_variance
@@ -53,10 +53,6 @@ class BayesLinear(Learner):
         )
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        d = self.width
-        return {"weight": ("f8", (d,)), "P": ("f8", (d, d)), "skipped": ("i8", (1,))}
-
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], self.parameters.prior_var)
 
@@ -85,9 +81,10 @@ class BayesLinear(Learner):
         return variance
 
     def rule(self) -> Rule:
-        p = self.parameters
+        p, d = self.parameters, self.width
         given = Walk(p.noise_var, p.q, p.p_max or math.inf)
-        return Rule(product, learn, given, Belief, {"k": (self.width,)}, weighs=True)
+        fields = {"weight": ("f8", (d,)), "P": ("f8", (d, d)), "skipped": ("i8", (1,))}
+        return Rule(product, learn, given, Belief, fields, {"k": (d,)}, weighs=True)
 
 
 class Walk(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
 from learners.driver import Fragment
 from learners.elementary.error_function import erfc
 from learners.elementary.exponential import exp
@@ -66,17 +66,15 @@ class BayesProbit(Learner):
         cov: str = covariance()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return gaussian_fields(self.parameters.cov, self.width)
-
-    def initialise(self) -> None:
-        fill(self.state["covariance"], self.parameters.prior_var)
-
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
         given = Probit(p.beta * p.beta, p.prior_var, p.q)
-        return Rule(score, learn, given, Posterior, {"k": (d,), "latent": (2,)}, weighs=True)
+        fields = gaussian_fields(p.cov, self.width)
+        return Rule(score, learn, given, Posterior, fields, {"k": (d,), "latent": (2,)}, weighs=True)
+
+    def initialise(self) -> None:
+        fill(self.state["covariance"], self.parameters.prior_var)
 
 
 class Probit(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Fields, Learner, Parameters, Rule, fragment, number
+from learners.contract import Array, Learner, Parameters, Rule, fragment, number
 from learners.elementary.logarithm import log
 
 
@@ -37,15 +37,12 @@ class BetaBernoulli(Learner):
             at_most=1.0,
         )
 
-    def fields(self) -> Fields:
-        return {"a": ("f8", (1,)), "b": ("f8", (1,))}
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(score, learn, Prior(p.a0, p.b0, p.decay), Coin, {"a": ("f8", (1,)), "b": ("f8", (1,))})
 
     def initialise(self) -> None:
         self.state["a"][0], self.state["b"][0] = self.parameters.a0, self.parameters.b0
-
-    def rule(self) -> Rule:
-        p = self.parameters
-        return Rule(score, learn, Prior(p.a0, p.b0, p.decay), Coin)
 
 
 class Prior(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, number
 from learners.elementary.logarithm import log
 
 UNSEEN = -1e300
@@ -45,18 +45,11 @@ class GaussianNB(Learner):
             at_most=1.0,
         )
 
-    def fields(self) -> Fields:
-        K, d = self.n_classes, self.n_features
-        return {
-            "count": ("f8", (K,)),
-            "mean": ("f8", (K, d)),
-            "squares": ("f8", (K, d)),
-            "skipped": ("i8", (1,)),
-        }
-
     def rule(self) -> Rule:
-        p = self.parameters
-        return Rule(score, learn, Fading(p.var_floor, p.decay), Moments, {"S": (self.n_classes,)}, classes=True)
+        p, K = self.parameters, self.n_classes
+        moments = ("f8", (K, self.n_features))
+        fields = {"count": ("f8", (K,)), "mean": moments, "squares": moments, "skipped": ("i8", (1,))}
+        return Rule(score, learn, Fading(p.var_floor, p.decay), Moments, fields, {"S": (K,)}, classes=True)
 
 
 class Fading(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Rule, choice, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Rule, choice, fragment, intercept, number
 from learners.cost_sensitive.imbalance import Priced, imbalance, prices
 from learners.driver import Fragment
 from learners.linear.weights import product
@@ -59,23 +59,21 @@ class ACOG(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return {
-            "weight": ("f8", (self.width,)),
-            "covariance": ("f8", covariance_shape(self.parameters.cov, self.width)),
-            "classes": ("i8", (2,)),
-            "skipped": ("i8", (1,)),
-        }
-
-    def initialise(self) -> None:
-        fill(self.state["covariance"], self.parameters.a)
-        self.state["classes"][:] = 1
-
     def rule(self) -> Rule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
         given = Adaptive(p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p))
-        return Rule(product, learn, given, CountingGaussian, {"k": (self.width,)})
+        fields = {
+            "weight": ("f8", (self.width,)),
+            "covariance": ("f8", covariance_shape(p.cov, self.width)),
+            "classes": ("i8", (2,)),
+            "skipped": ("i8", (1,)),
+        }
+        return Rule(product, learn, given, CountingGaussian, fields, {"k": (self.width,)})
+
+    def initialise(self) -> None:
+        fill(self.state["covariance"], self.parameters.a)
+        self.state["classes"][:] = 1
 
 
 class Adaptive(NamedTuple):

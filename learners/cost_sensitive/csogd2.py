@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Rule, intercept, number
+from learners.contract import Learner, Rule, intercept, number
 from learners.cost_sensitive.imbalance import Priced
-from learners.cost_sensitive.weighted_hinge import counting_fields, weighted_hinge
+from learners.cost_sensitive.weighted_hinge import weighted_hinge
 
 
 class CSOGD2(Learner):
@@ -34,11 +34,8 @@ class CSOGD2(Learner):
         eta: float = number(0.01, "Step size.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return counting_fields(self.width)
+    def rule(self) -> Rule:
+        return weighted_hinge(True, self.parameters, self.width)
 
     def initialise(self) -> None:
         self.state["classes"][:] = 1
-
-    def rule(self) -> Rule:
-        return weighted_hinge(True, self.parameters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Rule, fragment
+from learners.contract import Array, Counts, Rule, fragment
 from learners.cost_sensitive.imbalance import imbalance, prices
 from learners.linear.weights import product
 from learners.vectors import step_along
@@ -36,14 +36,10 @@ class CountingWeights(NamedTuple):
     """i8[1]: labelled rows whose score or step was not finite."""
 
 
-def counting_fields(width: int) -> Fields:
-    """The state of `CountingWeights`."""
-    return {"weight": ("f8", (width,)), "classes": ("i8", (2,)), "skipped": ("i8", (1,))}
-
-
-def weighted_hinge(steeper: bool, p: Any) -> Rule:
+def weighted_hinge(steeper: bool, p: Any, width: int) -> Rule:
     """The rule of a learner whose parameters p have eta and the prices."""
-    return Rule(product, learn, Descent(steeper, p.eta, *prices(p)), CountingWeights, weighs=True)
+    fields = {"weight": ("f8", (width,)), "classes": ("i8", (2,)), "skipped": ("i8", (1,))}
+    return Rule(product, learn, Descent(steeper, p.eta, *prices(p)), CountingWeights, fields, weighs=True)
 
 
 @fragment

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
-from learners.forgetting.recursion import Forgetting, least_squares, least_squares_fields
+from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.forgetting.recursion import Forgetting, least_squares
 
 
 class DFOP(Learner):
@@ -34,11 +34,8 @@ class DFOP(Learner):
         p_max: float = number(10000.0, "Wind-up guard: largest diagonal entry of P.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return least_squares_fields(self.width)
+    def rule(self) -> Rule:
+        return least_squares(Forgetting(1.0 - self.parameters.mu, self.parameters.p_max), self.width)
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)
-
-    def rule(self) -> Rule:
-        return least_squares(Forgetting(1.0 - self.parameters.mu, self.parameters.p_max), self.width)

@@ -10,7 +10,6 @@ import numpy as np
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     ParameterError,
     Parameters,
@@ -87,7 +86,7 @@ class GDFOP(Learner):
         p_max: float = number(10000.0, "Wind-up guard: largest diagonal entry of P.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
+    def rule(self) -> Rule:
         p = self.parameters
         if p.lambda_source == "field" and p.column >= self.n_features:
             message = f"column must be < {self.n_features}, the number of features, got {p.column}"
@@ -95,7 +94,7 @@ class GDFOP(Learner):
         if p.lambda_source == "detector" and self.kind == "regression":
             raise ParameterError("lambda_source=detector needs classes: in regression there are no mistakes to count")
         d = self.width - (p.lambda_source == "field")
-        return {
+        fields = {
             "weight": ("f8", (d,)),
             "P": ("f8", (d, d)),
             "learned": ("i8", (1,)),
@@ -105,18 +104,16 @@ class GDFOP(Learner):
             **behind("ddm", FIELDS),
             "skipped": ("i8", (1,)),
         }
+        source = SOURCES.index(p.lambda_source)
+        given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, Limits())
+        if source == FIELD:
+            scratch = {"k": (d,), "features": (d,)}
+            return Rule(score_features, learn_features, given, Varying, fields, scratch, weighs=True)
+        return Rule(product, learn, given, Varying, fields, {"k": (d,), "features": (0,)}, weighs=True)
 
     def initialise(self) -> None:
         self.standardizable = self.parameters.lambda_source != "field"
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)
-
-    def rule(self) -> Rule:
-        p, d = self.parameters, len(self.state["weight"])
-        source = SOURCES.index(p.lambda_source)
-        given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, Limits())
-        if source == FIELD:
-            return Rule(score_features, learn_features, given, Varying, {"k": (d,), "features": (d,)}, weighs=True)
-        return Rule(product, learn, given, Varying, {"k": (d,), "features": (0,)}, weighs=True)
 
 
 class Variation(NamedTuple):

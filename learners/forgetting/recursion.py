@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Rule, bare_kernel, fragment
+from learners.contract import Array, Counts, Rule, bare_kernel, fragment
 from learners.linear.weights import product
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
@@ -33,14 +33,10 @@ class LeastSquares(NamedTuple):
     """f8[d], scratch: P x."""
 
 
-def least_squares_fields(width: int) -> Fields:
-    """The state of `LeastSquares`."""
-    return {"weight": ("f8", (width,)), "P": ("f8", (width, width)), "skipped": ("i8", (1,))}
-
-
 def least_squares(forgetting: Forgetting, width: int) -> Rule:
     """The rule of a learner that forgets at one rate."""
-    return Rule(product, learn, forgetting, LeastSquares, {"k": (width,)}, weighs=True)
+    fields = {"weight": ("f8", (width,)), "P": ("f8", (width, width)), "skipped": ("i8", (1,))}
+    return Rule(product, learn, forgetting, LeastSquares, fields, {"k": (width,)}, weighs=True)
 
 
 @fragment

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
-from learners.forgetting.recursion import Forgetting, least_squares, least_squares_fields
+from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.forgetting.recursion import Forgetting, least_squares
 from learners.merging import add_information
 
 
@@ -33,12 +33,9 @@ class RLS(Learner):
         delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return least_squares_fields(self.width)
-
-    def initialise(self) -> None:
-        np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)
-
     def rule(self) -> Rule:
         rule = least_squares(Forgetting(1.0, math.inf), self.width)
         return rule._replace(shared=("weight", "P"), merge=add_information)  # noqa: SLF001 - public in NamedTuples
+
+    def initialise(self) -> None:
+        np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.p_norm import Dual, exponent, exponent_for, image_product, norm_of, renew
 from learners.vectors import multiply, step_along
 
@@ -35,9 +35,6 @@ class ALMA(Learner):
         p: float | str = exponent()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return {"theta": ("f8", (self.width,)), "skipped": ("i8", (1,))}
-
     def rule(self) -> Rule:
         a = self.parameters
         return adding(Addition(exponent_for(a.p, self.width), a.alpha, a.rho, a.B), self.width)
@@ -59,7 +56,8 @@ class Addition(NamedTuple):
 
 def adding(given: Addition, width: int) -> Rule:
     """The rule of a learner with these parameters."""
-    return Rule(image_product, learn, given, Dual, {"weight": (width,)}, weighs=True, begin=renew)
+    fields = {"theta": ("f8", (width,)), "skipped": ("i8", (1,))}
+    return Rule(image_product, learn, given, Dual, fields, {"weight": (width,)}, weighs=True, begin=renew)
 
 
 @fragment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.number_or_word import AUTO, positive_or
 from learners.linear.p_norm import exponent, exponent_for, norm_of, renew
 from learners.vectors import dots, multiply, step_along
@@ -46,18 +46,16 @@ class ALMAGentile(Learner):
         p: float | str = exponent()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return {"theta": ("f8", (self.width,)), "k": ("i8", (1,)), "skipped": ("i8", (1,))}
-
-    def initialise(self) -> None:
-        self.state["k"][0] = 1
-
     def rule(self) -> Rule:
         a = self.parameters
         B = math.sqrt(8.0) / a.a if a.B == AUTO else a.B
         given = Approximation(exponent_for(a.p, self.width), 1.0 - a.a, B, a.C)
         scratch = {"weight": (self.width,), "squared": (1,)}
-        return Rule(score, learn, given, CountedDual, scratch, weighs=True, begin=renew)
+        fields = {"theta": ("f8", (self.width,)), "k": ("i8", (1,)), "skipped": ("i8", (1,))}
+        return Rule(score, learn, given, CountedDual, fields, scratch, weighs=True, begin=renew)
+
+    def initialise(self) -> None:
+        self.state["k"][0] = 1
 
 
 class Approximation(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.alma import Addition, adding
 from learners.linear.p_norm import exponent, exponent_for
 
@@ -31,9 +31,6 @@ class ALMAZeroMargin(Learner):
         B: float = number(10.0, "Longest dual vector; longer ones are scaled back.", above=0.0)
         p: float | str = exponent()
         intercept: bool = intercept()
-
-    def fields(self) -> Fields:
-        return {"theta": ("f8", (self.width,)), "skipped": ("i8", (1,))}
 
     def rule(self) -> Rule:
         a = self.parameters

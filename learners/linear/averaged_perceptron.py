@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept
 from learners.vectors import dots, step_both
 
 
@@ -29,12 +29,10 @@ class AveragedPerceptron(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        d = self.width
-        return {"weight": ("f8", (d,)), "late": ("f8", (d,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
-
     def rule(self) -> Rule:
-        return Rule(score, learn, (), WeightSum, {"newest": (1,)}, weighs=True)
+        d = self.width
+        fields = {"weight": ("f8", (d,)), "late": ("f8", (d,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+        return Rule(score, learn, (), WeightSum, fields, {"newest": (1,)}, weighs=True)
 
 
 class WeightSum(NamedTuple):

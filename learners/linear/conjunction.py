@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
 
 
 class Conjunction(Learner):
@@ -29,16 +29,14 @@ class Conjunction(Learner):
     class Params(Parameters):
         pass
 
-    def fields(self) -> Fields:
-        d = self.n_features
-        return {"positive": ("i8", (d,)), "negative": ("i8", (d,)), "inconsistent": ("i8", (1,))}
+    def rule(self) -> Rule:
+        literals = ("i8", (self.n_features,))
+        fields = {"positive": literals, "negative": literals, "inconsistent": ("i8", (1,))}
+        return Rule(score, learn, (), Literals, fields)
 
     def initialise(self) -> None:
         self.state["positive"][:] = 1
         self.state["negative"][:] = 1
-
-    def rule(self) -> Rule:
-        return Rule(score, learn, (), Literals)
 
 
 class Literals(NamedTuple):

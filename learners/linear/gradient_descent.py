@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, ParameterError, Rule, choice, fragment, number
 from learners.elementary.exponential import exp
-from learners.linear.weights import SteppedWeights, product
+from learners.linear.weights import SteppedWeights, product, stepped_fields
 from learners.vectors import dot, length, multiply, shrink_and_step, step_along
 
 LOSSES = ("hinge", "logistic", "square", "eps_insensitive")
@@ -39,9 +39,9 @@ class Descent(NamedTuple):
     """Whether the step is shortened to 1 / x'x, where the square loss of the row is 0."""
 
 
-def descend(given: Descent) -> Rule:
+def descend(given: Descent, width: int) -> Rule:
     """The rule of a learner with these parameters."""
-    return Rule(product, learn, given, SteppedWeights, weighs=True)
+    return Rule(product, learn, given, SteppedWeights, stepped_fields(width), weighs=True)
 
 
 def first_step() -> Any:

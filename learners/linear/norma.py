@@ -8,7 +8,6 @@ from typing import NamedTuple
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     ParameterError,
     Parameters,
@@ -56,15 +55,12 @@ class NORMA(Learner):
             if not self.alpha * self.lam < 1.0:
                 raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
 
-    def fields(self) -> Fields:
-        return {"theta": ("f8", (self.width,)), "scale": ("f8", (1,)), "skipped": ("i8", (1,))}
-
-    def initialise(self) -> None:
-        self.state["scale"][0] = 1.0
-
     def rule(self) -> Rule:
         a = self.parameters
         return forgetting(Decay(exponent_for(a.p, self.width), a.alpha, a.rho, 1.0 - a.alpha * a.lam), self.width)
+
+    def initialise(self) -> None:
+        self.state["scale"][0] = 1.0
 
 
 class Decay(NamedTuple):
@@ -94,7 +90,8 @@ class ScaledDual(NamedTuple):
 
 def forgetting(given: Decay, width: int) -> Rule:
     """The rule of a learner with these parameters."""
-    return Rule(score, learn, given, ScaledDual, {"weight": (width,)}, weighs=True, begin=renew)
+    fields = {"theta": ("f8", (width,)), "scale": ("f8", (1,)), "skipped": ("i8", (1,))}
+    return Rule(score, learn, given, ScaledDual, fields, {"weight": (width,)}, weighs=True, begin=renew)
 
 
 @fragment

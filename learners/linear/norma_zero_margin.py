@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, ParameterError, Parameters, Rule, intercept, number
+from learners.contract import Learner, ParameterError, Parameters, Rule, intercept, number
 from learners.linear.norma import Decay, forgetting
 from learners.linear.p_norm import exponent, exponent_for
 
@@ -38,12 +38,9 @@ class NORMAZeroMargin(Learner):
             if not self.alpha * self.lam < 1.0:
                 raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
 
-    def fields(self) -> Fields:
-        return {"theta": ("f8", (self.width,)), "scale": ("f8", (1,)), "skipped": ("i8", (1,))}
-
-    def initialise(self) -> None:
-        self.state["scale"][0] = 1.0
-
     def rule(self) -> Rule:
         a = self.parameters
         return forgetting(Decay(exponent_for(a.p, self.width), a.alpha, 0.0, 1.0 - a.alpha * a.lam), self.width)
+
+    def initialise(self) -> None:
+        self.state["scale"][0] = 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept
+from learners.contract import Learner, Parameters, Rule, intercept
 from learners.linear.gradient_descent import (
     LOGISTIC,
     SCHEDULES,
@@ -15,7 +15,6 @@ from learners.linear.gradient_descent import (
     refuse_overshrinking,
     step_schedule,
 )
-from learners.linear.weights import stepped_fields
 
 
 class OGDLogistic(Learner):
@@ -47,9 +46,6 @@ class OGDLogistic(Learner):
             super().__post_init__()
             refuse_overshrinking(self.eta, self.l2)
 
-    def fields(self) -> Fields:
-        return stepped_fields(self.width)
-
     def rule(self) -> Rule:
         p = self.parameters
-        return descend(Descent(LOGISTIC, SCHEDULES.index(p.schedule), p.eta, p.l2, ball(p.radius)))
+        return descend(Descent(LOGISTIC, SCHEDULES.index(p.schedule), p.eta, p.l2, ball(p.radius)), self.width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, choice, flag, intercept, number
+from learners.contract import Learner, Parameters, Rule, choice, flag, intercept, number
 from learners.linear.gradient_descent import (
     LOSSES,
     SCHEDULES,
@@ -15,7 +15,6 @@ from learners.linear.gradient_descent import (
     refuse_overshrinking,
     step_schedule,
 )
-from learners.linear.weights import stepped_fields
 
 
 class OGDSquare(Learner):
@@ -54,11 +53,8 @@ class OGDSquare(Learner):
             super().__post_init__()
             refuse_overshrinking(self.eta, self.l2)
 
-    def fields(self) -> Fields:
-        return stepped_fields(self.width)
-
     def rule(self) -> Rule:
         p = self.parameters
         loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
         safe = p.safe_step and p.loss == "square"
-        return descend(Descent(loss, schedule, p.eta, p.l2, ball(p.radius), eps=p.eps, safe=safe))
+        return descend(Descent(loss, schedule, p.eta, p.l2, ball(p.radius), eps=p.eps, safe=safe), self.width)

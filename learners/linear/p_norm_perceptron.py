@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.alma import Addition, adding
 from learners.linear.p_norm import exponent, exponent_for
 from learners.linear.perceptron import ties
@@ -33,9 +33,6 @@ class PNormPerceptron(Learner):
         p: float | str = exponent()
         ties: str = ties()
         intercept: bool = intercept()
-
-    def fields(self) -> Fields:
-        return {"theta": ("f8", (self.width,)), "skipped": ("i8", (1,))}
 
     def rule(self) -> Rule:
         a = self.parameters

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept
+from learners.contract import Learner, Parameters, Rule, intercept
 from learners.linear.passive_aggressive import towards_margin
-from learners.linear.weights import weight_fields
 
 
 class PA(Learner):
@@ -31,8 +30,5 @@ class PA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return weight_fields(self.width)
-
     def rule(self) -> Rule:
-        return towards_margin(math.inf, 0.0)
+        return towards_margin(math.inf, 0.0, self.width)

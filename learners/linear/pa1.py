@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_margin
-from learners.linear.weights import weight_fields
 
 
 class PA1(Learner):
@@ -30,8 +29,5 @@ class PA1(Learner):
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return weight_fields(self.width)
-
     def rule(self) -> Rule:
-        return towards_margin(self.parameters.C, 0.0)
+        return towards_margin(self.parameters.C, 0.0, self.width)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_target
-from learners.linear.weights import weight_fields
 
 
 class PA1Regressor(Learner):
@@ -30,8 +29,5 @@ class PA1Regressor(Learner):
         C: float = number(1.0, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return weight_fields(self.width)
-
     def rule(self) -> Rule:
-        return towards_target(self.parameters.C, 0.0, self.parameters.eps)
+        return towards_target(self.parameters.C, 0.0, self.parameters.eps, self.width)

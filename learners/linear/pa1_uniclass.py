@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, number
-from learners.linear.uniclass import fields_of, largest_radius, radius, radius_of, towards_rows
+from learners.contract import Learner, Parameters, Rule, number
+from learners.linear.uniclass import largest_radius, radius, towards_rows
 
 
 class PA1Uniclass(Learner):
@@ -30,9 +30,6 @@ class PA1Uniclass(Learner):
         eps_max: float | str = largest_radius()
         C: float = number(0.1, "Longest step, in units of the features. Larger = faster and more trusting.", above=0.0)
 
-    def fields(self) -> Fields:
-        return fields_of(self.parameters.eps, self.n_features)
-
     def rule(self) -> Rule:
         p = self.parameters
-        return towards_rows(p.C, 0.0, radius_of(p.eps, p.eps_max, self.n_features))
+        return towards_rows(p.C, 0.0, p, self.n_features)

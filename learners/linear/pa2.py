@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_margin
-from learners.linear.weights import weight_fields
 
 
 class PA2(Learner):
@@ -32,8 +31,5 @@ class PA2(Learner):
         C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return weight_fields(self.width)
-
     def rule(self) -> Rule:
-        return towards_margin(math.inf, 0.5 / self.parameters.C)
+        return towards_margin(math.inf, 0.5 / self.parameters.C, self.width)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, number
-from learners.linear.uniclass import fields_of, largest_radius, radius, radius_of, towards_rows
+from learners.contract import Learner, Parameters, Rule, number
+from learners.linear.uniclass import largest_radius, radius, towards_rows
 
 
 class PA2Uniclass(Learner):
@@ -34,9 +34,6 @@ class PA2Uniclass(Learner):
             0.1, "Aggressiveness: the share 2C / (2C + 1) of the way is gone. Larger = faster.", above=0.0
         )
 
-    def fields(self) -> Fields:
-        return fields_of(self.parameters.eps, self.n_features)
-
     def rule(self) -> Rule:
         p = self.parameters
-        return towards_rows(math.inf, 1.0 / (2.0 * p.C), radius_of(p.eps, p.eps_max, self.n_features))
+        return towards_rows(math.inf, 1.0 / (2.0 * p.C), p, self.n_features)

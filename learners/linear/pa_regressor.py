@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_target
-from learners.linear.weights import weight_fields
 
 
 class PARegressor(Learner):
@@ -31,8 +30,5 @@ class PARegressor(Learner):
         eps: float = number(0.1, "Half width of the tube, in units of the target.", at_least=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return weight_fields(self.width)
-
     def rule(self) -> Rule:
-        return towards_target(math.inf, 0.0, self.parameters.eps)
+        return towards_target(math.inf, 0.0, self.parameters.eps, self.width)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule
-from learners.linear.uniclass import fields_of, largest_radius, radius, radius_of, towards_rows
+from learners.contract import Learner, Parameters, Rule
+from learners.linear.uniclass import largest_radius, radius, towards_rows
 
 
 class PAUniclass(Learner):
@@ -31,9 +31,5 @@ class PAUniclass(Learner):
         eps: float | str = radius()
         eps_max: float | str = largest_radius()
 
-    def fields(self) -> Fields:
-        return fields_of(self.parameters.eps, self.n_features)
-
     def rule(self) -> Rule:
-        p = self.parameters
-        return towards_rows(math.inf, 0.0, radius_of(p.eps, p.eps_max, self.n_features))
+        return towards_rows(math.inf, 0.0, self.parameters, self.n_features)

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from learners.contract import Array, Rule, fragment
-from learners.linear.weights import Weights, product
+from learners.linear.weights import Weights, product, weight_fields
 from learners.vectors import dot, step_along
 
 
@@ -19,14 +19,16 @@ class Pull(NamedTuple):
     """Half width of the tube, of regression; radius of the ball, of one class."""
 
 
-def towards_margin(cap: float, ridge: float) -> Rule:
+def towards_margin(cap: float, ridge: float, width: int) -> Rule:
     """The rule of two classes."""
-    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True, shared=("weight",))
+    fields, given = weight_fields(width), Pull(cap, ridge)
+    return Rule(product, learn_margin, given, Weights, fields, weighs=True, shared=("weight",))
 
 
-def towards_target(cap: float, ridge: float, eps: float) -> Rule:
+def towards_target(cap: float, ridge: float, eps: float, width: int) -> Rule:
     """The rule of regression."""
-    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True, shared=("weight",))
+    fields, given = weight_fields(width), Pull(cap, ridge, eps)
+    return Rule(product, learn_target, given, Weights, fields, weighs=True, shared=("weight",))
 
 
 @fragment

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, flag, intercept, number
+from learners.contract import Learner, Parameters, Rule, flag, intercept, number
 from learners.linear.gradient_descent import HINGE, INV_T, Descent, descend
-from learners.linear.weights import stepped_fields
 
 
 class Pegasos(Learner):
@@ -32,10 +31,7 @@ class Pegasos(Learner):
         project: bool = flag(True, "Keep the weights in the ball of radius 1/sqrt(lam), which holds the optimum.")
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return stepped_fields(self.width)
-
     def rule(self) -> Rule:
         p = self.parameters
         radius = 1.0 / math.sqrt(p.lam) if p.project else math.inf
-        return descend(Descent(HINGE, INV_T, 1.0 / p.lam, p.lam, radius))
+        return descend(Descent(HINGE, INV_T, 1.0 / p.lam, p.lam, radius), self.width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Fields, Learner, Parameters, Rule, choice, fragment, intercept, number
+from learners.contract import Array, Learner, Parameters, Rule, choice, fragment, intercept, number
 from learners.linear.weights import Weights, product, weight_fields
 from learners.vectors import step_along
 
@@ -41,12 +41,10 @@ class Perceptron(Learner):
         ties: str = ties()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return weight_fields(self.width)
-
     def rule(self) -> Rule:
         p = self.parameters
-        return Rule(product, learn, Correction(p.eta, p.ties == "update"), Weights, weighs=True)
+        given = Correction(p.eta, p.ties == "update")
+        return Rule(product, learn, given, Weights, weight_fields(self.width), weighs=True)
 
 
 class Correction(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, flag, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, flag, fragment
 from learners.linear.perceptron import right, ties
 
 
@@ -32,12 +32,10 @@ class QuadraticPerceptron(Learner):
         ties: str = ties()
         intercept: bool = flag(True, "Append a constant 1 to every row; without it the kernel is (p'q)^2.")
 
-    def fields(self) -> Fields:
-        return {"form": ("f8", (self.width * (self.width + 1) // 2,)), "skipped": ("i8", (1,))}
-
     def rule(self) -> Rule:
         given = Ties(self.parameters.ties == "update")
-        return Rule(score, learn, given, QuadraticForm, {"k": (self.width,)}, weighs=True)
+        fields = {"form": ("f8", (self.width * (self.width + 1) // 2,)), "skipped": ("i8", (1,))}
+        return Rule(score, learn, given, QuadraticForm, fields, {"k": (self.width,)}, weighs=True)
 
 
 class Ties(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Rule, fragment
+from learners.contract import Array, Counts, Rule, fragment
 from learners.linear.weights import product
 from learners.vectors import dot, length, multiply, shrink_and_step
 
@@ -35,14 +35,10 @@ class Relaxation(NamedTuple):
     """i8[1]: labelled rows whose score or step was not finite, zero rows among them."""
 
 
-def relaxed_fields(width: int) -> Fields:
-    """The state of `Relaxation`."""
-    return {"weight": ("f8", (width,)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
-
-
-def towards_half_spaces(aggressive: bool) -> Rule:
+def towards_half_spaces(aggressive: bool, width: int) -> Rule:
     """The rule of a learner."""
-    return Rule(product, learn, Eagerness(aggressive), Relaxation)
+    fields = {"weight": ("f8", (width,)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
+    return Rule(product, learn, Eagerness(aggressive), Relaxation, fields)
 
 
 @fragment

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept
-from learners.linear.relaxed_margin import relaxed_fields, towards_half_spaces
+from learners.contract import Learner, Parameters, Rule, intercept
+from learners.linear.relaxed_margin import towards_half_spaces
 
 
 class ROMMA(Learner):
@@ -28,11 +28,8 @@ class ROMMA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return relaxed_fields(self.width)
+    def rule(self) -> Rule:
+        return towards_half_spaces(aggressive=False, width=self.width)
 
     def initialise(self) -> None:
         self.state["mu"][0] = 1.0
-
-    def rule(self) -> Rule:
-        return towards_half_spaces(aggressive=False)

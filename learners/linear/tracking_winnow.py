@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.linear.weights import product
@@ -40,16 +40,14 @@ class TrackingWinnow(Learner):
         U: float = number(10.0, "What the weights sum to.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return {"log_share": ("f8", (2 * self.width,)), "skipped": ("i8", (1,))}
-
-    def initialise(self) -> None:
-        self.state["log_share"][:] = log(0.5 / self.width)
-
     def rule(self) -> Rule:
         p = self.parameters
         given = Sharing(p.eta, max(SMALLEST, p.share / (2.0 * self.width)), p.U)
-        return Rule(product, learn, given, Shares, {"weight": (self.width,)}, weighs=True, begin=renew)
+        fields = {"log_share": ("f8", (2 * self.width,)), "skipped": ("i8", (1,))}
+        return Rule(product, learn, given, Shares, fields, {"weight": (self.width,)}, weighs=True, begin=renew)
+
+    def initialise(self) -> None:
+        self.state["log_share"][:] = log(0.5 / self.width)
 
 
 class Sharing(NamedTuple):

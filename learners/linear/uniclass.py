@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Rule, fragment
+from learners.contract import Array, Counts, Rule, fragment
 from learners.linear.number_or_word import AUTO, positive_or
 from learners.linear.passive_aggressive import Pull, tau
 
@@ -31,9 +31,12 @@ class Ball(NamedTuple):
     """f8[1], scratch: how far the row is from the centre."""
 
 
-def towards_rows(cap: float, ridge: float, radius: float) -> Rule:
-    """The rule of a learner; cap and ridge as those of two classes."""
-    return Rule(depth, learn, Pull(cap, ridge, radius), Ball, {"apart": (1,)}, weighs=True)
+def towards_rows(cap: float, ridge: float, p: Any, n_features: int) -> Rule:
+    """The rule of a learner whose parameters p have eps and eps_max; cap and ridge as those of two classes."""
+    size = n_features + (p.eps == LEARNED)
+    fields = {"centre": ("f8", (size,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+    given = Pull(cap, ridge, radius_of(p.eps, p.eps_max, n_features))
+    return Rule(depth, learn, given, Ball, fields, {"apart": (1,)}, weighs=True)
 
 
 def radius() -> Any:
@@ -48,12 +51,6 @@ def radius() -> Any:
 def largest_radius() -> Any:
     """Bound of a radius that is learned."""
     return positive_or(AUTO, text="What a learned radius stays below; `auto` = 2 sqrt(d).")
-
-
-def fields_of(eps: float | str, n_features: int) -> Fields:
-    """The state of a one-class learner; the height, if there is one, is the last coordinate of the centre."""
-    size = n_features + (eps == LEARNED)
-    return {"centre": ("f8", (size,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
 
 
 def radius_of(eps: float | str, eps_max: float | str, n_features: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, integer, intercept
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, integer, intercept
 from learners.vectors import dot
 
 
@@ -31,20 +31,18 @@ class VotedPerceptron(Learner):
         budget: int = integer(256, "Most weight vectors kept.", at_least=2)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        size = self.parameters.budget
-        return {
-            "hypotheses": ("f8", (size, self.width)),
-            "votes": ("f8", (size,)),
+    def rule(self) -> Rule:
+        n = self.parameters.budget
+        fields = {
+            "hypotheses": ("f8", (n, self.width)),
+            "votes": ("f8", (n,)),
             "count": ("i8", (1,)),
             "skipped": ("i8", (1,)),
         }
+        return Rule(score, learn, (), Voters, fields, {"newest": (1,)}, weighs=True)
 
     def initialise(self) -> None:
         self.state["count"][0] = 1
-
-    def rule(self) -> Rule:
-        return Rule(score, learn, (), Voters, {"newest": (1,)}, weighs=True)
 
 
 class Voters(NamedTuple):

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     ParameterError,
     Parameters,
@@ -65,15 +64,13 @@ class Winnow(Learner):
             if self.intercept and not self.balanced:
                 raise ParameterError("intercept must be false where balanced is: the threshold takes its place")
 
-    def fields(self) -> Fields:
-        return {"log_weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
-
     def rule(self) -> Rule:
         p = self.parameters
         form = (NORMALIZED if p.normalize else BALANCED) if p.balanced else UNBALANCED
         eta, threshold = (p.eta, 0.0) if p.balanced else (LN_2, p.theta * self.width)
         given = Multiplication(form, eta, p.U, threshold)
-        return Rule(score, learn, given, Logarithms, {"weight": (self.width,)}, weighs=True, begin=renew)
+        fields = {"log_weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
+        return Rule(score, learn, given, Logarithms, fields, {"weight": (self.width,)}, weighs=True, begin=renew)
 
 
 class Multiplication(NamedTuple):

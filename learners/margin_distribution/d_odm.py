@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     ParameterError,
     Parameters,
@@ -140,9 +139,10 @@ class DODM(Learner):
             return 1.0
         return float(p.C) if p.horizon > 0 else 0.0
 
-    def fields(self) -> Fields:
-        n = len(self._grid) if self.parameters.horizon > 0 else MOST_CANDIDATES
-        return {
+    def rule(self) -> Rule:
+        p = self.parameters
+        n = len(self._grid) if p.horizon > 0 else MOST_CANDIDATES
+        fields = {
             "weight": ("f8", (n, self.width)),
             "epoch": ("i8", (n,)),
             "age": ("i8", (n,)),
@@ -155,19 +155,6 @@ class DODM(Learner):
             "learned": ("i8", (1,)),
             "skipped": ("i8", (1,)),
         }
-
-    def initialise(self) -> None:
-        s, grid = self.state, self._grid
-        n = len(grid)
-        s["candidates"][0] = n
-        s["epoch"][:n] = grid
-        s["log_prior"][:n] = -log1p(n - 1.0)
-        s["beta"][:n] = 1.0 / n  # Algorithm 2, line 1
-        s["scale"][0] = self._first_scale
-        s["gap"][0] = FIRST_GAP
-
-    def rule(self) -> Rule:
-        p, n = self.parameters, len(self.state["beta"])
         parameters = Weighing(
             p.lam,
             p.mu,
@@ -179,7 +166,17 @@ class DODM(Learner):
             p.C if p.horizon > 0 else MOST_LOSS,
             self._first_scale,
         )
-        return Rule(score, learn, parameters, Candidates, {"s": (n,), "f": (n,), "ordered": (n,)})
+        return Rule(score, learn, parameters, Candidates, fields, {"s": (n,), "f": (n,), "ordered": (n,)})
+
+    def initialise(self) -> None:
+        s, grid = self.state, self._grid
+        n = len(grid)
+        s["candidates"][0] = n
+        s["epoch"][:n] = grid
+        s["log_prior"][:n] = -log1p(n - 1.0)
+        s["beta"][:n] = 1.0 / n  # Algorithm 2, line 1
+        s["scale"][0] = self._first_scale
+        s["gap"][0] = FIRST_GAP
 
 
 class Weighing(NamedTuple):

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     Parameters,
     Rule,
@@ -55,13 +54,11 @@ class OnlineODM(Learner):
         theta: float = free_distance()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return {"weight": ("f8", (self.width,)), "age": ("i8", (1,)), "skipped": ("i8", (1,))}
-
     def rule(self) -> Rule:
         p = self.parameters
         parameters = Descent(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step)
-        return Rule(product, learn, parameters, AgedWeights, weighs=True)
+        fields = {"weight": ("f8", (self.width,)), "age": ("i8", (1,)), "skipped": ("i8", (1,))}
+        return Rule(product, learn, parameters, AgedWeights, fields, weighs=True)
 
 
 class Descent(NamedTuple):

@@ -10,7 +10,6 @@ import numpy as np
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     Parameters,
     Rule,
@@ -65,28 +64,26 @@ class RestartedODM(Learner):
         seed: int = integer(1, "Of the random weights.", at_least=0, at_most=2**53)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return {
-            "weight": ("f8", (self.width,)),
-            "age": ("i8", (1,)),
-            "skipped": ("i8", (1,)),
-            "rng": ("u8", (4,)),
-        }
-
     @property
     def _spread(self) -> float:
         """Standard deviation of a fresh weight."""
         p = self.parameters
         return p.init_scale / math.sqrt(self.width) if p.init == "random" else 0.0
 
-    def initialise(self) -> None:
-        seed(self.state["rng"], np.uint64(self.parameters.seed))
-        begin_epoch(self.state["weight"], self._spread, self.state["rng"])
-
     def rule(self) -> Rule:
         p = self.parameters
         parameters = Epochs(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step, p.epoch, self._spread)
-        return Rule(product, learn, parameters, DrawnWeights, weighs=True)
+        fields = {
+            "weight": ("f8", (self.width,)),
+            "age": ("i8", (1,)),
+            "skipped": ("i8", (1,)),
+            "rng": ("u8", (4,)),
+        }
+        return Rule(product, learn, parameters, DrawnWeights, fields, weighs=True)
+
+    def initialise(self) -> None:
+        seed(self.state["rng"], np.uint64(self.parameters.seed))
+        begin_epoch(self.state["weight"], self._spread, self.state["rng"])
 
 
 class Epochs(NamedTuple):

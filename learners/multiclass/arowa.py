@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, choice, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, fragment, intercept, number
 from learners.multiclass.covariance import REGULARISED, ClassGaussians, Separation, learn_diagonal
 from learners.multiclass.margins import best_wrong
 from learners.multiclass.weight_matrix import inflate_factors, matrix_fields, start_matrix, step_by_factors
@@ -49,18 +49,16 @@ class AROWA(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return matrix_fields(self.parameters.form, self.n_classes, self.width)
-
-    def initialise(self) -> None:
-        start_matrix(self.state, self.parameters.a)
-
     def rule(self) -> Rule:
         p, K, d = self.parameters, self.n_classes, self.width
         learn = learn_entries if p.form == "diag" else learn_factors
         given = Separation(REGULARISED, 0.0, 0.0, p.r, p.a, p.q)
         scratch = {"S": (K,), "p": (K,), "kp": (K,), "kz": (d,), "k_s": (d,)}
-        return Rule(products, learn, given, ClassMatrix, scratch, classes=True, weighs=True)
+        fields = matrix_fields(p.form, self.n_classes, self.width)
+        return Rule(products, learn, given, ClassMatrix, fields, scratch, classes=True, weighs=True)
+
+    def initialise(self) -> None:
+        start_matrix(self.state, self.parameters.a)
 
 
 class ClassMatrix(NamedTuple):

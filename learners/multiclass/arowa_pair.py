@@ -8,7 +8,6 @@ from typing import NamedTuple
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     ParameterError,
     Parameters,
@@ -68,20 +67,17 @@ class AROWAPair(Learner):
         """Columns of the first item, without the intercept."""
         return int(self.parameters.d1) or (self.n_features + 1) // 2
 
-    def fields(self) -> Fields:
+    def rule(self) -> Rule:
         d1, d2 = self.first + self._intercept, self.width - self.first
         if self.first > self.n_features or d2 < 1:
             raise ParameterError(f"d1 = {self.first} of {self.n_features} columns leave none for the second item")
-        return matrix_fields(self.parameters.form, d1, d2)
+        p = self.parameters
+        learn = learn_entries if p.form == "diag" else learn_factors
+        fields, scratch = matrix_fields(p.form, d1, d2), {"p": (d1,), "kp": (d1,), "kz": (d2,)}
+        return Rule(match, learn, Matching(self.first, p.r, p.a, p.q), PairMatrix, fields, scratch, weighs=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
-
-    def rule(self) -> Rule:
-        p, (d1, d2) = self.parameters, self.state["weight"].shape
-        learn = learn_entries if p.form == "diag" else learn_factors
-        scratch = {"p": (d1,), "kp": (d1,), "kz": (d2,)}
-        return Rule(match, learn, Matching(self.first, p.r, p.a, p.q), PairMatrix, scratch, weighs=True)
 
 
 class Matching(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Rule, fragment
+from learners.contract import Array, Counts, Rule, fragment
 from learners.driver import Fragment
 from learners.multiclass.margins import best_wrong, step_apart
 from learners.multiclass.weights import products
@@ -51,15 +51,6 @@ class ClassGaussians(NamedTuple):
     """f8[d], scratch: Sigma_s x."""
 
 
-def class_fields(n_classes: int, cov: str, width: int) -> Fields:
-    """The state of `ClassGaussians`."""
-    return {
-        "weight": ("f8", (n_classes, width)),
-        "covariance": ("f8", (n_classes, *covariance_shape(cov, width))),
-        "skipped": ("i8", (1,)),
-    }
-
-
 def fill_classes(covariance: Array, start: float) -> None:
     """The covariances of the start: `start` times the identity. Shapes: covariance f8[K, d, d] or f8[K, d]."""
     for of_class in covariance:
@@ -69,9 +60,11 @@ def fill_classes(covariance: Array, start: float) -> None:
 def separate(rule: int, p: Any, n_classes: int, width: int, phi: float = 0.0, C: float = 0.0, r: float = 0.0) -> Rule:
     """The rule of a learner whose parameters p have a, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
-    scratch = {"S": (n_classes,), "k_y": (width,), "k_s": (width,)}
     given = Separation(rule, phi, C, r, p.a, p.q)
-    return Rule(products, learn, given, ClassGaussians, scratch, classes=True, weighs=rule == REGULARISED)
+    shape = covariance_shape(p.cov, width)
+    fields = {"weight": ("f8", (n_classes, width)), "covariance": ("f8", (n_classes, *shape)), "skipped": ("i8", (1,))}
+    scratch = {"S": (n_classes,), "k_y": (width,), "k_s": (width,)}
+    return Rule(products, learn, given, ClassGaussians, fields, scratch, classes=True, weighs=rule == REGULARISED)
 
 
 @fragment

@@ -19,10 +19,11 @@ class ClassDescent(NamedTuple):
     eta: float
 
 
-def descend(learn: Fragment, schedule: str, eta: float, n_classes: int) -> Rule:
+def descend(learn: Fragment, schedule: str, eta: float, n_classes: int, width: int) -> Rule:
     """The rule of a learner; `learn` is one of the two below."""
     given = ClassDescent(SCHEDULES.index(schedule), eta)
-    return Rule(products, learn, given, SteppedClassWeights, {"S": (n_classes,)}, classes=True, weighs=True)
+    fields = {"weight": ("f8", (n_classes, width)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+    return Rule(products, learn, given, SteppedClassWeights, fields, {"S": (n_classes,)}, classes=True, weighs=True)
 
 
 @fragment

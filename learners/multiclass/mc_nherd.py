@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
-from learners.multiclass.covariance import HERDED, class_fields, fill_classes, separate
+from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.multiclass.covariance import HERDED, fill_classes, separate
 from learners.second_order.covariance import covariance, drift, start_variance
 
 
@@ -40,12 +40,9 @@ class MCNHERD(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return class_fields(self.n_classes, self.parameters.cov, self.width)
-
-    def initialise(self) -> None:
-        fill_classes(self.state["covariance"], self.parameters.a)
-
     def rule(self) -> Rule:
         p = self.parameters
         return separate(HERDED, p, self.n_classes, self.width, C=p.C)
+
+    def initialise(self) -> None:
+        fill_classes(self.state["covariance"], self.parameters.a)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept
+from learners.contract import Learner, Parameters, Rule, intercept
 from learners.multiclass.passive_aggressive import apart
-from learners.multiclass.weights import class_weight_fields
 
 
 class MCPA(Learner):
@@ -31,8 +30,5 @@ class MCPA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return class_weight_fields(self.n_classes, self.width)
-
     def rule(self) -> Rule:
-        return apart(math.inf, 0.0, self.n_classes)
+        return apart(math.inf, 0.0, self.n_classes, self.width)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.multiclass.passive_aggressive import apart
-from learners.multiclass.weights import class_weight_fields
 
 
 class MCPA1(Learner):
@@ -31,8 +30,5 @@ class MCPA1(Learner):
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return class_weight_fields(self.n_classes, self.width)
-
     def rule(self) -> Rule:
-        return apart(self.parameters.C, 0.0, self.n_classes)
+        return apart(self.parameters.C, 0.0, self.n_classes, self.width)

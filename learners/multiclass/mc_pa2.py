@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.multiclass.passive_aggressive import apart
-from learners.multiclass.weights import class_weight_fields
 
 
 class MCPA2(Learner):
@@ -33,8 +32,5 @@ class MCPA2(Learner):
         C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return class_weight_fields(self.n_classes, self.width)
-
     def rule(self) -> Rule:
-        return apart(math.inf, 0.5 / self.parameters.C, self.n_classes)
+        return apart(math.inf, 0.5 / self.parameters.C, self.n_classes, self.width)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept
+from learners.contract import Learner, Parameters, Rule, intercept
 from learners.multiclass.ultraconservative import UNIFORM, correct
-from learners.multiclass.weights import class_weight_fields
 
 
 class MCPerceptronUniform(Learner):
@@ -30,8 +29,5 @@ class MCPerceptronUniform(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return class_weight_fields(self.n_classes, self.width)
-
     def rule(self) -> Rule:
-        return correct(UNIFORM, self.n_classes)
+        return correct(UNIFORM, self.n_classes, self.width)

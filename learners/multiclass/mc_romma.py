@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept
-from learners.multiclass.relaxed_margin import into_half_spaces, relaxed_class_fields
+from learners.contract import Learner, Parameters, Rule, intercept
+from learners.multiclass.relaxed_margin import into_half_spaces
 
 
 class MCROMMA(Learner):
@@ -29,11 +29,8 @@ class MCROMMA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return relaxed_class_fields(self.n_classes, self.width)
+    def rule(self) -> Rule:
+        return into_half_spaces(False, self.n_classes, self.width)
 
     def initialise(self) -> None:
         self.state["mu"][0] = 1.0
-
-    def rule(self) -> Rule:
-        return into_half_spaces(False, self.n_classes)

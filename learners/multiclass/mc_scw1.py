@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
-from learners.multiclass.covariance import class_fields, fill_classes, separate
+from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.multiclass.covariance import fill_classes, separate
 from learners.second_order.confidence import SOFT, deviations
 from learners.second_order.covariance import covariance, drift, start_variance
 
@@ -43,12 +43,9 @@ class MCSCW1(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return class_fields(self.n_classes, self.parameters.cov, self.width)
-
-    def initialise(self) -> None:
-        fill_classes(self.state["covariance"], self.parameters.a)
-
     def rule(self) -> Rule:
         p = self.parameters
         return separate(SOFT, p, self.n_classes, self.width, phi=deviations(p.eta), C=p.C)
+
+    def initialise(self) -> None:
+        fill_classes(self.state["covariance"], self.parameters.a)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept
+from learners.contract import Learner, Parameters, Rule, intercept
 from learners.linear.gradient_descent import first_step, step_schedule
 from learners.multiclass.gradient_descent import descend, learn_softmax
-from learners.multiclass.weights import stepped_class_fields
 
 
 class MCSoftmax(Learner):
@@ -33,9 +32,6 @@ class MCSoftmax(Learner):
         schedule: str = step_schedule()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return stepped_class_fields(self.n_classes, self.width)
-
     def rule(self) -> Rule:
         p = self.parameters
-        return descend(learn_softmax, p.schedule, p.eta, self.n_classes)
+        return descend(learn_softmax, p.schedule, p.eta, self.n_classes, self.width)

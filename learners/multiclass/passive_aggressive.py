@@ -7,13 +7,14 @@ import math
 from learners.contract import Array, Rule, fragment
 from learners.linear.passive_aggressive import Pull, tau
 from learners.multiclass.margins import best_wrong, step_apart
-from learners.multiclass.weights import ClassWeights, products
+from learners.multiclass.weights import ClassWeights, class_weight_fields, products
 from learners.vectors import dot
 
 
-def apart(cap: float, ridge: float, n_classes: int) -> Rule:
+def apart(cap: float, ridge: float, n_classes: int, width: int) -> Rule:
     """The rule of a learner; cap and ridge as those of two classes."""
-    return Rule(products, learn, Pull(cap, ridge), ClassWeights, {"S": (n_classes,)}, classes=True, weighs=True)
+    fields = class_weight_fields(n_classes, width)
+    return Rule(products, learn, Pull(cap, ridge), ClassWeights, fields, {"S": (n_classes,)}, classes=True, weighs=True)
 
 
 @fragment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Rule, fragment
+from learners.contract import Array, Counts, Rule, fragment
 from learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
 from learners.multiclass.margins import best_wrong
 from learners.multiclass.weights import products
@@ -25,14 +25,10 @@ class RelaxedClasses(NamedTuple):
     """f8[K], scratch: the scores."""
 
 
-def relaxed_class_fields(n_classes: int, width: int) -> Fields:
-    """The state of `RelaxedClasses`."""
-    return {"weight": ("f8", (n_classes, width)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
-
-
-def into_half_spaces(aggressive: bool, n_classes: int) -> Rule:
+def into_half_spaces(aggressive: bool, n_classes: int, width: int) -> Rule:
     """The rule of a learner."""
-    return Rule(products, learn, Eagerness(aggressive), RelaxedClasses, {"S": (n_classes,)}, classes=True)
+    fields = {"weight": ("f8", (n_classes, width)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
+    return Rule(products, learn, Eagerness(aggressive), RelaxedClasses, fields, {"S": (n_classes,)}, classes=True)
 
 
 @fragment

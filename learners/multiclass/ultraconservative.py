@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from learners.contract import Array, Rule, fragment
 from learners.multiclass.margins import best_wrong, mistaken, step_apart, step_each
-from learners.multiclass.weights import ClassWeights, products
+from learners.multiclass.weights import ClassWeights, class_weight_fields, products
 
 MAX, UNIFORM, SIMILARITY = range(3)
 """Who pays: the highest wrong class, all that scored too high alike, or each by how much."""
@@ -20,9 +20,10 @@ class Blame(NamedTuple):
     """Who pays: one of the three above."""
 
 
-def correct(rule: int, n_classes: int) -> Rule:
+def correct(rule: int, n_classes: int, width: int) -> Rule:
     """The rule of a learner."""
-    return Rule(products, learn, Blame(rule), ClassWeights, {"S": (n_classes,)}, classes=True, weighs=True)
+    fields = class_weight_fields(n_classes, width)
+    return Rule(products, learn, Blame(rule), ClassWeights, fields, {"S": (n_classes,)}, classes=True, weighs=True)
 
 
 @fragment

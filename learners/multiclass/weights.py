@@ -38,11 +38,6 @@ def class_weight_fields(n_classes: int, width: int) -> Fields:
     return {"weight": ("f8", (n_classes, width)), "skipped": ("i8", (1,))}
 
 
-def stepped_class_fields(n_classes: int, width: int) -> Fields:
-    """The state of `SteppedClassWeights`."""
-    return {"weight": ("f8", (n_classes, width)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
-
-
 @fragment
 def products(x: Array, _parameters: Any, memory: Any) -> None:
     """S_r = W_r'x for every class r. Shapes: x f8[d]."""

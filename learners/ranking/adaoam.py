@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, number
 from learners.ranking.class_means import centred_score
 from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
 from learners.second_order.covariance import covariance, is_full
@@ -39,13 +39,11 @@ class AdaOAM(Learner):
         lam: float = number(0.01, "Shrinks the weights, unit of a squared feature.", at_least=0.0)
         cov: str = covariance()
 
-    def fields(self) -> Fields:
-        return {**pairwise_fields(self.parameters.cov, self.width), "gradient2": ("f8", (self.width,))}
-
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         learn = learn_full if is_full(p.cov, d) else learn_diagonal
-        return Rule(centred_score, learn, Descent(p.eta, p.lam), Spread, {"e": (d,), "g": (d,)})
+        fields = {**pairwise_fields(p.cov, self.width), "gradient2": ("f8", (self.width,))}
+        return Rule(centred_score, learn, Descent(p.eta, p.lam), Spread, fields, {"e": (d,), "g": (d,)})
 
 
 class Descent(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, number
 from learners.random import Words, seed
 from learners.ranking.class_means import centred_score, join_class
 from learners.ranking.reservoir import Pairing, buffer, offer, pair_weight, reweighting, sampled_fields, sampling_seed
@@ -41,15 +41,13 @@ class OAMGra(Learner):
         reweight: bool = reweighting()
         seed: int = sampling_seed()
 
-    def fields(self) -> Fields:
-        return sampled_fields(self.parameters.buffer, self.width)
+    def rule(self) -> Rule:
+        p = self.parameters
+        fields = sampled_fields(p.buffer, self.width)
+        return Rule(centred_score, learn, Pairing(p.C, p.reweight), Samples, fields, {"pull": (self.width,)})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
-
-    def rule(self) -> Rule:
-        p = self.parameters
-        return Rule(centred_score, learn, Pairing(p.C, p.reweight), Samples, {"pull": (self.width,)})
 
 
 class Samples(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, flag, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, flag, fragment, number
 from learners.ranking.class_means import centred_score
 from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
 from learners.second_order.covariance import covariance, is_full
@@ -37,13 +37,11 @@ class OPAUC(Learner):
         safe_step: bool = flag(True, "Shorten a step to 1 / (lam + |x - c|^2 + tr S); without it large rows oscillate.")
         cov: str = covariance()
 
-    def fields(self) -> Fields:
-        return pairwise_fields(self.parameters.cov, self.width)
-
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         learn = learn_full if is_full(p.cov, d) else learn_diagonal
-        return Rule(centred_score, learn, Descent(p.eta, p.lam, p.safe_step), Spread, {"e": (d,), "g": (d,)})
+        fields = pairwise_fields(p.cov, self.width)
+        return Rule(centred_score, learn, Descent(p.eta, p.lam, p.safe_step), Spread, fields, {"e": (d,), "g": (d,)})
 
 
 class Descent(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from learners.contract import Array, Rule, fragment
 from learners.driver import Fragment
 from learners.linear.weights import product
-from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, is_full
+from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, gaussian_fields, is_full
 from learners.vectors import step_along
 
 
@@ -140,4 +140,5 @@ learn_full, learn_diagonal = learn_confidently(FULL), learn_confidently(DIAGONAL
 def confidence_rule(rule: int, C: float, p: Any, width: int) -> Rule:
     """The rule of a learner whose parameters p have a, eta, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
-    return Rule(product, learn, Confidence(rule, deviations(p.eta), C, p.a, p.q), Gaussian, {"k": (width,)})
+    given, fields = Confidence(rule, deviations(p.eta), C, p.a, p.q), gaussian_fields(p.cov, width)
+    return Rule(product, learn, given, Gaussian, fields, {"k": (width,)})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from learners.contract import Fields, Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.second_order.confidence import VARIANCE, confidence_rule
-from learners.second_order.covariance import covariance, drift, fill, gaussian_fields, start_variance
+from learners.second_order.covariance import covariance, drift, fill, start_variance
 
 
 class CW(Learner):
@@ -42,11 +42,8 @@ class CW(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return gaussian_fields(self.parameters.cov, self.width)
+    def rule(self) -> Rule:
+        return confidence_rule(VARIANCE, 0.0, self.parameters, self.width)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
-
-    def rule(self) -> Rule:
-        return confidence_rule(VARIANCE, 0.0, self.parameters, self.width)

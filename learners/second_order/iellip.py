@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
 from learners.driver import Fragment
 from learners.forgetting.recursion import pin
 from learners.linear.weights import product
@@ -55,19 +55,16 @@ class IELLIP(Learner):
         cov: str = covariance()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        d = self.width
-        shape = covariance_shape(self.parameters.cov, d)
-        return {"weight": ("f8", (d,)), "covariance": ("f8", shape), "ct": ("f8", (1,)), "skipped": ("i8", (1,))}
+    def rule(self) -> Rule:
+        p, d = self.parameters, self.width
+        learn = learn_full if is_full(p.cov, d) else learn_diagonal
+        shape = covariance_shape(p.cov, d)
+        fields = {"weight": ("f8", (d,)), "covariance": ("f8", shape), "ct": ("f8", (1,)), "skipped": ("i8", (1,))}
+        return Rule(product, learn, Cuts(p.b, p.margin, MOST_WOUND_UP * p.a), Ellipsoid, fields, {"k": (d,)})
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
         self.state["ct"][0] = self.parameters.c
-
-    def rule(self) -> Rule:
-        p = self.parameters
-        learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return Rule(product, learn, Cuts(p.b, p.margin, MOST_WOUND_UP * p.a), Ellipsoid, {"k": (self.width,)})
 
 
 class Cuts(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, choice, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, fragment, intercept, number
 from learners.driver import Fragment
 from learners.second_order.covariance import (
     COLLAPSED,
@@ -59,16 +59,15 @@ class NAROW(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return gaussian_fields(self.parameters.cov, self.width)
-
-    def initialise(self) -> None:
-        fill(self.state["covariance"], self.parameters.a)
-
     def rule(self) -> Rule:
         p = self.parameters
         score, learn = (score_full, learn_full) if is_full(p.cov, self.width) else (score_diagonal, learn_diagonal)
-        return Rule(score, learn, Narrowness(p.variant == "hybrid", p.b, p.a, p.q), Whitened, {"k": (self.width,)})
+        fields = gaussian_fields(p.cov, self.width)
+        given = Narrowness(p.variant == "hybrid", p.b, p.a, p.q)
+        return Rule(score, learn, given, Whitened, fields, {"k": (self.width,)})
+
+    def initialise(self) -> None:
+        fill(self.state["covariance"], self.parameters.a)
 
 
 class Narrowness(NamedTuple):

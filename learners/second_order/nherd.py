@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.weights import product
 from learners.second_order.covariance import (
     COLLAPSED,
@@ -55,16 +55,14 @@ class NHERD(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        return gaussian_fields(self.parameters.cov, self.width)
-
-    def initialise(self) -> None:
-        fill(self.state["covariance"], self.parameters.a)
-
     def rule(self) -> Rule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return Rule(product, learn, Herding(p.C, p.a, p.q), Gaussian, {"k": (self.width,)})
+        fields = gaussian_fields(p.cov, self.width)
+        return Rule(product, learn, Herding(p.C, p.a, p.q), Gaussian, fields, {"k": (self.width,)})
+
+    def initialise(self) -> None:
+        fill(self.state["covariance"], self.parameters.a)
 
 
 class Herding(NamedTuple):

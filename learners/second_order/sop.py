@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
 from learners.second_order.covariance import (
     COLLAPSED,
     covariance,
@@ -49,19 +49,15 @@ class SOP(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        d = self.width
-        shape = covariance_shape(self.parameters.cov, d)
-        vector = ("f8", (d,))
-        return {"vec": vector, "weight": vector, "covariance": ("f8", shape), "skipped": ("i8", (1,))}
+    def rule(self) -> Rule:
+        p, d = self.parameters, self.width
+        score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
+        vector, covariance = ("f8", (d,)), ("f8", covariance_shape(p.cov, d))
+        fields = {"vec": vector, "weight": vector, "covariance": covariance, "skipped": ("i8", (1,))}
+        return Rule(score, learn, Regain(1.0 / p.a, p.q), Mistakes, fields, {"k": (d,)})
 
     def initialise(self) -> None:
         fill(self.state["covariance"], 1.0 / self.parameters.a)
-
-    def rule(self) -> Rule:
-        p = self.parameters
-        score, learn = (score_full, learn_full) if is_full(p.cov, self.width) else (score_diagonal, learn_diagonal)
-        return Rule(score, learn, Regain(1.0 / p.a, p.q), Mistakes, {"k": (self.width,)})
 
 
 class Regain(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Fields, Learner, Parameters, Rule, choice, flag, fragment, number
+from learners.contract import Array, Learner, Parameters, Rule, choice, flag, fragment, number
 from learners.linear.gradient_descent import LOSSES, SCHEDULES, first_step, slope, step_at, step_schedule
 from learners.linear.weights import SteppedWeights, product, stepped_fields
 from learners.sparse.thresholding import step_and_threshold
@@ -47,18 +47,15 @@ class FOBOSL1(Learner):
         """How many features have a weight; the intercept is not counted."""
         return int(np.count_nonzero(self.state["weight"][: self.n_features]))
 
-    def fields(self) -> Fields:
-        return stepped_fields(self.width)
-
-    def initialise(self) -> None:
-        if self.parameters.loss != "logistic":
-            self.link = None
-
     def rule(self) -> Rule:
         p = self.parameters
         loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
         given = Splitting(loss, schedule, p.eta, p.eta_half_factor * p.lam, self.n_features)
-        return Rule(product, learn, given, SteppedWeights, weighs=True)
+        return Rule(product, learn, given, SteppedWeights, stepped_fields(self.width), weighs=True)
+
+    def initialise(self) -> None:
+        if self.parameters.loss != "logistic":
+            self.link = None
 
 
 class Splitting(NamedTuple):

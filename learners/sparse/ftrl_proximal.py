@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, flag, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, flag, fragment, number
 from learners.linear.gradient_descent import LOGISTIC, slope
 from learners.sparse.thresholding import soft_threshold
 from learners.vectors import dot
@@ -50,14 +50,11 @@ class FTRLProximal(Learner):
         """How many features have a weight; the intercept is not counted."""
         return int(np.count_nonzero(np.abs(self.state["z"][: self.n_features]) > self.parameters.l1))
 
-    def fields(self) -> Fields:
-        vector = ("f8", (self.width,))
-        return {"z": vector, "n": vector, "skipped": ("i8", (1,))}
-
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         given = Regularisation(p.alpha, p.beta, p.l1, p.l2, self.n_features)
-        return Rule(score, learn, given, Gradients, {"weight": (d,), "moved": (d,)}, weighs=True)
+        fields = {"z": ("f8", (d,)), "n": ("f8", (d,)), "skipped": ("i8", (1,))}
+        return Rule(score, learn, given, Gradients, fields, {"weight": (d,), "moved": (d,)}, weighs=True)
 
 
 class Regularisation(NamedTuple):

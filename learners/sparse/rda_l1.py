@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Fields, Learner, Parameters, Rule, choice, flag, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, flag, fragment, number
 from learners.linear.gradient_descent import LOSSES, slope
 from learners.linear.weights import product
 from learners.sparse.thresholding import soft_threshold
@@ -56,18 +56,16 @@ class RDAL1(Learner):
         """How many features have a weight; the intercept is not counted."""
         return int(np.count_nonzero(self.state["weight"][: self.n_features]))
 
-    def fields(self) -> Fields:
+    def rule(self) -> Rule:
+        p = self.parameters
+        given = Averaging(LOSSES.index(p.loss), p.gamma, p.lam, p.decay, self.n_features)
         vector = ("f8", (self.width,))
-        return {"average": vector, "weight": vector, "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+        fields = {"average": vector, "weight": vector, "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+        return Rule(product, learn, given, Averages, fields, weighs=True)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":
             self.link = None
-
-    def rule(self) -> Rule:
-        p = self.parameters
-        given = Averaging(LOSSES.index(p.loss), p.gamma, p.lam, p.decay, self.n_features)
-        return Rule(product, learn, given, Averages, weighs=True)
 
 
 class Averaging(NamedTuple):

@@ -9,7 +9,6 @@ import numpy as np
 
 from learners.contract import (
     Array,
-    Fields,
     Learner,
     ParameterError,
     Parameters,
@@ -81,19 +80,16 @@ class TruncatedGradient(Learner):
         """How many features have a weight; the intercept is not counted."""
         return int(np.count_nonzero(self.state["weight"][: self.n_features]))
 
-    def fields(self) -> Fields:
-        return stepped_fields(self.width)
-
-    def initialise(self) -> None:
-        if self.parameters.loss != "logistic":
-            self.link = None
-
     def rule(self) -> Rule:
         p = self.parameters
         theta = SMALL[p.mode] if p.theta == AUTO else p.theta or math.inf
         pull = p.eta * p.K * p.gravity if p.mode == "tg" else math.inf
         given = Truncation(LOSSES.index(p.loss), p.eta, p.K, pull, theta, self.n_features)
-        return Rule(product, learn, given, SteppedWeights, weighs=True)
+        return Rule(product, learn, given, SteppedWeights, stepped_fields(self.width), weighs=True)
+
+    def initialise(self) -> None:
+        if self.parameters.loss != "logistic":
+            self.link = None
 
 
 class Truncation(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Fields, Learner, Parameters, Rule, flag, fragment, integer, number
+from learners.contract import Array, Learner, Parameters, Rule, flag, fragment, integer, number
 from learners.elementary.logarithm import log
 
 
@@ -51,9 +51,12 @@ class HMMFilter(Learner):
         decay: float = number(0.999, "Share of what was counted that is kept per labelled row.", above=0.0, at_most=1.0)
         learn_A: bool = flag(True, "Learn how states follow each other; else only `stay` says.")
 
-    def fields(self) -> Fields:
-        m = self.parameters.states or self.n_classes
-        return {"belief": ("f8", (m,)), "transitions": ("f8", (m, m)), "emissions": ("f8", (m, self.n_classes))}
+    def rule(self) -> Rule:
+        p, K = self.parameters, self.n_classes
+        m = p.states or K
+        fields = {"belief": ("f8", (m,)), "transitions": ("f8", (m, m)), "emissions": ("f8", (m, K))}
+        scratch = {"leaving": (m,), "ahead": (m,), "giving": (m,), "chance": (K,), "S": (K,)}
+        return Rule(score, learn, Counting(p.stay, p.own, p.decay, p.learn_A), Chain, fields, scratch, classes=True)
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -62,11 +65,6 @@ class HMMFilter(Learner):
         s["transitions"][:] = 1.0 + p.stay * np.eye(m)
         s["emissions"][:] = 1.0
         s["emissions"][np.arange(m), np.arange(m) % self.n_classes] += p.own
-
-    def rule(self) -> Rule:
-        p, m, K = self.parameters, len(self.state["belief"]), self.n_classes
-        scratch = {"leaving": (m,), "ahead": (m,), "giving": (m,), "chance": (K,), "S": (K,)}
-        return Rule(score, learn, Counting(p.stay, p.own, p.decay, p.learn_A), Chain, scratch, classes=True)
 
 
 class Counting(NamedTuple):

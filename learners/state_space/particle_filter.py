@@ -10,7 +10,6 @@ import numpy as np
 from learners.contract import (
     Array,
     Counts,
-    Fields,
     Learner,
     Parameters,
     Rule,
@@ -72,24 +71,21 @@ class ParticleFilter(Learner):
         seed: int = integer(1, "Of the generator of guesses.", at_least=0, at_most=2**53)
         intercept: bool = intercept()
 
-    def fields(self) -> Fields:
-        n = self.parameters.particles
-        return {
-            "particle": ("f8", (n, self.width)),
+    def rule(self) -> Rule:
+        n, d = self.parameters.particles, self.width
+        fields = {
+            "particle": ("f8", (n, d)),
             "log_likelihood": ("f8", (n,)),
             "generator": ("u8", (4,)),
             "skipped": ("i8", (1,)),
         }
+        scratch = {"margin": (n,), "odds": (n,), "drawn": (n, d)}
+        return Rule(score, learn, Walk(math.sqrt(self.parameters.q)), Swarm, fields, scratch)
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
         seed(s["generator"], np.uint64(p.seed))
         scatter(s["particle"], math.sqrt(p.prior_var), s["generator"])
-
-    def rule(self) -> Rule:
-        n, d = self.state["particle"].shape
-        scratch = {"margin": (n,), "odds": (n,), "drawn": (n, d)}
-        return Rule(score, learn, Walk(math.sqrt(self.parameters.q)), Swarm, scratch)
 
 
 class Walk(NamedTuple):
