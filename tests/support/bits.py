@@ -1,7 +1,8 @@
 """`python -m tests.support.bits OWN [OTHER]`: digests of what every learner and generator computes, as JSON.
 
-Writes a snapshot of each learner, half way, into the folder OWN. With OTHER, the folder of a run on another machine,
-the second half goes on from that run's snapshots. Rows are made without the C library: else they would differ.
+Writes a snapshot of each learner, and of whole models of a partition, half way, into the folder OWN. With OTHER, the
+folder of a run on another machine, the second half goes on from that run's snapshots. Rows are made without the C
+library: else they would differ.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ from learners.spec import Spec
 from producers.streams import open_stream
 from producers.streams.registry import GENERATORS
 from tests.conformance.table import cases
+from tests.unit.worker.rows import model_settings, pieces, records
+from worker.state import snapshot
+from worker.state.model import Model, Outputs
+from worker.wire.codec import encode_events
+from worker.wire.events import Target
 
 HALF = 120
 D = 5
@@ -33,6 +39,12 @@ STREAMS = (
     ("sea", ("virtual:at=100,tilt=2",)),
 )
 ROWS = 600
+MODELS = {
+    "binary": ("d_odm", "arow", "gaussian_nb", "bayes_probit"),
+    "multiclass": ("mc_arow", "mc_softmax", "gaussian_nb", "ova:pa1"),
+    "regression": ("dfop", "arow_regressor", "ogd_square"),
+}
+"""Champion and challengers of a partition's models, by kind."""
 MAPPED = ("fourier:D=20", "hashing:buckets=8", "polynomial:degree=2")
 
 
@@ -85,6 +97,31 @@ def learner_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
     return found
 
 
+def model_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
+    """Bytes of predictions and accuracy points, and of the snapshots, of models that have maps, scaling and metrics."""
+    found = {}
+    for kind, texts in MODELS.items():
+        for maps in ((), (Spec.parse("fourier:D=20"),)):
+            target = Target("regression", 0) if kind == "regression" else Target(n_classes=2 if kind == "binary" else 4)
+            settings = model_settings(*texts, target=target, maps=maps)
+            model, again = Model(settings, 0), Model(settings, 0)
+            values = list(encode_events(*rows(kind), first_id=0))
+            first, second = pieces(records(values, partition=0), [HALF])
+            before, blob = said(model.advance(first)), snapshot.write(model, model.save(), HALF)
+            file = f"{kind}-{len(maps)}.model-snapshot"
+            (own / file).write_bytes(blob)
+            snapshot.read(((other or own) / file).read_bytes(), again)
+            after = said(again.advance(second))
+            at_end = snapshot.write(again, again.save(), 2 * HALF)
+            found[f"model {file}"] = [before, digest(blob), after, digest(at_end)]
+    return found
+
+
+def said(outputs: Outputs) -> str:
+    """Digest of what a batch adds to the output topics."""
+    return digest(*outputs.predictions, *(value for _, value in outputs.points))
+
+
 def mapped(text: str) -> np.ndarray:
     """The rows behind a feature map."""
     X, _ = rows("binary")
@@ -114,4 +151,8 @@ def library_digests() -> dict[str, list[str]]:
 
 if __name__ == "__main__":
     own, other = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    print(json.dumps({**learner_digests(own, other), **stream_digests(), **library_digests()}))
+    print(
+        json.dumps(
+            {**learner_digests(own, other), **model_digests(own, other), **stream_digests(), **library_digests()}
+        )
+    )
