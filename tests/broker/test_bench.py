@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.kafka import admin, await_until
+from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
+from worker.tools.bench.passthrough import Errand
 
 pytestmark = pytest.mark.broker
 
@@ -27,20 +31,25 @@ def result(done: Finished) -> dict[str, Any]:
     return found
 
 
-def require_sane(found: dict[str, Any], figures: set[str]) -> None:
-    for side in ("passthrough", "worker"):
-        assert set(found["medians"][side]) == figures
+THROUGHPUT = {"messages_per_second", "cpu_seconds", "peak_rss"}
+
+
+def require_sane(found: dict[str, Any], figures: set[str], limit: bool = False) -> None:
+    sides = ["passthrough", "limit", "worker"] if limit else ["passthrough", "worker"]
+    for side in sides:
+        assert set(found["medians"][side]) == (THROUGHPUT if side == "limit" else figures)
         assert all(value >= 0 and math.isfinite(value) for value in found["medians"][side].values())
         assert found["medians"][side]["messages_per_second"] > 0
         assert 10e6 < found["medians"][side]["peak_rss"] < 4e9
-    assert {run["side"] for run in found["runs"]} == {"passthrough", "worker"}
+    assert {run["side"] for run in found["runs"]} == set(sides)
+    assert set(found["ratios_to_limit"]) == (THROUGHPUT if limit else set())
 
 
-def test_a_tiny_bench_measures_both_sides_and_leaves_no_topic(kafka: str, tmp_path: Path) -> None:
+def test_a_tiny_bench_measures_all_sides_and_leaves_no_topic(kafka: str, tmp_path: Path) -> None:
     picture = tmp_path / "bench.png"
     paced = ("--latency-repetitions", "1", "--latency-seconds", "2", "--rate", "1000")
     found = result(bench(kafka, *paced, "--out", str(picture)))
-    require_sane(found, {"messages_per_second", "cpu_seconds", "peak_rss", "p50", "p95", "p99", "p99_9"})
+    require_sane(found, {*THROUGHPUT, "p50", "p95", "p99", "p99_9"}, limit=True)
     assert {"messages_per_second", "cpu_seconds", "p99"} <= set(found["ratios"])
     for run in found["latency_runs"]:
         assert 0 < run["p50"] <= run["p95"] <= run["p99"] <= run["p99_9"] <= run["largest"]
@@ -54,20 +63,45 @@ def test_a_tiny_bench_measures_both_sides_and_leaves_no_topic(kafka: str, tmp_pa
 
 def test_a_sweep_measures_every_combination(kafka: str) -> None:
     forms = ("--format", "json,packed", "--output-format", "packed")
-    done = bench(kafka, "--no-latency", *forms, "--guarantee", "at-least-once")
+    done = bench(kafka, "--no-latency", "--no-limit", *forms, "--guarantee", "at-least-once")
     cases = result(done)["cases"]
     asked = [(case["settings"]["form"], case["settings"]["output_form"]) for case in cases]
     assert asked == [("json", "packed"), ("packed", "packed")]
     for case in cases:
-        require_sane(case, {"messages_per_second", "cpu_seconds", "peak_rss"})
+        require_sane(case, THROUGHPUT)
         assert case["ratios"]["p99"] is None
     assert "medians of the worker (ratio to the pass-through)" in done.stderr
     assert done.stderr.rstrip().splitlines()[-1].startswith("packed")
 
 
 def test_the_work_can_be_shared_by_processes(kafka: str) -> None:
-    found = result(bench(kafka, "--no-latency", "--workers", "2", "--partitions", "4"))
-    require_sane(found, {"messages_per_second", "cpu_seconds", "peak_rss"})
+    found = result(bench(kafka, "--no-latency", "--no-limit", "--workers", "2", "--partitions", "4"))
+    require_sane(found, THROUGHPUT)
+
+
+@pytest.mark.parametrize(
+    ("copier", "guarantee", "properties"),
+    [
+        ("passthrough", "exactly-once", {}),
+        ("limit", "exactly-once", {}),
+        ("limit", "at-least-once", {}),
+        ("limit", "exactly-once", {"group.protocol": "consumer"}),
+    ],
+)
+def test_those_that_copy_leave_out_nothing(kafka: str, copier: str, guarantee: str, properties: dict[str, str]) -> None:
+    source, copy = (create_topic(kafka, unique("copied"), 2) for _ in range(2))
+    values = [bytes([i % 251]) * (i % 400) for i in range(3000)]
+    for partition in (0, 1):
+        produce(kafka, source, values[partition::2], partition=partition)
+    errand = Errand(kafka, source, copy, unique("copiers"), 0.1, guarantee, True, properties)
+    argument = json.dumps(asdict(errand))
+    command = [sys.executable, "-m", f"worker.tools.bench.{copier}", argument]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = read_all(kafka, copy)
+    for partition in (0, 1):
+        assert [record.value for record in found if record.partition == partition] == values[partition::2]
+        assert committed_offset(kafka, errand.group, source, partition)[0] == 1500
 
 
 @pytest.mark.parametrize(

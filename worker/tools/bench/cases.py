@@ -10,8 +10,10 @@ from typing import Any
 
 from worker.errors import UsageFailure
 
-PASSTHROUGH, WORKER = "passthrough", "worker"
-SIDES = (PASSTHROUGH, WORKER)
+PASSTHROUGH, LIMIT, WORKER = "passthrough", "limit", "worker"
+SIDES = (PASSTHROUGH, LIMIT, WORKER)
+LATENCY_SIDES = (PASSTHROUGH, WORKER)
+"""Whose latency is measured: the limit of throughput is not one of latency."""
 FULL_DIGITS = 17
 """Decimals from which on features are left unrounded: text of 16 or 17 digits each."""
 
@@ -84,7 +86,9 @@ class Effort:
     rate : float
         Messages a second of the paced load.
     passthrough : dict
-        Client properties of both sides.
+        Client properties of all sides.
+    sides : tuple of str
+        Whose throughput is measured; the limit only where the C library can be used.
     """
 
     repetitions: int = 5
@@ -92,6 +96,7 @@ class Effort:
     latency_seconds: float = 20.0
     rate: float = 5000.0
     passthrough: dict[str, Any] = field(default_factory=dict)
+    sides: tuple[str, ...] = SIDES
 
 
 def expand(given: Mapping[str, Sequence[Any]]) -> Iterator[Case]:
@@ -117,9 +122,9 @@ def swept(cases: Sequence[Case]) -> list[str]:
     return [name.name for name in dataclasses.fields(Case) if len({getattr(case, name.name) for case in cases}) > 1]
 
 
-def order(pair: int) -> tuple[str, str]:
-    """Who goes first in a pair: A B, B A, A B, ..., so that a drift of the machine favours neither."""
-    return (PASSTHROUGH, WORKER) if pair % 2 == 0 else (WORKER, PASSTHROUGH)
+def order(pair: int, sides: Sequence[str]) -> Sequence[str]:
+    """Who goes first in a round: A B C, C B A, A B C, ..., so that a drift of the machine favours nobody."""
+    return sides if pair % 2 == 0 else sides[::-1]
 
 
 def _count(n: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""The two sides in turn: who runs when, on which topics, and what is told meanwhile."""
+"""The sides in turn: who runs when, on which topics, and what is told meanwhile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
-from worker.tools.bench.cases import SIDES, Case, Effort, order
+from worker.tools.bench.cases import LATENCY_SIDES, Case, Effort, order
 from worker.tools.bench.latency import Delay, delay
 from worker.tools.bench.report import Result
 from worker.tools.bench.side import Cost
@@ -53,7 +53,7 @@ class Contest:
         full, tiny, message_bytes = self._inputs(case)
         runs: list[Run] = []
         if self.effort.repetitions:
-            start = {side: startup(side, case, self.place, tiny, _tiny(case), self._next) for side in SIDES}
+            start = {side: startup(side, case, self.place, tiny, _tiny(case), self._next) for side in self.effort.sides}
             for side, cost in start.items():
                 self._say(f"{side}: {cost.cpu_seconds:.2f} CPU seconds to start, subtracted from its runs")
             runs = list(self._throughput(case, full, start))
@@ -62,7 +62,7 @@ class Contest:
 
     def _throughput(self, case: Case, topic: str, start: Mapping[str, Cost]) -> Iterator[Run]:
         for pair in range(self.effort.repetitions):
-            for side in order(pair):
+            for side in order(pair, self.effort.sides):
                 topics = self.place.topics(self._next(), topic)
                 run = measure(pair, side, case, self.place, topics, (start[side], _tiny(case)))
                 self._say(
@@ -73,7 +73,7 @@ class Contest:
 
     def _latency(self, case: Case) -> Iterator[Delay]:
         for pair in range(self.effort.latency_repetitions):
-            for side in order(pair):
+            for side in order(pair, LATENCY_SIDES):
                 number = self._next()
                 topics = self.place.topics(number, f"{self.place.prefix}-paced-{number}")
                 found = delay(pair, side, case, self.effort, self.place, topics)

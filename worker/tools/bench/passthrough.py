@@ -63,8 +63,8 @@ class Errand:
     passthrough: dict[str, Any] = field(default_factory=dict)
 
 
-class Passthrough:
-    """Copies until told to stop.
+class Copier:
+    """Copies until told to stop; by which client, subclasses say.
 
     Parameters
     ----------
@@ -75,58 +75,127 @@ class Passthrough:
     def __init__(self, errand: Errand) -> None:
         self.errand = errand
         self.stopped = False
-        self._exactly_once = errand.guarantee == EXACTLY_ONCE
-        self._positions: dict[int, int] = {}
+        self.exactly_once = errand.guarantee == EXACTLY_ONCE
+        self.positions: dict[int, int] = {}
         """Partition -> next offset, of those with records since the last commit."""
+        self.assigned: set[int] = set()
+        self.at_end: set[int] = set()
         self._opened_at = 0.0
-        self._assigned: set[int] = set()
-        self._at_end: set[int] = set()
-        base = base_properties(errand.bootstrap, errand.passthrough)
-        self._producer = Producer(quiet({**PRODUCER_TUNING, **without_membership(base), **self._own()}))
-        if self._exactly_once:
-            self._producer.init_transactions(CALL_SECONDS)
-        self._consumer = Consumer(
-            quiet(
-                {
-                    **CONSUMER_TUNING,
-                    **base,
-                    "group.id": errand.group,
-                    "enable.auto.commit": False,
-                    "enable.auto.offset.store": False,
-                    "enable.partition.eof": errand.stop_at_end,
-                    "auto.offset.reset": "earliest",
-                    "isolation.level": "read_committed",
-                }
-            )
-        )
-        self._consumer.subscribe([errand.input], on_assign=self._on_assign, on_revoke=self._on_revoke)
 
     def run(self) -> None:
         """Copy; then commit what is open and leave."""
         while not (self.stopped or self._finished()):
-            first = self._consumer.poll(self._patience())
-            if first is not None:
-                self._copy([first, *self._consumer.consume(BATCH_MESSAGES - 1, timeout=0)])
-            if self._positions and time.monotonic() >= self._opened_at + self.errand.commit_interval:
-                self._commit()
-        self._commit()
-        self._consumer.close()
+            self.copy(self._patience())
+            if self.positions and time.monotonic() >= self._opened_at + self.errand.commit_interval:
+                self.commit()
+        self.commit()
+        self.leave()
 
-    def _own(self) -> Properties:
-        if not self._exactly_once:
-            return {"enable.idempotence": True}
-        transactional_id = f"{self.errand.group}-{os.getpid()}"
-        return {"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+    def copy(self, seconds: float) -> None:
+        """Copy what is there, after waiting so long for the first message; note positions and ends."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        raise NotImplementedError
+
+    def conclude(self) -> None:
+        """Deliver everything and commit `positions`."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Leave the group."""
+        raise NotImplementedError
+
+    def open(self) -> None:
+        """Before the first records since a commit."""
+        if not self.positions:
+            if self.exactly_once:
+                self.begin()
+            self._opened_at = time.monotonic()
+
+    def commit(self) -> None:
+        """Make visible what was copied."""
+        if self.positions:
+            self.conclude()
+            self.positions.clear()
+
+    def given(self, partitions: set[int]) -> None:
+        """Partitions have been assigned."""
+        self.assigned |= partitions
+
+    def taken(self, partitions: set[int]) -> None:
+        """Partitions are being revoked."""
+        self.commit()
+        self.assigned -= partitions
+        self.at_end -= partitions
+
+    def producer_properties(self) -> Properties:
+        """The worker's, of the errand's guarantee."""
+        base = base_properties(self.errand.bootstrap, self.errand.passthrough)
+        own: Properties = {"enable.idempotence": True}
+        if self.exactly_once:
+            transactional_id = f"{self.errand.group}-{os.getpid()}"
+            own = {"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+        return quiet({**PRODUCER_TUNING, **without_membership(base), **own})
+
+    def consumer_properties(self) -> Properties:
+        """Likewise."""
+        own = {
+            "group.id": self.errand.group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": self.errand.stop_at_end,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        }
+        return quiet({**CONSUMER_TUNING, **base_properties(self.errand.bootstrap, self.errand.passthrough), **own})
 
     def _patience(self) -> float:
-        if not self._positions:
+        if not self.positions:
             return IDLE_SECONDS
         return max(0.0, min(IDLE_SECONDS, self._opened_at + self.errand.commit_interval - time.monotonic()))
 
     def _finished(self) -> bool:
-        return (
-            self.errand.stop_at_end and bool(self._assigned) and self._assigned <= self._at_end and not self._positions
+        return self.errand.stop_at_end and bool(self.assigned) and self.assigned <= self.at_end and not self.positions
+
+
+class Passthrough(Copier):
+    """By the Python client."""
+
+    def __init__(self, errand: Errand) -> None:
+        super().__init__(errand)
+        self._producer = Producer(self.producer_properties())
+        if self.exactly_once:
+            self._producer.init_transactions(CALL_SECONDS)
+        self._consumer = Consumer(self.consumer_properties())
+        self._consumer.subscribe(
+            [errand.input],
+            on_assign=lambda _consumer, places: self.given({place.partition for place in places}),
+            on_revoke=lambda _consumer, places: self.taken({place.partition for place in places}),
         )
+
+    def copy(self, seconds: float) -> None:
+        first = self._consumer.poll(seconds)
+        if first is not None:
+            self._copy([first, *self._consumer.consume(BATCH_MESSAGES - 1, timeout=0)])
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def conclude(self) -> None:
+        places = [TopicPartition(self.errand.input, p, offset) for p, offset in self.positions.items()]
+        if self._producer.flush(CALL_SECONDS):
+            raise RuntimeError(f"the broker did not take the records in {CALL_SECONDS:.0f} s")
+        if self.exactly_once:
+            membership = self._consumer.consumer_group_metadata()
+            self._producer.send_offsets_to_transaction(places, membership, CALL_SECONDS)
+            self._producer.commit_transaction(CALL_SECONDS)
+        else:
+            self._consumer.commit(offsets=places, asynchronous=False)
+
+    def leave(self) -> None:
+        self._consumer.close()
 
     def _copy(self, messages: list[Message]) -> None:
         try:
@@ -139,56 +208,30 @@ class Passthrough:
         for partition, share in shares.items():
             rows = share if _all_rows(share) else [message for message in share if message.error() is None]
             if rows:
-                self._at_end.discard(partition)
+                self.at_end.discard(partition)
                 self._produce(partition, rows)
             if rows is not share:
                 for message in share:
                     self._note(message.error(), partition)
 
     def _produce(self, partition: int, messages: list[Message]) -> None:
+        self.open()
         producer = self._producer
-        if not self._positions:
-            if self._exactly_once:
-                producer.begin_transaction()
-            self._opened_at = time.monotonic()
         records = [{"value": message.value()} for message in messages]
         while len(producer) + len(records) > QUEUE_MESSAGES:
             producer.poll(0.01)
         if producer.produce_batch(self.errand.output, records, partition=partition) != len(records):
             raise RuntimeError(f"records of partition {partition} were refused")
         producer.poll(0)
-        self._positions[partition] = (messages[-1].offset() or 0) + 1
+        self.positions[partition] = (messages[-1].offset() or 0) + 1
 
     def _note(self, error: KafkaError | None, partition: int | None) -> None:
         if error is None:
             return
         if error.code() == KafkaError._PARTITION_EOF and partition is not None:
-            self._at_end.add(partition)
+            self.at_end.add(partition)
         elif error.fatal() or not error.retriable():
             raise KafkaException(error)
-
-    def _commit(self) -> None:
-        if not self._positions:
-            return
-        places = [TopicPartition(self.errand.input, p, offset) for p, offset in self._positions.items()]
-        if self._producer.flush(CALL_SECONDS):
-            raise RuntimeError(f"the broker did not take the records in {CALL_SECONDS:.0f} s")
-        if self._exactly_once:
-            membership = self._consumer.consumer_group_metadata()
-            self._producer.send_offsets_to_transaction(places, membership, CALL_SECONDS)
-            self._producer.commit_transaction(CALL_SECONDS)
-        else:
-            self._consumer.commit(offsets=places, asynchronous=False)
-        self._positions.clear()
-
-    def _on_assign(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._assigned.update(p.partition for p in partitions)
-
-    def _on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._commit()
-        gone = {p.partition for p in partitions}
-        self._assigned -= gone
-        self._at_end -= gone
 
 
 def _all_rows(share: list[Message]) -> bool:
@@ -201,10 +244,10 @@ def _all_rows(share: list[Message]) -> bool:
     return share[-1].error() is None and first is not None and last is not None and last - first == len(share) - 1
 
 
-def main(argument: str) -> None:
+def run(copier: Callable[[Errand], Copier], argument: str) -> None:
     """Run one errand, until its end or a SIGTERM."""
     gc.disable()
-    running = Passthrough(Errand(**json.loads(argument)))
+    running = copier(Errand(**json.loads(argument)))
     stop: Callable[[int, object], None] = lambda *_: setattr(running, "stopped", True)  # noqa: E731
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, stop)
@@ -212,4 +255,4 @@ def main(argument: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    run(Passthrough, sys.argv[1])

@@ -1,4 +1,4 @@
-"""A bench as a picture: each figure of both sides as bars with their spread, case by case. Needs matplotlib."""
+"""A bench as a picture: each figure of all sides as bars with their spread, case by case. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 from worker.drawing.plotting import COLOURS, DOTS_PER_INCH, check_output
 from worker.errors import Failure
-from worker.tools.bench.cases import PASSTHROUGH, SIDES, WORKER
+from worker.tools.bench.cases import LIMIT, PASSTHROUGH, WORKER
 from worker.tools.bench.report import SHOWN, Result
 
 PANELS = ("messages_per_second", "cpu_seconds", "peak_rss", "p50", "p99")
-NAMES = {PASSTHROUGH: "bare client", WORKER: "worker"}
-WIDTH = 0.38
+NAMES = {PASSTHROUGH: "bare client", LIMIT: "limit (C library)", WORKER: "worker"}
+WIDTH = 0.76
+"""Of all bars of a case together."""
+_COLOUR = {PASSTHROUGH: COLOURS[0], WORKER: COLOURS[1], LIMIT: COLOURS[2]}
 
 
 def draw_bench(results: Sequence[Result], path: str) -> None:
@@ -40,8 +42,9 @@ def draw_bench(results: Sequence[Result], path: str) -> None:
         _draw_panel(axes, results, panel, labels)
     title = results[0].case.named() if len(results) == 1 else "the worker beside the bare client"
     figure.suptitle(title, fontsize=11, fontweight="bold")
-    handles = [Patch(color=COLOURS[number]) for number in range(len(SIDES))]
-    figure.legend(handles, [NAMES[side] for side in SIDES], loc="outside lower center", ncols=2, frameon=False)
+    sides = results[0].effort.sides
+    handles = [Patch(color=_COLOUR[side]) for side in sides]
+    figure.legend(handles, [NAMES[side] for side in sides], loc="outside lower center", ncols=3, frameon=False)
     try:
         figure.savefig(path, dpi=DOTS_PER_INCH)
     except OSError as error:
@@ -59,13 +62,15 @@ def varying(results: Sequence[Result]) -> list[str]:
 
 def _draw_panel(axes: Any, results: Sequence[Result], panel: str, labels: Sequence[str]) -> None:
     heading, factor, form = SHOWN[panel]
-    for number, side in enumerate(SIDES):
+    sides = [side for side in results[0].effort.sides if results[0].values(side, panel)]
+    width = WIDTH / max(1, len(sides))
+    for number, side in enumerate(sides):
         values = [[factor * v for v in result.values(side, panel)] or [0.0] for result in results]
         middles = [median(found) for found in values]
         below = [m - min(found) for m, found in zip(middles, values, strict=True)]
         above = [max(found) - m for m, found in zip(middles, values, strict=True)]
-        places = [i + (number - 0.5) * WIDTH for i in range(len(results))]
-        bars = axes.bar(places, middles, WIDTH, color=COLOURS[number], yerr=[below, above], ecolor="#444444", capsize=3)
+        places = [i + (number - 0.5 * (len(sides) - 1)) * width for i in range(len(results))]
+        bars = axes.bar(places, middles, width, color=_COLOUR[side], yerr=[below, above], ecolor="#444444", capsize=3)
         if len(results) == 1:
             axes.bar_label(bars, [format(m, form) for m in middles], fontsize=8, padding=3)
     ratios = [median(found) if (found := result.ratios(panel)) else None for result in results]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from worker.tools.bench.cases import PASSTHROUGH, SIDES, WORKER, Case, Effort, swept
+from worker.tools.bench.cases import LIMIT, PASSTHROUGH, WORKER, Case, Effort, swept
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,6 +21,8 @@ THROUGHPUT = ("messages_per_second", "cpu_seconds", "peak_rss")
 LATENCY = ("p50", "p95", "p99", "p99_9")
 RATIOS = ("messages_per_second", "cpu_seconds", "p99")
 """What `ratios` always holds; null where it was not measured."""
+
+HEADINGS = {PASSTHROUGH: "pass-through", LIMIT: "limit", WORKER: "worker"}
 
 SHOWN: dict[str, tuple[str, float, str]] = {
     "messages_per_second": ("messages/s", 1.0, ",.0f"),
@@ -64,10 +66,11 @@ class Result:
         own = sorted((row for row in rows if row.side == side), key=lambda row: row.pair)
         return [float(getattr(row, figure)) for row in own]
 
-    def ratios(self, figure: str) -> list[float]:
-        """Worker over pass-through, pair by pair."""
-        pairs = zip(self.values(WORKER, figure), self.values(PASSTHROUGH, figure), strict=True)
-        return [mine / theirs for mine, theirs in pairs if theirs > 0]
+    def ratios(self, figure: str, other: str = PASSTHROUGH) -> list[float]:
+        """Worker over another side, round by round; empty if that was not measured."""
+        theirs = self.values(other, figure)
+        pairs = zip(self.values(WORKER, figure), theirs, strict=True) if theirs else ()
+        return [mine / its for mine, its in pairs if its > 0]
 
     def measured(self) -> list[str]:
         """The figures that there are."""
@@ -79,40 +82,47 @@ class Result:
         settings = {**asdict(self.case), **asdict(self.effort), "message_bytes": self.message_bytes}
         settings["passthrough"] = sorted(self.effort.passthrough)  # names only: values may be secrets
         ratios = {figure: self.ratios(figure) for figure in {*RATIOS, *figures}}
+        to_limit = {figure: found for figure in figures if (found := self.ratios(figure, LIMIT))}
+        by_side = {side: {f: found for f in figures if (found := self.values(side, f))} for side in self.effort.sides}
         return {
             "settings": settings,
             "machine": {"processors": os.cpu_count(), "system": platform.system(), "arch": platform.machine()},
             "runs": [asdict(run) for run in self.runs],
             "latency_runs": [asdict(found) for found in self.delays],
-            "medians": {side: {f: median(self.values(side, f)) for f in figures} for side in SIDES},
-            "spread": {side: {f: _ends(self.values(side, f)) for f in figures} for side in SIDES},
+            "medians": {side: {f: median(found) for f, found in own.items()} for side, own in by_side.items()},
+            "spread": {side: {f: _ends(found) for f, found in own.items()} for side, own in by_side.items()},
             "ratios": {f: median(ratios[f]) if ratios[f] else None for f in (*RATIOS, "p50") if f in ratios},
             "ratios_spread": {f: _ends(ratios[f]) for f in RATIOS if ratios[f]},
+            "ratios_to_limit": {f: median(found) for f, found in to_limit.items()},
+            "ratios_to_limit_spread": {f: _ends(found) for f, found in to_limit.items()},
         }
 
 
 def table(result: Result) -> Table:
-    """Medians with their spread beside each other, and the ratio."""
+    """Medians with their spread beside each other, and the ratios."""
     from rich.table import Table
 
     made = Table(box=None, header_style="bold", padding=(0, 3, 0, 0), title=result.case.named(), title_justify="left")
     made.add_column("median (smallest - largest)", no_wrap=True)
-    for heading in ("pass-through", "worker", "worker / pass-through"):
+    sides = [side for side in HEADINGS if side in result.effort.sides]
+    others = [side for side in sides if side != WORKER]
+    for heading in [*(HEADINGS[side] for side in sides), *(f"worker / {HEADINGS[side]}" for side in others)]:
         made.add_column(heading, justify="right", no_wrap=True)
     for figure in result.measured():
         heading, factor, form = SHOWN[figure]
-        cells = [_cell((factor * v for v in result.values(side, figure)), form) for side in SIDES]
-        made.add_row(heading, *cells, _cell(result.ratios(figure), ".2f"))
+        cells = [_cell((factor * v for v in result.values(side, figure)), form) for side in sides]
+        made.add_row(heading, *cells, *(_cell(result.ratios(figure, side), ".2f") for side in others))
     return made
 
 
 def summary(results: Sequence[Result]) -> Table:
-    """A line per case of a sweep: what differs, the worker's medians, its ratios to the pass-through."""
+    """A line per case of a sweep: what differs, the worker's medians, its ratios to those that only copy."""
     from rich.table import Table
 
     fields, figures = swept([result.case for result in results]), results[0].measured()
     made = Table(box=None, header_style="bold", padding=(0, 3, 0, 0), title_justify="left")
-    made.title = "medians of the worker (ratio to the pass-through)"
+    limit = LIMIT in results[0].effort.sides
+    made.title = "medians of the worker (ratio to the pass-through" + (", to the limit)" if limit else ")")
     for name in fields:
         made.add_column(name, no_wrap=True)
     for figure in figures:
@@ -121,8 +131,8 @@ def summary(results: Sequence[Result]) -> Table:
         cells = []
         for figure in figures:
             _, factor, form = SHOWN[figure]
-            ratios = result.ratios(figure)
-            share = f" ({median(ratios):.2f})" if ratios else ""
+            ratios = [median(found) for side in (PASSTHROUGH, LIMIT) if (found := result.ratios(figure, side))]
+            share = " (" + ", ".join(f"{ratio:.2f}" for ratio in ratios) + ")" if ratios else ""
             cells.append(format(factor * median(result.values(WORKER, figure)), form) + share)
         made.add_row(*(str(getattr(result.case, name)) for name in fields), *cells)
     return made
@@ -132,14 +142,14 @@ def closing(result: Result) -> str:
     """How the figures came about, in a sentence."""
     counts = []
     if result.runs:
-        counts.append(f"{result.effort.repetitions} alternating pairs of {result.case.messages:,} messages")
+        counts.append(f"{result.effort.repetitions} alternating rounds of {result.case.messages:,} messages")
     if result.delays:
         counts.append(
             f"{result.effort.latency_repetitions} of {result.effort.latency_seconds:g} s at {result.effort.rate:,.0f}/s"
         )
     return (
         f"{' and '.join(counts)}, about {result.message_bytes} bytes a message, {os.cpu_count()} processors shared "
-        "with the broker; ratios are medians of the pairs' ratios."
+        "with the broker; ratios are medians of the rounds' ratios."
     )
 
 

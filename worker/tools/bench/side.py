@@ -1,4 +1,4 @@
-"""One of the two sides as processes: started, awaited, ended, and what they cost."""
+"""One of the sides as processes: started, awaited, ended, and what they cost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Side:
     Parameters
     ----------
     name : str
-        ``passthrough`` or ``worker``.
+        ``passthrough``, ``limit`` or ``worker``.
     case : Case
         What is measured.
     bootstrap : str
@@ -46,7 +46,7 @@ class Side:
     properties : mapping
         Client properties of the user.
     topics : Topics
-        Of the input; the pass-through writes to the predictions topic, as the worker does.
+        Of the input; those that only copy write to the predictions topic, as the worker does.
     stop_at_end : bool
         Whether the processes end by themselves when everything has been read and committed.
     """
@@ -64,7 +64,7 @@ class Side:
         if name == WORKER:
             self._argv = worker_argv(case, bootstrap, properties, topics, stop_at_end)
         else:
-            self._argv = _passthrough(case, bootstrap, properties, topics, stop_at_end)
+            self._argv = _copier(name, case, bootstrap, properties, topics, stop_at_end)
         self._count = case.workers
         self._children: list[tuple[Guarded, Path]] = []
 
@@ -161,8 +161,8 @@ def worker_argv(
     return argv + ["--stop-at-end"] * stop_at_end
 
 
-def _passthrough(
-    case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
+def _copier(
+    name: str, case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
 ) -> list[str]:
     errand = Errand(
         bootstrap,
@@ -174,4 +174,4 @@ def _passthrough(
         stop_at_end,
         dict(properties),
     )
-    return [sys.executable, "-m", "worker.tools.bench.passthrough", json.dumps(asdict(errand))]
+    return [sys.executable, "-m", f"worker.tools.bench.{name}", json.dumps(asdict(errand))]

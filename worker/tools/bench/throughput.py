@@ -3,7 +3,7 @@
 **What is timed.** The predictions topic stamps records when they are appended (LogAppendTime). A run's seconds are
 those between its first and its last output record, over all partitions; start-up, group join and compilation lie
 before the first, leaving the group behind the last. The rate is messages / seconds; it counts the first batch in
-the messages and not in the seconds, for both sides alike (1 % at 10^6 messages). A run counts only if its processes
+the messages and not in the seconds, for all sides alike (1 % at 10^6 messages). A run counts only if its processes
 ended with exit code 0 after committing everything, and every output partition is as long as its input.
 
 **What is counted.** CPU seconds (user + system, all threads) of the side's processes as the kernel reports them at
@@ -42,7 +42,7 @@ class Run:
     pair : int
         Which repetition.
     side : str
-        ``passthrough`` or ``worker``.
+        ``passthrough``, ``limit`` or ``worker``.
     messages_per_second : float
         As above.
     cpu_seconds : float

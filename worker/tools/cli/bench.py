@@ -1,4 +1,4 @@
-"""`driftway bench`: throughput and latency beside the bare client, in one run."""
+"""`driftway bench`: throughput and latency beside those that only copy, in one run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 @click.option("--partitions", default="2", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Of the input.")  # fmt: skip
 @click.option("--workers", default="1", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
-              help="Processes of either side.")  # fmt: skip
+              help="Processes of each side.")  # fmt: skip
 @click.option("--format", "form", default="json", show_default=True, metavar="FORMAT[,..]",
               callback=_several(click.Choice(FORMATS)), help="Of the input: json or packed.")  # fmt: skip
 @click.option("--output-format", "output_form", default="json", show_default=True, metavar="FORMAT[,..]",
@@ -58,7 +58,7 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 @click.option("--digits", default="6", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1, 17)),
               help="Decimals of the features; 17: unrounded doubles, 16 or 17 digits each.")  # fmt: skip
 @click.option("--commit-interval", default="0.1", show_default=True, metavar="SECONDS[,..]",
-              callback=_several(click.FloatRange(0, min_open=True)), help="Of either side.")  # fmt: skip
+              callback=_several(click.FloatRange(0, min_open=True)), help="Of each side.")  # fmt: skip
 @click.option("--guarantee", default=GUARANTEES[0], show_default=True, metavar="GUARANTEE[,..]",
               callback=_several(click.Choice(GUARANTEES)), help=" or ".join(GUARANTEES) + ".")  # fmt: skip
 @click.option("--messages", default="1000000", show_default=True, metavar="N[,..]",
@@ -66,7 +66,7 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 @click.option("--window", default="1000", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Rows of the worker's rolling window: a bit of state each.")  # fmt: skip
 @click.option(
-    "--repetitions", type=click.IntRange(0), default=5, show_default=True, help="Pairs of throughput runs; 0: none."
+    "--repetitions", type=click.IntRange(0), default=5, show_default=True, help="Rounds of throughput runs; 0: none."
 )
 @click.option("--latency-repetitions", type=click.IntRange(1), default=3, show_default=True, help="Of latency runs.")
 @click.option(
@@ -76,22 +76,25 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
     "--rate", type=click.FloatRange(1), default=5000.0, show_default=True, help="Messages a second of the paced load."
 )
 @click.option("--no-latency", is_flag=True, help="Throughput only.")
+@click.option("--no-limit", is_flag=True, help="Without the copy at the speed of the C library.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object with settings, runs, medians and ratios.")
 @click.option("--out", metavar="FILE", help="Picture to write: .png or .svg.")
 @click.option("--bootstrap", metavar="HOST:PORT[,..]", help="Kafka's address.  [default: a local Kafka is started]")
 @click.option("--broker", type=click.Choice(("local", "docker")), default="local", show_default=True,
               help="Where the Kafka that is started comes from.")  # fmt: skip
 @click.option("-X", "properties", multiple=True, metavar="KEY=VALUE", envvar="DRIFTWAY_X",
-              help="Any client property, of both sides; repeatable.")  # fmt: skip
+              help="Any client property, of all sides; repeatable.")  # fmt: skip
 @click.option("--client-properties", metavar="FILE", help="File of client properties, key=value lines.")
 def bench(**given: Any) -> None:
-    """Measure the worker beside the bare client that only copies, in alternating order, on a real Kafka.
+    """Measure the worker beside those that only copy, in alternating order, on a real Kafka.
 
-    The bare client consumes in batches and produces the same bytes in batches, with the worker's client
-    settings, guarantee and commit interval. Reported for both, with medians, spread and ratios: messages/s from
-    the first output to the last by the broker's clock; CPU seconds of the process per million messages without
-    its start-up; peak RSS; latency from the intended sending of a message until a read_committed reader has its
-    output, under a paced load. Options with [,..] take a list: every combination is measured.
+    The pass-through, the bare Python client, consumes in batches and produces the same bytes in batches, with the
+    worker's client settings, guarantee and commit interval. The limit does so by the C library under that client,
+    without anything of Python's per message: nothing moves messages faster. Reported for all, with medians, spread
+    and ratios: messages/s from the first output to the last by the broker's clock; CPU seconds of the process per
+    million messages without its start-up; peak RSS. For worker and pass-through also latency, from the intended
+    sending of a message until a read_committed reader has its output, under a paced load. Options with [,..] take a
+    list: every combination is measured.
 
     \b
     Examples:
@@ -101,7 +104,7 @@ def bench(**given: Any) -> None:
       driftway bench --guarantee exactly-once,at-least-once --no-latency
     """
     from worker.drawing.plotting import check_output
-    from worker.tools.bench.cases import Effort, expand
+    from worker.tools.bench.cases import LATENCY_SIDES, SIDES, Effort, expand
     from worker.tools.bench.contest import Contest
     from worker.tools.broker import provide
 
@@ -111,6 +114,7 @@ def bench(**given: Any) -> None:
         given["latency_seconds"],
         given["rate"],
         parse_properties(given["properties"], given["client_properties"]),
+        LATENCY_SIDES if given["no_limit"] or not given["repetitions"] or not _limit_can_be_measured() else SIDES,
     )
     if not effort.repetitions and not effort.latency_repetitions:
         raise UsageFailure("--repetitions 0 with --no-latency leaves nothing to measure")
@@ -134,6 +138,19 @@ def bench(**given: Any) -> None:
     finally:  # a sweep that fails or is interrupted still shows the cases that are done
         if results:
             _conclude(results, given["as_json"], given["out"])
+
+
+def _limit_can_be_measured() -> bool:
+    """Whether the C library can be used here; says why not."""
+    from worker.kafka.native.library import Unsupported
+    from worker.kafka.native.trial import proven
+
+    try:
+        proven()
+    except Unsupported as why:
+        _say(f"the limit is not measured: {why}")
+        return False
+    return True
 
 
 def _kafka(given: dict[str, Any], provide: Any, several: bool) -> Any:

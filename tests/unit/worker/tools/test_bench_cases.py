@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from worker.kafka.topics import Topics
-from worker.tools.bench.cases import WORKER, Case, Effort, expand
+from worker.tools.bench.cases import LIMIT, PASSTHROUGH, SIDES, WORKER, Case, Effort, expand, order
 from worker.tools.bench.report import Result
 from worker.tools.bench.side import Side
+from worker.tools.bench.throughput import Run
 
 
 def swept(*forms: str) -> list[Case]:
@@ -29,3 +30,25 @@ def test_the_worker_is_told_the_output_format_and_the_bare_client_is_not() -> No
     at = told[WORKER].index("--output-format")
     assert told[WORKER][at + 1] == "packed"
     assert "packed" not in " ".join(told["passthrough"])
+
+
+def test_those_that_only_copy_are_modules_with_the_same_errand() -> None:
+    (case,) = swept("json")
+    copiers = [Side(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (PASSTHROUGH, LIMIT)]
+    assert [argv[2] for argv in copiers] == ["worker.tools.bench.passthrough", "worker.tools.bench.limit"]
+    assert copiers[0][3:] == copiers[1][3:]
+
+
+def test_ratios_are_to_each_of_those_that_were_measured() -> None:
+    (case,) = swept("json")
+    speeds = {PASSTHROUGH: 200.0, LIMIT: 800.0, WORKER: 400.0}
+    runs = [Run(0, side, speed, 1.0, 1, 1.0) for side, speed in speeds.items()]
+    result = Result(case, Effort(1, 0), 1, runs, [])
+    assert result.ratios("messages_per_second") == [2.0]
+    assert result.ratios("messages_per_second", LIMIT) == [0.5]
+    without = Result(case, Effort(1, 0, sides=(PASSTHROUGH, WORKER)), 1, [runs[0], runs[2]], [])
+    assert without.as_object()["ratios_to_limit"] == {}
+
+
+def test_everybody_goes_first_as_often_as_last() -> None:
+    assert [order(pair, SIDES)[0] for pair in range(4)] == [PASSTHROUGH, WORKER, PASSTHROUGH, WORKER]

@@ -1,0 +1,191 @@
+"""The functions of librdkafka that confluent-kafka brings, and their errors as confluent-kafka's own.
+
+A symbol that is looked up on the handle of the client's extension module is searched in what that is linked to as well:
+so the library of the wheel answers by its public, stable interface, whatever its file is called. Where the loader does
+not do that (Windows), or an older library lacks a symbol, `load` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
+from functools import cache
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException
+
+LEAST_VERSION = 0x02000000
+"""0xMMmmrrxx; transactions, incremental rebalances and batch calls are all there since then."""
+
+PRODUCER, CONSUMER = 0, 1
+COPY = 2
+"""Of `produce_batch`: payloads and keys are copied before it returns."""
+ASSIGN, REVOKE = -175, -174
+"""What a rebalance callback is told."""
+UNASSIGNED = -1
+PURGE_QUEUED, PURGE_IN_FLIGHT = 1, 2
+
+
+class Unsupported(Exception):
+    """The library here is not one that this room knows how to use; the message says why."""
+
+
+class Place(Structure):
+    """``rd_kafka_topic_partition_t``."""
+
+    _fields_ = (
+        ("topic", c_char_p),
+        ("partition", c_int32),
+        ("offset", c_int64),
+        ("metadata", c_void_p),
+        ("metadata_size", c_size_t),
+        ("opaque", c_void_p),
+        ("err", c_int),
+        ("private", c_void_p),
+    )
+
+
+class Places(Structure):
+    """``rd_kafka_topic_partition_list_t``."""
+
+    _fields_ = (("count", c_int), ("size", c_int), ("elements", POINTER(Place)))
+
+
+PLACES = POINTER(Places)
+REBALANCE = ctypes.CFUNCTYPE(None, c_void_p, c_int, PLACES, c_void_p)
+"""``rebalance_cb(handle, ASSIGN or REVOKE, places, opaque)``; must outlive its handle, and must not raise."""
+
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "version": (c_int,),
+    "version_str": (c_char_p,),
+    "err2name": (c_char_p, c_int),
+    "conf_new": (c_void_p,),
+    "conf_destroy": (None, c_void_p),
+    "conf_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p, c_size_t),
+    "conf_set_rebalance_cb": (None, c_void_p, REBALANCE),
+    "conf_set_dr_msg_cb": (None, c_void_p, c_void_p),
+    "conf_set_opaque": (None, c_void_p, c_void_p),
+    "new": (c_void_p, c_int, c_void_p, c_char_p, c_size_t),
+    "destroy_flags": (None, c_void_p, c_int),
+    "poll": (c_int, c_void_p, c_int),
+    "poll_set_consumer": (c_int, c_void_p),
+    "subscribe": (c_int, c_void_p, PLACES),
+    "assign": (c_int, c_void_p, PLACES),
+    "incremental_assign": (c_void_p, c_void_p, PLACES),
+    "incremental_unassign": (c_void_p, c_void_p, PLACES),
+    "rebalance_protocol": (c_char_p, c_void_p),
+    "commit": (c_int, c_void_p, PLACES, c_int),
+    "consumer_close": (c_int, c_void_p),
+    "queue_get_consumer": (c_void_p, c_void_p),
+    "queue_destroy": (None, c_void_p),
+    "consume_batch_queue": (c_ssize_t, c_void_p, c_int, c_void_p, c_size_t),
+    "message_destroy": (None, c_void_p),
+    "message_errstr": (c_char_p, c_void_p),
+    "topic_new": (c_void_p, c_void_p, c_char_p, c_void_p),
+    "topic_destroy": (None, c_void_p),
+    "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(c_void_p), c_int),
+    "metadata_destroy": (None, c_void_p),
+    "produce_batch": (c_int, c_void_p, c_int32, c_int, c_void_p, c_int),
+    "outq_len": (c_int, c_void_p),
+    "flush": (c_int, c_void_p, c_int),
+    "purge": (c_int, c_void_p, c_int),
+    "init_transactions": (c_void_p, c_void_p, c_int),
+    "begin_transaction": (c_void_p, c_void_p),
+    "send_offsets_to_transaction": (c_void_p, c_void_p, PLACES, c_void_p, c_int),
+    "commit_transaction": (c_void_p, c_void_p, c_int),
+    "consumer_group_metadata": (c_void_p, c_void_p),
+    "consumer_group_metadata_destroy": (None, c_void_p),
+    "topic_partition_list_new": (PLACES, c_int),
+    "topic_partition_list_add": (POINTER(Place), PLACES, c_char_p, c_int32),
+    "topic_partition_list_destroy": (None, PLACES),
+    "error_code": (c_int, c_void_p),
+    "error_string": (c_char_p, c_void_p),
+    "error_is_fatal": (c_int, c_void_p),
+    "error_is_retriable": (c_int, c_void_p),
+    "error_txn_requires_abort": (c_int, c_void_p),
+    "error_destroy": (None, c_void_p),
+    "fatal_error": (c_int, c_void_p, c_char_p, c_size_t),
+}
+"""Name without ``rd_kafka_`` -> type of the result, then those of the arguments. A c_int result is an error code, a
+c_void_p one of what may fail an error object: see `check` and `require`."""
+
+
+class Library:
+    """The functions as attributes, under their names without ``rd_kafka_``.
+
+    Parameters
+    ----------
+    loaded : ctypes.CDLL
+        Where they are.
+
+    Raises
+    ------
+    Unsupported
+        One is not there, or the version is too old.
+    """
+
+    def __init__(self, loaded: Any) -> None:
+        for name, (result, *arguments) in FUNCTIONS.items():
+            try:
+                function = getattr(loaded, f"rd_kafka_{name}")
+            except AttributeError:
+                raise Unsupported(f"rd_kafka_{name} cannot be found from confluent-kafka's module") from None
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
+        if (version := self.version()) < LEAST_VERSION:
+            raise Unsupported(f"librdkafka {self.version_str().decode()} is older than 2.0")
+        if version != confluent_kafka.libversion()[1]:
+            raise Unsupported(f"librdkafka {self.version_str().decode()} is not the one that confluent-kafka uses")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        raise AttributeError(f"rd_kafka_{name} is not among the functions of this room")
+
+    def address(self, name: str) -> int:
+        """Where a function is, for kernels that call it."""
+        return int(ctypes.cast(getattr(self, name), c_void_p).value or 0)
+
+    def check(self, error: int | None) -> None:
+        """Raise what an error object says, as confluent-kafka would; None is no error.
+
+        Raises
+        ------
+        KafkaException
+        """
+        if not error:
+            return
+        told = KafkaError(
+            self.error_code(error),
+            self.error_string(error).decode(errors="replace"),
+            bool(self.error_is_fatal(error)),
+            bool(self.error_is_retriable(error)),
+            bool(self.error_txn_requires_abort(error)),
+        )
+        self.error_destroy(error)
+        raise KafkaException(told)
+
+    def require(self, code: int, reason: str | None = None) -> None:
+        """Raise what an error code says; 0 is no error.
+
+        Raises
+        ------
+        KafkaException
+        """
+        if code:
+            raise KafkaException(KafkaError(code) if reason is None else KafkaError(code, reason))
+
+
+@cache
+def load() -> Library:
+    """The library of the wheel.
+
+    Raises
+    ------
+    Unsupported
+        It cannot be used; confluent-kafka's own client can.
+    """
+    try:
+        return Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))
+    except OSError as error:
+        raise Unsupported(f"confluent-kafka's module cannot be opened: {error}") from None
