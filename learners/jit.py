@@ -126,6 +126,25 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
     return numba.types.uint64(numba.types.uint64), generate
 
 
+def _word_at_address(typing_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = context.get_value_type(numba.types.int64)
+        return builder.load(builder.inttoptr(arguments[0], word.as_pointer()))
+
+    return numba.types.int64(numba.types.int64), generate
+
+
+def _call(typing_context: Any, function: Any, argument: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        tools: Any = cgutils
+        kind = tools.ir.FunctionType(tools.ir.VoidType(), [cgutils.voidptr_t])
+        function, argument = arguments
+        builder.call(builder.inttoptr(function, kind.as_pointer()), [builder.inttoptr(argument, cgutils.voidptr_t)])
+        return context.get_dummy_value()
+
+    return numba.types.void(numba.types.int64, numba.types.int64), generate
+
+
 load8 = cast("Callable[[NDArray[np.uint8], int | np.uint64], np.uint64]", intrinsic(_load8))
 """In kernels: the 8 bytes array[position:position + 8] as one word, the first byte lowest. Nothing checks bounds."""
 
@@ -137,3 +156,10 @@ member = cast("Callable[[N, int], N]", intrinsic(_member))
 
 trailing_zeros = cast("Callable[[np.uint64], np.uint64]", intrinsic(_trailing_zeros))
 """In kernels: how many bits of a word lie below its lowest one; 64 for 0."""
+
+word_at = cast("Callable[[int], int]", intrinsic(_word_at_address))
+"""In kernels: the 8 bytes at an address, which is a multiple of 8; for `worker.kafka.native`. Addresses come as
+integers: a kernel that knew one of this process could not be kept for others."""
+
+call = cast("Callable[[int, int], None]", intrinsic(_call))
+"""In kernels: call the C function ``void f(void *)`` at an address with a pointer."""

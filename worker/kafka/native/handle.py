@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, KafkaException
 from worker.kafka.native.library import Library
 
 REASON_BYTES = 512
-AT_ONCE = 4
-"""Of `destroy_flags`: do not leave the group first; who wants to has done so."""
+WITHOUT_LEAVING = 8
+"""Of `destroy_flags`: do not leave the group first; who wants to has called `consumer_close`."""
 NOT_OF_THE_LIBRARY = frozenset(("logger", "error_cb", "throttle_cb", "stats_cb", "on_delivery"))
 """Properties that confluent-kafka makes of Python's objects."""
 
@@ -104,7 +104,7 @@ class Handle:
             self.library.topic_destroy(topic)
         self._topics.clear()
         if self.address:
-            self.library.destroy_flags(self.address, AT_ONCE)
+            self.library.destroy_flags(self.address, WITHOUT_LEAVING)
             self.address = 0
 
 
