@@ -103,6 +103,7 @@ def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
             with Driftway(*stage.worker()) as third:
                 stage.fill(500)
                 await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
+                third.await_text("subscribed")  # a SIGTERM while Python starts would simply end it
                 leave(second, third)
     auditor.require(stage.expected)
 

@@ -8,7 +8,7 @@ well.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from worker.errors import Failure, Fenced, Unreachable
 from worker.kafka.verdicts import Verdict
@@ -31,6 +31,10 @@ class _Trouble:
 
     since: float
     count: int = 0
+    unanswered: int = 0
+    """How many of them were silence; the others were refusals."""
+    sentences: dict[bool, str] = field(default_factory=dict)
+    """The latest of those unanswered (True), and of refusals (False)."""
     ready_at: float = 0.0
     waits: bool = False
 
@@ -61,6 +65,8 @@ class Setbacks:
         now = time.monotonic()
         trouble = self._troubles.setdefault(partition, _Trouble(now))
         trouble.count += 1
+        trouble.unanswered += verdict is Verdict.UNKNOWN
+        trouble.sentences[verdict is Verdict.UNKNOWN] = sentence
         if verdict is Verdict.FENCED:
             pause = MOVING_SECONDS
             self._count_fence(partition, now, sentence)
@@ -70,7 +76,10 @@ class Setbacks:
         trouble.waits, trouble.ready_at = True, now + pause
         lasted = now - trouble.since
         if trouble.count >= FEWEST and lasted >= self._give_up_after:
-            kind = Unreachable if verdict is Verdict.UNKNOWN else Failure
+            # What failed most: an outage aborts a commit before it is one, and on a busy machine a restore between two
+            # refusals may run out of its time.
+            silent = 2 * trouble.unanswered > trouble.count
+            kind, sentence = Unreachable if silent else Failure, trouble.sentences[silent]
             raise kind(f"nothing has succeeded for {lasted:.0f} s, {trouble.count} times in succession: {sentence}")
 
     def ready(self) -> list[int]:

@@ -90,6 +90,27 @@ def test_who_fails_without_end_is_given_up_with_what_failed(
     assert str(caught.value) == "nothing has succeeded for 60 s, 4 times in succession: EVENTS/1: no"
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "kind", "said"),
+    [
+        ((Verdict.ABORT, Verdict.ABORT, Verdict.UNKNOWN), Failure, "no abort"),
+        ((Verdict.ABORT, Verdict.UNKNOWN, Verdict.UNKNOWN), Unreachable, "no unknown"),
+        ((Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.ABORT), Unreachable, "no unknown"),
+        ((Verdict.UNKNOWN, Verdict.ABORT, Verdict.UNKNOWN, Verdict.RETRY), Failure, "no retry"),
+    ],
+)
+def test_what_failed_most_is_what_it_is_given_up_for(
+    clock: Clock, verdicts: tuple[Verdict, ...], kind: type[Failure], said: str
+) -> None:
+    seen = Setbacks(GIVE_UP)
+    for verdict in verdicts[:-1]:
+        seen.add(1, verdict, f"no {verdict.name.lower()}")
+    clock.now += GIVE_UP
+    with pytest.raises(kind, match=said) as caught:
+        seen.add(1, verdicts[-1], f"no {verdicts[-1].name.lower()}")
+    assert type(caught.value) is kind
+
+
 def test_few_failures_are_no_reason_however_long_they_took(clock: Clock) -> None:
     seen = Setbacks(GIVE_UP)
     for _ in range(FEWEST - 1):
