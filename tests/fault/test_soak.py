@@ -22,7 +22,9 @@ def test_a_minute_of_soak_holds(
     with own_broker(request.config) as kafka:
         for name in [name for name in os.environ if name.startswith("DRIFTWAY_")]:
             monkeypatch.delenv(name)  # they would change the workers' options
-        soak = Soak(kafka, Settings(minutes=1.0, seed=SEED), tell=lambda _line: None, logs=tmp_path)
+        soak = Soak(
+            kafka, Settings(minutes=1.0, seed=SEED, broker_seconds=20.0), tell=lambda _line: None, logs=tmp_path
+        )
         found = soak.run()
     assert found.holds, (found.complaints, found.audit, soak.herd.unexpected)
     assert found.produced > 100_000

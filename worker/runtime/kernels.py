@@ -6,6 +6,7 @@ A worker that had compiled its kernels itself held 200 MB more for the rest of i
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 
 from worker.processes import run_apart
@@ -25,13 +26,19 @@ def prepare(settings: ModelSettings, over: Callable[[], bool] = lambda: False) -
 
     mark = mark_of(_what(settings))
     if mark is not None and not mark.exists():
-        run_apart(warm, settings, over)
+        run_apart(_warm_silently, settings, over)
     if over():
         return
     warm(settings)
     if mark is not None:
         with contextlib.suppress(OSError):  # a disk that is full costs a process at the next start
             mark.touch()
+
+
+def _warm_silently(settings: ModelSettings) -> None:
+    """As `warm`; what cannot be kept is said by the process that stays, which then compiles it once more."""
+    logging.getLogger("driftway").disabled = True
+    warm(settings)
 
 
 def _what(settings: ModelSettings) -> str:
