@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from producers.pacing import SHORTEST_WAIT_SECONDS, Pace
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 def run(pace: Pace, clock: Clock, rows: int, oversleep: float = 0.0, stall: tuple[int, float] = (-1, 0.0)) -> int:
@@ -35,7 +28,7 @@ def run(pace: Pace, clock: Clock, rows: int, oversleep: float = 0.0, stall: tupl
 @pytest.mark.parametrize("rate", [0.5, 1, 7, 1000, 10_000, 50_000, 333_333.3])
 @pytest.mark.parametrize("oversleep", [0.0, 0.0001, 0.003])
 def test_rate_is_kept_however_badly_the_machine_sleeps(rate: float, oversleep: float) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     pace = Pace(rate, clock)
     rows = max(3, int(rate * 10))
     run(pace, clock, rows, oversleep)
@@ -43,13 +36,13 @@ def test_rate_is_kept_however_badly_the_machine_sleeps(rate: float, oversleep: f
 
 
 def test_waits_are_slices_and_not_a_busy_loop() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     wakes = run(Pace(50_000, clock), clock, 500_000)
     assert wakes <= 10 * 210  # ten seconds of 5 ms slices
 
 
 def test_a_stall_is_caught_up_and_recorded() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     pace = Pace(1000, clock)
     run(pace, clock, 10_000, stall=(3000, 2.0))
     assert pace.elapsed() == pytest.approx(10.0, abs=0.01)
@@ -57,7 +50,7 @@ def test_a_stall_is_caught_up_and_recorded() -> None:
 
 
 def test_never_ahead_of_the_schedule() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     pace = Pace(100, clock)
     pace.start()
     assert pace.due(0, 50) == 0
@@ -69,7 +62,7 @@ def test_never_ahead_of_the_schedule() -> None:
 
 
 def test_the_last_rows_do_not_wait_for_a_full_slice() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     pace = Pace(10_000, clock)
     pace.start()
     assert pace.wait(0, 2) == pytest.approx(0.0005, abs=SHORTEST_WAIT_SECONDS)

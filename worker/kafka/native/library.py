@@ -24,7 +24,8 @@ COPY = 2
 """Of `produce_batch`: payloads and keys are copied before it returns."""
 ASSIGN, REVOKE = -175, -174
 """What a rebalance callback is told."""
-UNASSIGNED = -1
+ANY_PARTITION = -1
+"""Of a topic that is subscribed to."""
 PURGE_QUEUED, PURGE_IN_FLIGHT = 1, 2
 
 
@@ -60,7 +61,6 @@ REBALANCE = ctypes.CFUNCTYPE(None, c_void_p, c_int, PLACES, c_void_p)
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "version": (c_int,),
     "version_str": (c_char_p,),
-    "err2name": (c_char_p, c_int),
     "conf_new": (c_void_p,),
     "conf_destroy": (None, c_void_p),
     "conf_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p, c_size_t),
@@ -82,7 +82,6 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "queue_destroy": (None, c_void_p),
     "consume_batch_queue": (c_ssize_t, c_void_p, c_int, c_void_p, c_size_t),
     "message_destroy": (None, c_void_p),
-    "message_errstr": (c_char_p, c_void_p),
     "topic_new": (c_void_p, c_void_p, c_char_p, c_void_p),
     "topic_destroy": (None, c_void_p),
     "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(c_void_p), c_int),
@@ -106,7 +105,6 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "error_is_retriable": (c_int, c_void_p),
     "error_txn_requires_abort": (c_int, c_void_p),
     "error_destroy": (None, c_void_p),
-    "fatal_error": (c_int, c_void_p, c_char_p, c_size_t),
 }
 """Name without ``rd_kafka_`` -> type of the result, then those of the arguments. A c_int result is an error code, a
 c_void_p one of what may fail an error object: see `check` and `require`."""

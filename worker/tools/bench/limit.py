@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.native.handle import Handle, PlaceList, partitions_of
-from worker.kafka.native.library import ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE
+from worker.kafka.native.library import ANY_PARTITION, ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE
 from worker.kafka.native.message import ERROR, OFFSET, OPAQUE, PARTITION, WORD_BYTES, WORDS, destroy, read
 from worker.kafka.native.trial import proven
 from worker.runtime.partition.checkpoint import QUEUE_MESSAGES
@@ -39,7 +39,7 @@ class Limit(Copier):
         self._output = self._producer.known_topic(errand.output, CALL_MS)
         self._consumer = Handle(lib, CONSUMER, self.consumer_properties(), rebalance=REBALANCE(self._rebalance))
         lib.require(lib.poll_set_consumer(self._consumer.address))
-        with PlaceList(lib, errand.input, [(-1, 0)]) as wanted:
+        with PlaceList(lib, errand.input, [(ANY_PARTITION, 0)]) as wanted:
             lib.require(lib.subscribe(self._consumer.address, wanted))
         self._queue = lib.queue_get_consumer(self._consumer.address)
         self._pointers = np.empty(BATCH_MESSAGES, np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -104,7 +105,7 @@ def bench(**given: Any) -> None:
       driftway bench --guarantee exactly-once,at-least-once --no-latency
     """
     from worker.drawing.plotting import check_output
-    from worker.tools.bench.cases import LATENCY_SIDES, SIDES, Effort, expand
+    from worker.tools.bench.cases import LATENCY_SIDES, Effort, expand
     from worker.tools.bench.contest import Contest
     from worker.tools.broker import provide
 
@@ -114,7 +115,6 @@ def bench(**given: Any) -> None:
         given["latency_seconds"],
         given["rate"],
         parse_properties(given["properties"], given["client_properties"]),
-        LATENCY_SIDES if given["no_limit"] or not given["repetitions"] or not _limit_can_be_measured() else SIDES,
     )
     if not effort.repetitions and not effort.latency_repetitions:
         raise UsageFailure("--repetitions 0 with --no-latency leaves nothing to measure")
@@ -125,6 +125,8 @@ def bench(**given: Any) -> None:
         make_model_settings((case.learner,), make_target(CLASSIFICATION, None, None), n_features=case.features)
     if given["out"] is not None:
         check_output(given["out"])
+    if given["no_limit"] or not effort.repetitions or not _limit_can_be_measured():
+        effort = replace(effort, sides=LATENCY_SIDES)
     signal.signal(signal.SIGTERM, _leave)
     results: list[Any] = []
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.clock import Clock
 from worker.kafka import deadline
 from worker.kafka.deadline import Deadline
 
@@ -24,15 +25,6 @@ def test_calls_share_the_budget_and_never_get_zero(monkeypatch: pytest.MonkeyPat
 def test_an_empty_budget_has_passed() -> None:
     assert Deadline(0).passed
     assert Deadline(-1).remaining() == 0.01
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 @pytest.fixture

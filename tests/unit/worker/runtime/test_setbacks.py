@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.clock import Clock
 from worker.errors import Failure, Fenced, Unreachable
 from worker.kafka.verdicts import Verdict
 from worker.runtime.group import setbacks
@@ -17,16 +18,6 @@ from worker.runtime.group.setbacks import (
 )
 
 GIVE_UP = 60.0
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -8,19 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tests.support.clock import Clock
 from worker.tools.watch.board import BLOCKS, Board, Row, grouped, scale, sparkline
 from worker.tools.watch.ledger import Ledger
 from worker.tools.watch.view import lines, silence, table
-
-
-class Clock:
-    """Stands still until told otherwise."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -> dict[str, Any]:
@@ -37,7 +28,7 @@ def drawn(rows: list[Row], width: int) -> str:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 @pytest.fixture
