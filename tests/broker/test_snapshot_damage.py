@@ -250,6 +250,21 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
         assert "fresh starts with an empty learner at 410" in refused(stage, *options)
 
 
+@pytest.mark.parametrize("there", [0, 300])
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_before_its_first_commit(
+    kafka: str, guarantee: str, there: int
+) -> None:
+    """The end as it was then, not as it is now: what has come meanwhile would be lost."""
+    stage, options = Stage(kafka, partitions=1, rows=400), ("--start", "latest", "--guarantee", guarantee)
+    stage.fill(0, there)
+    with Driftway(*stage.worker(*options)) as worker:
+        worker.await_text("running")
+        worker.kill()
+    learn(stage, there, 400, *options)
+    assert predicted(stage).keys() == {(0, offset) for offset in range(there, 400)}
+
+
 def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_row(kafka: str) -> None:
     """Its mark stands at 0, but its learner had learned other rows before."""
     stage = learned(kafka)

@@ -34,8 +34,8 @@ from worker.runtime.partition.checkpoint import Checkpoint
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend
 from worker.runtime.partition.ways import Resumption, Ways
-from worker.settings import EARLIEST, WorkerSettings
-from worker.state.history import mark, positions
+from worker.settings import EARLIEST, LATEST, WorkerSettings
+from worker.state.history import Search, look_through, mark, positions
 from worker.state.model import Model
 from worker.state.position import Position
 from worker.state.snapshot import CLAIMED, PLAIN, Pointer
@@ -92,10 +92,10 @@ def _begin_history(
 ) -> None:
     """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0.
 
-    One with a claim in it is as good as empty.
+    One with a claim in it is as good as empty. What began at the log's end is marked always: the end moves on.
     """
     low, high = watermarks(reader, settings.topics.snapshots, partition, deadline)
-    if found.began != 0 or high - low > (partition == CLAIMED):
+    if found.began != 0 or settings.start == LATEST or high - low > (partition == CLAIMED):
         mark(settings, partition, None if found.kept else found.began, deadline)
 
 
@@ -138,8 +138,10 @@ class _Rebuilding:
             ways.committed = last.offset
             return ways.as_told(f"the group's offset is gone (deleted, or expired); the last one was {last.offset}")
         if committed is None:
-            start = _first_offset(settings, partition, low, high)
-            return Resumption(self.make_model(), start, start, None, began=start)
+            begun = self._begun(low, high)
+            start = _first_offset(settings, partition, low, high) if begun is None else begun
+            said = None if begun is None else f"beginning at offset {begun} as before: nothing was committed since"
+            return Resumption(self.make_model(), start, start, None, said, began=start if begun is None else None)
         mend = None
         if self._checkpoint is not None and pointer is not None and not plain:
             if last is None:
@@ -155,6 +157,17 @@ class _Rebuilding:
         if found.position < low or found.committed > high:
             return ways.offset_lost(found)
         return replace(found, note="; ".join(part for part in (note, found.note) if part) or None)
+
+    def _begun(self, low: int, high: int) -> int | None:
+        """Where the group has begun at the log's end, and died before its first commit; None: it has not."""
+        if self.settings.start != LATEST:
+            return None
+        topic, search = self.settings.topics.snapshots, Search(self.partition, 0, high)
+        first, end = watermarks(self.reader, topic, self.partition, self.deadline)
+        found = look_through(self.reader, topic, first, end, search, self.deadline)
+        if found.began is None or found.candidates or not low <= found.began <= high:
+            return None
+        return found.began
 
     def _last_commit(self) -> Position | None:
         """The newest position of all that was in the log when nobody else could write any more; None: there is none."""
