@@ -20,6 +20,7 @@ from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
 from tests.soak.schedule import faults
 from worker.wire.codec import Decoder
 from worker.wire.events import Records, Schema, Target
+from worker.wire.strings import Listed
 
 HOUR = 3600.0
 
@@ -198,7 +199,7 @@ def test_rows_are_those_of_the_seed_and_about_one_in_a_thousand_is_rejected() ->
     values = list(islice(events(5), n))
     assert values[:100] == list(islice(events(5), 100))
     assert values[:100] != list(islice(events(6), 100))
-    records = Records(0, np.arange(n), values, [None] * n, range(n))
+    records = Records(0, np.arange(n), Listed(values), Listed([None] * n), range(n))
     batch = Decoder(Target(), Schema(FEATURES)).decode(records)
     assert {rejection.value for rejection in batch.rejected} == set(BAD)
     assert n / 2000 < len(batch.rejected) < n / 500

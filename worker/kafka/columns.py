@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 from confluent_kafka import Message
 
 from worker.wire.events import Records
-
-if TYPE_CHECKING:
-    from worker.wire.scanner import Integers
+from worker.wire.strings import Integers, Listed
 
 BATCH_MESSAGES = 10_000
 
@@ -44,8 +42,8 @@ def records_of(partition: int, messages: list[Message]) -> Records:
     return Records(
         partition,
         _offsets(messages),
-        list(map(Message.value, messages)),
-        list(map(Message.key, messages)),
+        Listed(list(map(Message.value, messages))),
+        Listed(list(map(Message.key, messages))),
         Timestamps(messages),
     )
 

@@ -26,9 +26,10 @@ from worker.wire import packed
 from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, write_json
 from worker.wire.events import MAX_FEATURES, Batch, Records, Rejection, Schema
 from worker.wire.rejections import Flags, TooManyRejected, Watch
+from worker.wire.strings import Listed, Strings, none
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Integers
+    from worker.wire.strings import Integers
 
 DIGEST_BYTES = 6
 """Of `Model.digests`: enough to tell a group's learners apart."""
@@ -41,8 +42,8 @@ class Outputs:
     next_offset: int
     offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
     """Of the rows that were predicted, i8[rows]."""
-    keys: list[bytes | None] = field(default_factory=list)
-    predictions: list[bytes] = field(default_factory=list)
+    keys: Strings = field(default_factory=none)
+    predictions: Strings = field(default_factory=none)
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
     excess: TooManyRejected | None = None
@@ -59,9 +60,9 @@ def joined(*parts: Outputs) -> Outputs:
     if len(parts) == 1:
         return parts[0]
     whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
+    whole.keys = Listed([key for part in parts for key in part.keys])
+    whole.predictions = Listed([value for part in parts for value in part.predictions])
     for part in parts:
-        whole.keys += part.keys
-        whole.predictions += part.predictions
         whole.points += part.points
         whole.rejected += part.rejected
         whole.excess = whole.excess or part.excess
@@ -261,7 +262,7 @@ class Model:
             raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
         return self._learners[0]
 
-    def _encode(self, batch: Batch, score: NDArray[np.float64]) -> list[bytes]:
+    def _encode(self, batch: Batch, score: NDArray[np.float64]) -> Strings:
         """The champion's predictions in the output format."""
         settings = self.settings
         predicted = predicted_class(score, self._learners[0].kind)
@@ -330,7 +331,8 @@ def warm(settings: ModelSettings) -> None:
     d = settings.n_features or (_least(settings) if known is None else known.n_features)
     model = Model(settings, partition=0)
     for values in _scratch_events(d, settings.form):
-        model.advance(Records(0, np.zeros(1, np.int64), [values], [None], [0]))
+        outputs = model.advance(Records(0, np.zeros(1, np.int64), Listed([values]), Listed([None]), [0]))
+        outputs.predictions.listed()
 
 
 def _least(settings: ModelSettings) -> int:

@@ -35,9 +35,11 @@ from worker.wire.events import (
     as_number,
     finite,
 )
+from worker.wire.strings import none, read_only
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats, Integers
+    from worker.wire.scanner import Floats
+    from worker.wire.strings import Integers, Strings
     from worker.wire.writer import Column, Layout
 
 JSON, PACKED = "json", "packed"
@@ -152,7 +154,7 @@ class Decoder:
             tail.append(name)
             spans[:, i] = end, end + len(name)
             end += len(name)
-        ids = as_text(text + b"".join(tail) if tail else text), spans
+        ids = read_only(np.concatenate([text, as_text(b"".join(tail))])) if tail else text, spans
         return self._batch(records, X, y, ids, t, reasons), reasons
 
     def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
@@ -171,12 +173,13 @@ class Decoder:
             return Batch(records.partition, 0, records.offsets, X, y, ids, t, records.keys)
         keep = np.ones(len(records), np.bool_)
         keep[list(reasons)] = False
-        keys = [key for key, kept in zip(records.keys, keep.tolist(), strict=True) if kept]
         kept_ids = ids[0], np.ascontiguousarray(ids[1][:, keep])
-        return Batch(records.partition, 0, records.offsets[keep], X[keep], y[keep], kept_ids, t[keep], keys)
+        return Batch(
+            records.partition, 0, records.offsets[keep], X[keep], y[keep], kept_ids, t[keep], records.keys.chosen(keep)
+        )
 
 
-def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> list[bytes]:
+def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> Strings:
     """One JSON record per row.
 
     Parameters
@@ -196,7 +199,7 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
 
     n, k = score.shape
     if n == 0:
-        return []
+        return none()
     if target.task == REGRESSION:
         front = back = np.zeros(n, np.int64)
         numbers = np.column_stack([score, score, batch.y])

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from worker.wire.strings import Strings
+
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats, Integers
+    from worker.wire.scanner import Floats
+    from worker.wire.strings import Integers
     from worker.wire.writer import Column
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
@@ -162,13 +165,13 @@ class Records:
 
     partition: int
     offsets: Integers
-    values: list[bytes | None]
-    keys: list[bytes | None]
+    values: Strings
+    keys: Strings
     timestamps: Sequence[int]
     """Of the records, in ms; looked at for rejections only."""
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.offsets)
 
     def after(self, start: int) -> Records:
         """The records from index `start` on."""
@@ -179,8 +182,8 @@ class Records:
         return self._slice(slice(0, end))
 
     def _slice(self, part: slice) -> Records:
-        columns = self.offsets[part], self.values[part], self.keys[part], self.timestamps[part]
-        return Records(self.partition, *columns)
+        offsets, stamps = self.offsets[part], self.timestamps[part]
+        return Records(self.partition, offsets, self.values[part], self.keys[part], stamps)
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ class Batch:
     y: Floats
     ids: Column
     t: Integers
-    keys: list[bytes | None]
+    keys: Strings
     rejected: list[Rejection] = field(default_factory=list)
 
     def __len__(self) -> int:

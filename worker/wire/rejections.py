@@ -20,7 +20,7 @@ from worker.errors import Failure, UsageFailure
 from worker.wire.events import Rejection
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Integers
+    from worker.wire.strings import Integers
 
 WINDOW = 1000
 """Events that a share without a window is of."""

@@ -11,9 +11,6 @@ the next event, or of TAIL after the last one; those behind the first unrecognis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,8 +32,8 @@ from worker.wire.decimals import (
     Text,
     read_number,
 )
+from worker.wire.strings import END, SPARE, Integers, Listed, Strings
 
-Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 QUOTE, COLON, COMMA = 34, 58, 44
@@ -46,11 +43,6 @@ SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
 MOST_INTEGER_DIGITS = np.uint64(18)
 NO_TIME = np.iinfo(np.int64).min
-
-END = b"\0"
-TAIL = b"null" + bytes(16)
-"""Stands after the last event: the word for events without an id, the zeros for whoever reads eight bytes at a time."""
-SPARE = len(TAIL)
 
 
 def _word(text: bytes) -> np.uint64:
@@ -65,21 +57,19 @@ NULL, TRUE, FALSE = _word(b"null"), _word(b"true"), _word(b"false")
 LOW_BITS, SPACES, QUOTES, BACKSLASHES = _word(b"\1" * 8), _word(b" " * 8), _word(b'"' * 8), _word(b"\\" * 8)
 
 
-def scan(
-    values: Sequence[bytes | None], n_features: int
-) -> tuple[bytes, Floats, Floats, Integers, Integers, NDArray[np.bool_]]:
+def scan(values: Strings, n_features: int) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.bool_]]:
     """Read plain events.
 
     Parameters
     ----------
-    values : sequence of bytes or None
+    values : Strings
         n events.
     n_features : int
         d, the length that `x` must have to be plain.
 
     Returns
     -------
-    text : bytes
+    text : u1[bytes]
         What `spans` are the bounds in; it ends with TAIL.
     X : f8[n, d]
     y : f8[n]
@@ -97,20 +87,12 @@ def scan(
     spans = np.empty((2, n), np.int64)
     t = np.empty(n, np.int64)
     plain = np.empty(n, np.bool_)
-    text = _joined(values)
-    if not _scan(np.frombuffer(text, np.uint8), X, y, spans, t, plain):
+    text = values.terminated()
+    if not _scan(text, X, y, spans, t, plain):
         # An event with a zero byte is no JSON, so nothing is lost with it.
-        text = _joined([value if value and END not in value else b"" for value in values])
-        _scan(np.frombuffer(text, np.uint8), X, y, spans, t, plain)
+        text = Listed([value if value and END not in value else b"" for value in values]).terminated()
+        _scan(text, X, y, spans, t, plain)
     return text, X, y, spans, t, plain
-
-
-def _joined(values: Sequence[bytes | None]) -> bytes:
-    """One text of all events, an empty one for None."""
-    try:
-        return END.join(cast("list[bytes]", [*values, TAIL]))
-    except TypeError:  # None is rare, and looking for it takes longer than joining
-        return END.join([*(value or b"" for value in values), TAIL])
 
 
 @bare_kernel

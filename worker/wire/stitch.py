@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from learners.jit import kernel
-from worker.wire.decimals import Text
-from worker.wire.scanner import LOWER_N, Integers
-from worker.wire.writer import slices
-
-FEW_TURNS = 16
-"""Rows per change of length from which on it pays to cut runs of equal length at once."""
+from worker.wire.scanner import LOWER_N
+from worker.wire.strings import Integers, Text
+from worker.wire.written import Written, runs, take_buffer
 
 
-def stitch(heads: Text, text: Text, bounds: Integers) -> list[bytes]:
+def stitch(heads: Text, text: Text, bounds: Integers) -> Written:
     """Each row's head followed by its JSON text, which is left out where it is null.
 
     Parameters
@@ -28,20 +23,10 @@ def stitch(heads: Text, text: Text, bounds: Integers) -> list[bytes]:
         Bounds of each row's text; none is empty.
     """
     n = len(heads)
-    out = np.empty(heads.size + int((bounds[1] - bounds[0]).sum()), np.uint8)
+    out = take_buffer(heads.size + int((bounds[1] - bounds[0]).sum()))
     ends = np.empty(n, np.int64)
     _stitch(heads, text, bounds, out, ends)
-    lengths = np.diff(ends, prepend=0)
-    turns = np.flatnonzero(np.diff(lengths)) + 1
-    if len(turns) > n // FEW_TURNS:
-        return slices(out, ends)
-    records: list[bytes] = []
-    for first, last in pairwise([0, *turns.tolist(), n]):
-        width = int(lengths[first])
-        end = int(ends[last - 1])
-        # Opaque items become `bytes` inside numpy, five times as fast as slices do.
-        records += out[end - (last - first) * width : end].view(f"V{width}").tolist()
-    return records
+    return Written(out, ends, runs)
 
 
 @kernel

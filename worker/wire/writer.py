@@ -6,15 +6,16 @@ Every buffer that is written, or read by `_copy`, therefore has SPARE bytes at i
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import fragment, kernel, load8, store8, trailing_zeros
-from worker.wire.decimals import HIGH_BITS, MINUS, THREE, Text
-from worker.wire.scanner import CLOSE, LOW_BITS, NO_TIME, Integers
+from worker.wire.decimals import HIGH_BITS, MINUS, THREE
+from worker.wire.scanner import CLOSE, LOW_BITS, NO_TIME
+from worker.wire.strings import Integers, Text
+from worker.wire.written import Written, give_buffer, slices, take_buffer
 
 Column = tuple[Text, Integers]
 """Text and the bounds i8[2, n] of each row's piece of it."""
@@ -23,9 +24,6 @@ SPARE = 32
 LONGEST_INTEGER = len(str(-(2**63)))
 MOST_PADDING = 2
 """Bytes that `cut` may take for one byte of text: a single very long row must not multiply the memory of all."""
-
-MOST_KEPT = 32 * 2**20
-"""Bytes of the largest buffer that is kept for the next batch."""
 
 # Words of eight bytes; the first byte of text is the lowest one.
 ALL_COMMAS, ALL_ZEROS = np.uint64(0x2C2C2C2C2C2C2C2C), np.uint64(0x3030303030303030)
@@ -68,29 +66,6 @@ class Layout:
         self.longest = sum(map(len, constant)) + chosen + len("}")
 
 
-class _Buffers(threading.local):
-    """A thread's buffers, kept from batch to batch.
-
-    The allocator would take their pages from the system and give them back every time, which takes longer than
-    writing them (decoding to encoding, 10,000 rows a batch: 1,200 page faults and 1.5 µs a row; kept: 60 and 1.2).
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Text] = {}
-
-    def get(self, name: str, size: int) -> Text:
-        """A u1[size] that holds anything, until the thread asks for this name again."""
-        kept = self._kept.get(name)
-        if kept is None or len(kept) < size:
-            kept = np.empty(size + size // 4, np.uint8)
-            if len(kept) <= MOST_KEPT:
-                self._kept[name] = kept
-        return kept[:size]
-
-
-BUFFERS = _Buffers()
-
-
 def as_text(data: bytes) -> Text:
     """Bytes as u1[n], without a copy; read-only."""
     return np.frombuffer(data, np.uint8)
@@ -98,7 +73,7 @@ def as_text(data: bytes) -> Text:
 
 def write(
     layout: Layout, ids: Column, offsets: Integers, front: Integers, listed: bytes, back: Integers, t: Integers
-) -> list[bytes]:
+) -> Written:
     """One record per row: id, offset, numbers and time between the layout's pieces, then a closing brace.
 
     Parameters
@@ -131,11 +106,11 @@ def write(
     # Commas after the last number too, so that its end is found like any other's.
     numbers = as_text(listed[1:-1] + b"," * SPARE)
     room = n * (layout.longest + 2 * LONGEST_INTEGER) + int((bounds[1] - bounds[0]).sum()) + len(numbers)
-    out = BUFFERS.get("out", room + SPARE)
+    out = take_buffer(room + SPARE)
     ends = np.empty(n, np.int64)
     if not _write(layout.text, layout.cuts, layout.counts, source, bounds, offsets, front, numbers, back, t, out, ends):
         raise IndexError("a row names a text that the layout does not have")
-    return cut(out, ends)
+    return Written(out, ends, cut)
 
 
 def cut(text: Text, ends: Integers) -> list[bytes]:
@@ -151,18 +126,13 @@ def cut(text: Text, ends: Integers) -> list[bytes]:
     n, total = len(ends), int(ends[-1])
     width = int(np.diff(ends, prepend=0).max())
     if n * width > MOST_PADDING * total:
-        return slices(text[:total], ends)
+        return slices(text, ends)
     # numpy makes bytes of equally wide rows, without the zeros at their end, in a third of the time of slices.
-    padded = BUFFERS.get("padded", n * width + SPARE)
+    padded = take_buffer(n * width + SPARE)
     _pad(text, ends, width, padded)
     rows: list[bytes] = padded[: n * width].view(f"S{width}").tolist()
+    give_buffer(padded)
     return rows
-
-
-def slices(text: Text, ends: Integers) -> list[bytes]:
-    """The rows of a text as bytes, whatever their widths: text u1[bytes], ends i8[n] where each row ends."""
-    written, stops = text.tobytes(), ends.tolist()
-    return [written[start:end] for start, end in zip([0, *stops], stops, strict=False)]
 
 
 @kernel

@@ -14,6 +14,7 @@ from producers.streams import open_stream
 from producers.streams.stream import Block
 from worker.wire.codec import Decoder
 from worker.wire.events import Records, Schema, Target
+from worker.wire.strings import Listed
 
 TARGETS = [Target(), Target(labels=("no", "yes")), Target(n_classes=5), Target("regression", 0)]
 FORMS = [Encoding(), Encoding(named=True), Encoding("packed")]
@@ -27,7 +28,7 @@ def good(encoding: Encoding, d: int = 3) -> list[bytes]:
 def decode(values: list[bytes | None], encoding: Encoding, target: Target, schema: Schema | None = None) -> list[str]:
     """Reasons of a fresh partition's records; "" for a row."""
     n = len(values)
-    records = Records(0, np.arange(n), values, [None] * n, [0] * n)
+    records = Records(0, np.arange(n), Listed(values), Listed([None] * n), [0] * n)
     batch = Decoder(target, schema, encoding.form).decode(records)
     reasons = {int(offset): "" for offset in batch.offsets}
     return [(reasons | {bad.offset: bad.reason for bad in batch.rejected})[offset] for offset in range(n)]

@@ -14,6 +14,7 @@ from worker.state.model import Outputs
 from worker.wire.codec import JSON, Decoder, encode_events
 from worker.wire.events import Records, Reject, Schema, Target, finite
 from worker.wire.scanner import NO_TIME
+from worker.wire.strings import Listed
 
 Array = NDArray[np.float64]
 STAMP = 1_700_000_000_000
@@ -25,7 +26,7 @@ def records(values: Sequence[bytes | None], first: int = 0, partition: int = 3) 
     n = len(values)
     offsets = np.arange(first, first + n, dtype=np.int64)
     return Records(
-        partition, offsets, list(values), [b"k%d" % o for o in offsets], [STAMP + o for o in offsets.tolist()]
+        partition, offsets, Listed(values), Listed([b"k%d" % o for o in offsets]), [STAMP + o for o in offsets.tolist()]
     )
 
 

@@ -255,7 +255,7 @@ class Checkpoint:
         """Hand predictions, accuracy points and rejections to the client."""
         topics = self.topics
         records: list[dict[str, Any]]
-        if outputs.keys.count(None) == len(outputs.keys):
+        if outputs.keys.all_none:
             records = [{"value": value} for value in outputs.predictions]
         else:
             pairs = zip(outputs.predictions, outputs.keys, strict=True)
@@ -278,8 +278,8 @@ class Checkpoint:
                     "timestamp": str(bad.timestamp).encode(),
                 },
             )
-        if outputs.predictions:  # about: they differ by some digits
-            self.bytes_since_snapshot += len(outputs.predictions) * len(outputs.predictions[0])
+        self.bytes_since_snapshot += outputs.predictions.nbytes
+        outputs.predictions.release()
         if len(self.producer) > MOST_UNREPORTED:
             self.producer.poll(0)
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from confluent_kafka import Consumer
 
 from worker.kafka.deadline import Deadline
@@ -52,10 +53,9 @@ class Mend:
         """What of `outputs`, all of rows before `until`, has to be written."""
         made = Outputs(outputs.next_offset)
         if (there := self.there.get(topics.predictions)) is not None:
-            kept = [i for i, offset in enumerate(outputs.offsets.tolist()) if (offset, None) not in there]
+            kept = np.array([(offset, None) not in there for offset in outputs.offsets.tolist()], np.bool_)
             made.offsets = outputs.offsets[kept]
-            made.predictions = [outputs.predictions[i] for i in kept]
-            made.keys = [outputs.keys[i] for i in kept]
+            made.predictions, made.keys = outputs.predictions.chosen(kept), outputs.keys.chosen(kept)
         if (there := self.there.get(topics.accuracy)) is not None:
             made.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in there]
         if (there := self.there.get(topics.rejected)) is not None:

@@ -16,6 +16,7 @@ from tests.support.process import Driftway
 from worker.state import model_file
 from worker.wire.codec import encode_events
 from worker.wire.events import Records
+from worker.wire.strings import Listed
 
 ROWS = "sea:rows=3000,noise=0.1"
 LONG = ("sea:rows=10000", "--algorithm", "ii:phi_max=400", "--save-interval", "0.02")
@@ -81,7 +82,7 @@ def test_the_file_says_where_it_comes_from_and_starts_a_model(tmp_path: Path) ->
     assert [spec.text for spec in model.settings.specs] == ["scaled:perceptron:ties=correct"]
     assert (model.champion.state.memory == start).all()
     values = encode_events(*rows_of("sea:rows=50"), 0)
-    outputs = model.advance(Records(0, np.arange(50), values, [None] * 50, [0] * 50))
+    outputs = model.advance(Records(0, np.arange(50), Listed(values), Listed([None] * 50), [0] * 50))
     assert outputs.rows == 50
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise, product
+from itertools import compress, pairwise, product
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -122,9 +121,9 @@ def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: 
 
 def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> None:
     """Transaction markers and compaction leave holes: C itself may never be delivered."""
-    kept = np.flatnonzero((WHOLE.offsets < 40) | (WHOLE.offsets >= 60))
-    holed = Records(3, WHOLE.offsets[kept], *([column[i] for i in kept] for column in
-                    (WHOLE.values, WHOLE.keys, WHOLE.timestamps)))  # fmt: skip
+    kept = (WHOLE.offsets < 40) | (WHOLE.offsets >= 60)
+    stamps = list(compress(WHOLE.timestamps, kept.tolist()))
+    holed = Records(3, WHOLE.offsets[kept], WHOLE.values.chosen(kept), WHOLE.keys.chosen(kept), stamps)
     made, drawer = fresh(0, 50, Model(MODEL, 3))
     made.advance(holed.before(40))
     assert made.state is State.RESTORING

@@ -21,6 +21,7 @@ from worker.wire.packed import encode_events as encode_packed
 from worker.wire.packed import encode_predictions as pack
 from worker.wire.scanner import NO_TIME
 from worker.wire.stitch import _stitch as kernel_of_ids
+from worker.wire.strings import Listed
 from worker.wire.writer import as_text
 
 BINARY = Target()
@@ -176,7 +177,7 @@ def test_a_batch_decodes_as_its_events_one_by_one(batch: tuple[list[bytes | None
 
 @pytest.mark.parametrize("size", [4, 8])
 def test_a_batch_of_several_pieces_with_a_few_deviations_does_too(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.wire.packed.PIECE_BYTES", 10_000)
+    monkeypatch.setattr("worker.wire.strings.PIECE_BYTES", 10_000)
     rng = np.random.default_rng(3)
     values: list[bytes | None] = [packed(i % 3 - 1.0, *rng.normal(size=5), size=size) for i in range(3000)]
     beside(values, Schema(5), BINARY)
@@ -197,7 +198,7 @@ def batch_of(ids: list[bytes], y: list[float], t: list[int] | None = None) -> Ba
         text += name + b"n}"
     times = np.array([NO_TIME] * n if t is None else t, np.int64)
     columns = np.zeros((n, 1)), np.array(y), (as_text(text), bounds), times
-    return Batch(3, 40 + n, np.arange(40, 40 + n), *columns, [None] * n)
+    return Batch(3, 40 + n, np.arange(40, 40 + n), *columns, Listed([None] * n))
 
 
 def test_layout_is_the_documented_one() -> None:
@@ -264,7 +265,7 @@ def test_json_and_packed_say_the_same_but_for_the_learner(target: Target, d: int
     assert n == len(events)
     score = np.random.default_rng(1).normal(size=(n, d))
     predicted = score[:, 0] if target is NUMBERS else np.arange(n) % target.n_classes
-    found = decode_predictions(pack(batch, score, predicted, target))
+    found = decode_predictions(pack(batch, score, predicted, target).listed())
     for i, value in enumerate(encode_predictions(batch, score, predicted, target, "dfop")):
         told = json.loads(value)
         index = float if target is NUMBERS else words.index

@@ -17,6 +17,7 @@ from worker.wire import packed, writer
 from worker.wire.codec import PACKED, Decoder, encode_predictions
 from worker.wire.events import Batch, Target
 from worker.wire.scanner import NO_TIME
+from worker.wire.strings import Listed
 
 ODD = ("UP", 'say "no"\\', "2.5", "-1", "Ünï\n", "", "l" * 100)
 TARGETS = {
@@ -77,7 +78,9 @@ def batch_of(ids: list[bytes], offsets: list[int], y: list[float], t: list[int],
     ends = np.cumsum([len(name) for name in ids])
     bounds = np.stack([ends - [len(name) for name in ids], ends])
     column = writer.as_text(b"".join(ids)), bounds
-    return Batch(partition, 0, np.array(offsets), np.empty((n, 1)), np.array(y), column, np.array(t), [None] * n)
+    return Batch(
+        partition, 0, np.array(offsets), np.empty((n, 1)), np.array(y), column, np.array(t), Listed([None] * n)
+    )
 
 
 @settings(max_examples=150, deadline=None)

@@ -14,6 +14,7 @@ from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from worker.wire.codec import Decoder
 from worker.wire.events import Schema, Target
 from worker.wire.scanner import NO_TIME, scan
+from worker.wire.strings import Listed
 
 D = 3
 FAST = settings(max_examples=300, deadline=None)
@@ -183,12 +184,12 @@ def test_ordinary_events_take_the_fast_path() -> None:
         b'{"id":"order-17","y":null,"x":[0,0.0,123456789.25]}',
         b' { "t" : -5 , "x" : [ 1 , 2 , 3 ] , "note" : "ok" , "flag" : true , "n" : 1e3 }\n',
     ]
-    text, X, y, spans, t, plain = scan(values, D)
+    text, X, y, spans, t, plain = scan(Listed(values), D)
     assert plain.tolist() == [True, True, True]
     assert X.tolist() == [[1, -2.5, 3e-5], [0, 0, 123456789.25], [1, 2, 3]]
     assert y[0] == 1
     assert np.isnan(y[1:]).all()
-    assert [text[a:b] for a, b in spans.T] == [b"17", b'"order-17"', b"null"]
+    assert [text[a:b].tobytes() for a, b in spans.T] == [b"17", b'"order-17"', b"null"]
     assert t.tolist() == [1700000000000, NO_TIME, -5]
 
 

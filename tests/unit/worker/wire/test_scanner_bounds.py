@@ -14,9 +14,9 @@ SUITE = ("tests/unit/worker/wire/test_scanner.py", "tests/unit/worker/wire/test_
 
 WITHOUT_SPARE_BYTES = """
 import numpy as np
-from worker.wire import scanner
-scanner.TAIL = b""
-scanner.scan([b'{"x":[1.5'], 1)
+from worker.wire import scanner, strings
+strings.TAIL = b""
+scanner.scan(strings.Listed([b'{"x":[1.5']), 1)
 """
 
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from worker.wire import written
 from worker.wire.scanner import NO_TIME
-from worker.wire.writer import BUFFERS, MOST_KEPT, MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
+from worker.wire.writer import MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
 
 FAST = settings(max_examples=150, deadline=None)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -40,7 +41,7 @@ def integers(values: Sequence[int]) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-def simple(offsets: Sequence[int], t: Sequence[int], ids: Sequence[bytes] | None = None) -> list[bytes]:
+def simple(offsets: Sequence[int], t: Sequence[int], ids: Sequence[bytes] | None = None) -> written.Written:
     """Records of a layout with one-byte pieces; every row's number is 0."""
     n = len(offsets)
     layout = Layout(b"<", b"|", [b":"], [], [b"/"])
@@ -118,7 +119,7 @@ def test_cut_gives_the_rows_back(rows: list[bytes]) -> None:
 
 
 def test_threads_do_not_write_over_each_other() -> None:
-    def rows(k: int) -> list[list[bytes]]:
+    def rows(k: int) -> list[written.Written]:
         return [simple([k] * 2000, [k] * 2000) for _ in range(50)]
 
     with ThreadPoolExecutor(4) as pool:
@@ -128,10 +129,26 @@ def test_threads_do_not_write_over_each_other() -> None:
 
 def test_one_huge_batch_is_not_kept() -> None:
     zero = integers([0])
-    ids = as_text(b"i" * MOST_KEPT), integers([[0], [MOST_KEPT]])
-    written = write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero)
-    assert written == [b"<" + b"i" * MOST_KEPT + b"|0:0/0}"]
-    assert all(len(kept) <= MOST_KEPT for kept in BUFFERS._kept.values())
+    ids = as_text(b"i" * written.MOST_KEPT), integers([[0], [written.MOST_KEPT]])
+    huge = write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero)
+    assert huge == [b"<" + b"i" * written.MOST_KEPT + b"|0:0/0}"]
+    huge.release()
+    assert all(len(kept) <= written.MOST_KEPT for kept in written._free)
+
+
+def test_a_buffer_is_written_anew_once_it_is_released_and_not_before() -> None:
+    def of(k: int) -> written.Written:
+        return write(Layout(b"<", b"|", [b":"], [], [b"/"]), column([b""]), integers([k]), *rest)
+
+    zero = integers([0])
+    rest = zero, b"[0]", zero, zero
+    first, second = of(1), of(2)
+    assert not np.shares_memory(first.located()[0], second.located()[0])
+    where = second.located()[0]
+    second.release()
+    third = of(3)
+    assert np.shares_memory(third.located()[0], where)
+    assert (first, third) == ([b"<|1:0/0}"], [b"<|3:0/0}"])
 
 
 def test_one_long_row_does_not_multiply_the_memory() -> None:
