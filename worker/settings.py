@@ -7,6 +7,7 @@ from typing import Any
 
 from learners.spec import Spec
 from worker.errors import UsageFailure
+from worker.kafka.client import PYTHON
 from worker.kafka.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
 from worker.wire.codec import FORMATS, JSON, PACKED
@@ -154,6 +155,8 @@ class WorkerSettings:
         What transactional ids begin with, where a cluster's rules say so.
     passthrough : dict
         Further client properties.
+    client : str
+        ``python`` or ``native``, see `worker.kafka.choice`.
     outputs : str
         What the names of output topics begin with; empty: ``INPUT.GROUP``.
     """
@@ -174,6 +177,7 @@ class WorkerSettings:
     transactional_prefix: str = ""
     passthrough: dict[str, Any] = field(default_factory=dict)
     outputs: str = ""
+    client: str = PYTHON
 
     def __post_init__(self) -> None:
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):

@@ -22,7 +22,7 @@ from tests.support.proxy import PRODUCE, Proxy
 from tests.support.stage import LEARNER, Stage
 from tests.unit.worker.rows import records
 from worker.kafka.client import quiet
-from worker.kafka.reports import Span
+from worker.kafka.interface import Span
 from worker.settings import ModelSettings, WorkerSettings
 from worker.state.model import Model, Outputs
 from worker.state.position import Position

@@ -238,7 +238,7 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
     plant = ("snapshot", "import", path, "--partition", "0", "--at", "5")
     assert scene.call(*plant, group=group).exit_code == 0
     with pytest.raises(KafkaException) as fenced:
-        zombie.producer.commit_transaction(30)
+        zombie.sender.commit_transaction(30)
     assert judge(fenced.value.args[0]) is Verdict.FENCED
     zombie.discard()
     late = TransactionalCheckpoint(replace(settings, group=group), 0)

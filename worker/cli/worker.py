@@ -14,7 +14,7 @@ from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options, outputs_option
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
-from worker.kafka.client import parse_properties
+from worker.kafka.client import CLIENTS, PYTHON, parse_properties
 from worker.settings import (
     AT_LEAST_ONCE,
     EARLIEST,
@@ -114,6 +114,14 @@ if TYPE_CHECKING:
     metavar="PREFIX",
     help="What transactional ids begin with: PREFIX GROUP/TOPIC/PARTITION, without the space. Name it at every start.",
 )
+@click.option(
+    "--client",
+    type=click.Choice(CLIENTS),
+    default=PYTHON,
+    show_default=True,
+    help="How Kafka is talked to: native goes past the Python client to the C library under it, which moves twice as "
+    "many events at half of the processor's time, with the same bits; auto takes it where it can be used.",
+)
 @click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
 @click.option(
     "--http-port", type=click.IntRange(0, 65535), help="Serve /metrics, /healthz and /readyz.  [default: off]"
@@ -149,6 +157,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     journal = Journal(given["log_format"])
     logging.getLogger("driftway").addHandler(Echo(journal))  # before kernels are loaded: they may have something to say
 
+    from worker.kafka.choice import resolved
     from worker.runtime.endpoint import Endpoint
     from worker.runtime.loop import Worker as Loop
     from worker.runtime.observability.telemetry import Telemetry
@@ -159,12 +168,14 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         model = given_model(given, max_rejected=None if limit is None else Limit.parse(limit))
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
-        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs",
+        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "client",
     )  # fmt: skip
+    given["client"], why = resolved(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(
         given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
     )
+    journal.event("client", way=given["client"], **({} if why is None else {"note": why}))
     if model.warm is not None:
         journal.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
     running = Loop(settings, journal, Telemetry(group, input_), obj.get("probe"))

@@ -48,6 +48,9 @@ REACH_SECONDS = 8.0
 RECONNECT_MS = 1000
 """Longest pause before a client looks for a broker again; after its default of 10 s the broker has long been back."""
 
+PYTHON, NATIVE, AUTO = CLIENTS = "python", "native", "auto"
+"""Ways to talk to Kafka, see `worker.kafka.choice`."""
+
 CHATTER = frozenset(("log_level", "debug"))
 """Properties of those who want the client's own lines on stderr."""
 NOBODY = logging.getLogger("driftway.nobody")

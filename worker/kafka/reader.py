@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -180,8 +181,21 @@ def make_consumer(properties: Properties) -> Consumer:
     UsageFailure
         A property is not valid.
     """
-    try:
+    with refused_properties():
         return Consumer(quiet(properties))
+
+
+@contextlib.contextmanager
+def refused_properties() -> Iterator[None]:
+    """Make a sentence of a client's refusal to be made.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    try:
+        yield
     except KafkaException as error:
         raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 

@@ -379,7 +379,7 @@ class Worker:
     def _make_checkpoint(self, partition: int) -> Checkpoint:
         if self.settings.guarantee == EXACTLY_ONCE:
             return TransactionalCheckpoint(self.settings, partition, self._probe, self.instruments.callbacks)
-        return PlainCheckpoint(self.settings, partition, self.intake.consumer, self._probe, self.instruments.callbacks)
+        return PlainCheckpoint(self.settings, partition, self.intake.member, self._probe, self.instruments.callbacks)
 
     def _finished(self) -> bool:
         """With `stop_at_end`: every assigned partition is running, read to its end and committed."""

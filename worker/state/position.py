@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from worker.kafka.reports import Span
+from worker.kafka.interface import Span
 from worker.state.snapshot import Pointer
 from worker.wire.codec import read_json, write_json
 

@@ -290,4 +290,4 @@ def _numbers(array: NDArray[Any]) -> bytes:
 
 
 def _rejection(records: Records, i: int, reason: str) -> Rejection:
-    return Rejection(reason, int(records.offsets[i]), records.values[i], records.keys[i], records.timestamps[i])
+    return Rejection(reason, int(records.offsets[i]), records.values[i], records.keys[i], int(records.timestamps[i]))

@@ -167,7 +167,7 @@ class Records:
     offsets: Integers
     values: Strings
     keys: Strings
-    timestamps: Sequence[int]
+    timestamps: Sequence[int] | Integers
     """Of the records, in ms; looked at for rejections only."""
 
     def __len__(self) -> int:

@@ -5,17 +5,29 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from worker.kafka.native.library import Library
+from worker.kafka.native.library import COUNTED, ERRED, SLOWED, Library
 
 REASON_BYTES = 512
 WITHOUT_LEAVING = 8
 """Of `destroy_flags`: do not leave the group first; who wants to has called `consumer_close`."""
 NOT_OF_THE_LIBRARY = frozenset(("logger", "error_cb", "throttle_cb", "stats_cb", "on_delivery"))
 """Properties that confluent-kafka makes of Python's objects."""
+
+
+class Throttle(NamedTuple):
+    """What a throttle callback is told, as confluent-kafka's events name it."""
+
+    broker_name: str
+    milliseconds: int
+
+    @property
+    def throttle_time(self) -> float:
+        """Seconds."""
+        return self.milliseconds / 1000
 
 
 class Handle:
@@ -52,11 +64,12 @@ class Handle:
         opaque: int = 0,
     ) -> None:
         self.library = library
-        self._rebalance = rebalance  # the library has its bare address
+        self._callbacks = [rebalance]  # the library has their bare addresses
         self._topics: dict[str, int] = {}
         conf, why = library.conf_new(), ctypes.create_string_buffer(REASON_BYTES)
         for key, value in properties.items():
             if key in NOT_OF_THE_LIBRARY:
+                self._have_called(conf, key, value)
                 continue
             if library.conf_set(conf, key.encode(), _text(value).encode(), why, len(why)):
                 library.conf_destroy(conf)
@@ -79,6 +92,26 @@ class Handle:
     ) -> None:
         self.close()
 
+    def _have_called(self, conf: int, key: str, value: Any) -> None:
+        """Let the library call what confluent-kafka takes as a property."""
+        library = self.library
+        if key == "logger":
+            library.conf_set_log_cb(conf, None)  # nobody is told
+        elif key == "error_cb":
+            self._callbacks.append(ERRED(lambda _handle, code, why, _opaque: value(KafkaError(code, _spoken(why)))))
+            library.conf_set_error_cb(conf, self._callbacks[-1])
+        elif key == "throttle_cb":
+            self._callbacks.append(SLOWED(lambda _handle, name, id_, ms, _opaque: value(Throttle(_spoken(name), ms))))
+            library.conf_set_throttle_cb(conf, self._callbacks[-1])
+        elif key == "stats_cb":
+
+            def count(_handle: int, text: int, length: int, _opaque: int) -> int:
+                value(ctypes.string_at(text, length).decode(errors="replace"))
+                return 0
+
+            self._callbacks.append(COUNTED(count))
+            library.conf_set_stats_cb(conf, self._callbacks[-1])
+
     def topic(self, name: str) -> int:
         """A topic of this client, by its address."""
         if name not in self._topics:
@@ -98,6 +131,10 @@ class Handle:
         self.library.metadata_destroy(told)
         return topic
 
+    def topic_at(self, address: int) -> str:
+        """The name of a topic of this client."""
+        return next((name for name, topic in self._topics.items() if topic == address), "")
+
     def close(self) -> None:
         """End the client; no thread may be inside a call of its. May be called twice."""
         for topic in self._topics.values():
@@ -109,14 +146,22 @@ class Handle:
 
 
 class PlaceList:
-    """Partitions and offsets as the library takes them, for a ``with`` block."""
+    """Partitions and offsets as the library takes them, for a ``with`` block; with `metadata`, all have it."""
 
-    def __init__(self, library: Library, topic: str, places: Iterable[tuple[int, int]]) -> None:
+    def __init__(
+        self, library: Library, topic: str, places: Iterable[tuple[int, int]], metadata: str | None = None
+    ) -> None:
         self._library = library
         found = list(places)
         self._list = library.topic_partition_list_new(len(found))
         for partition, offset in found:
-            library.topic_partition_list_add(self._list, topic.encode(), partition).contents.offset = offset
+            place = library.topic_partition_list_add(self._list, topic.encode(), partition).contents
+            place.offset = offset
+            if metadata is not None:
+                text = metadata.encode()
+                place.metadata = library.mem_malloc(None, len(text))  # freed with the list
+                ctypes.memmove(place.metadata, text, len(text))
+                place.metadata_size = len(text)
 
     def __enter__(self) -> Any:
         return self._list
@@ -134,6 +179,10 @@ def partitions_of(places: Any) -> list[int]:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _spoken(text: bytes | None) -> str:
+    return (text or b"").decode(errors="replace")
 
 
 def _invalid(why: bytes) -> KafkaException:

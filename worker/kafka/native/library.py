@@ -54,9 +54,21 @@ class Places(Structure):
     _fields_ = (("count", c_int), ("size", c_int), ("elements", POINTER(Place)))
 
 
+class Piece(Structure):
+    """``rd_kafka_vu_t``: one of the things that `produceva` is told of a record."""
+
+    _fields_ = (("kind", c_int), ("first", c_void_p), ("second", c_void_p), ("third", c_ssize_t), ("rest", c_int64 * 5))
+
+
 PLACES = POINTER(Places)
 REBALANCE = ctypes.CFUNCTYPE(None, c_void_p, c_int, PLACES, c_void_p)
 """``rebalance_cb(handle, ASSIGN or REVOKE, places, opaque)``; must outlive its handle, and must not raise."""
+ERRED = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+"""``error_cb(handle, code, reason, opaque)``; so too."""
+COUNTED = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
+"""``stats_cb(handle, JSON, its length, opaque)``: 0, and the library frees the JSON."""
+SLOWED = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
+"""``throttle_cb(handle, broker's name, its id, milliseconds, opaque)``."""
 
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "version": (c_int,),
@@ -66,6 +78,10 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "conf_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p, c_size_t),
     "conf_set_rebalance_cb": (None, c_void_p, REBALANCE),
     "conf_set_dr_msg_cb": (None, c_void_p, c_void_p),
+    "conf_set_error_cb": (None, c_void_p, ERRED),
+    "conf_set_stats_cb": (None, c_void_p, COUNTED),
+    "conf_set_throttle_cb": (None, c_void_p, SLOWED),
+    "conf_set_log_cb": (None, c_void_p, c_void_p),
     "conf_set_opaque": (None, c_void_p, c_void_p),
     "new": (c_void_p, c_int, c_void_p, c_char_p, c_size_t),
     "destroy_flags": (None, c_void_p, c_int),
@@ -76,17 +92,23 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "incremental_assign": (c_void_p, c_void_p, PLACES),
     "incremental_unassign": (c_void_p, c_void_p, PLACES),
     "rebalance_protocol": (c_char_p, c_void_p),
+    "assignment_lost": (c_int, c_void_p),
+    "seek_partitions": (c_void_p, c_void_p, PLACES, c_int),
+    "pause_partitions": (c_int, c_void_p, PLACES),
+    "resume_partitions": (c_int, c_void_p, PLACES),
     "commit": (c_int, c_void_p, PLACES, c_int),
     "consumer_close": (c_int, c_void_p),
     "queue_get_consumer": (c_void_p, c_void_p),
     "queue_destroy": (None, c_void_p),
     "consume_batch_queue": (c_ssize_t, c_void_p, c_int, c_void_p, c_size_t),
     "message_destroy": (None, c_void_p),
+    "message_timestamp": (c_int64, c_void_p, c_void_p),
     "topic_new": (c_void_p, c_void_p, c_char_p, c_void_p),
     "topic_destroy": (None, c_void_p),
     "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(c_void_p), c_int),
     "metadata_destroy": (None, c_void_p),
     "produce_batch": (c_int, c_void_p, c_int32, c_int, c_void_p, c_int),
+    "produceva": (c_void_p, c_void_p, POINTER(Piece), c_size_t),
     "outq_len": (c_int, c_void_p),
     "flush": (c_int, c_void_p, c_int),
     "purge": (c_int, c_void_p, c_int),
@@ -94,11 +116,13 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "begin_transaction": (c_void_p, c_void_p),
     "send_offsets_to_transaction": (c_void_p, c_void_p, PLACES, c_void_p, c_int),
     "commit_transaction": (c_void_p, c_void_p, c_int),
+    "abort_transaction": (c_void_p, c_void_p, c_int),
     "consumer_group_metadata": (c_void_p, c_void_p),
     "consumer_group_metadata_destroy": (None, c_void_p),
     "topic_partition_list_new": (PLACES, c_int),
     "topic_partition_list_add": (POINTER(Place), PLACES, c_char_p, c_int32),
     "topic_partition_list_destroy": (None, PLACES),
+    "mem_malloc": (c_void_p, c_void_p, c_size_t),
     "error_code": (c_int, c_void_p),
     "error_string": (c_char_p, c_void_p),
     "error_is_fatal": (c_int, c_void_p),

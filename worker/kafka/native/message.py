@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import bare_kernel, call, word_at
+from learners.jit import ask, bare_kernel, call, copy_from, word_at
+from worker.wire.strings import NOTHING, Integers, Text
 
 ERROR, TOPIC, PARTITION, PAYLOAD, LENGTH, KEY, KEY_LENGTH, OFFSET, OPAQUE = range(9)
 """Words of a message. Addresses are 0 for null; a message with an error has the reason as its payload."""
@@ -40,3 +41,56 @@ def destroy(pointers: Pointers, function: int) -> None:
     """Give messages back to the library, whose function for that is at an address. Shapes: pointers i8[n]."""
     for i in range(len(pointers)):
         call(function, pointers[i])
+
+
+@bare_kernel
+def gather(rows: Rows, text: Text, starts: Integers, lengths: Integers) -> int:
+    """Copy payloads one after the other, a zero byte after each, and say where they are; how many bytes that took.
+
+    Shapes: rows i8[n, WORDS], text u1[bytes], starts and lengths i8[n].
+    """
+    q = 0
+    for i in range(len(rows)):
+        starts[i] = q
+        lengths[i] = NOTHING
+        if rows[i, PAYLOAD] != 0:
+            lengths[i] = rows[i, LENGTH]
+            copy_from(text, q, rows[i, PAYLOAD], rows[i, LENGTH])
+            q += rows[i, LENGTH]
+        text[q] = 0
+        q += 1
+    return q
+
+
+@bare_kernel
+def gather_keys(rows: Rows, text: Text, starts: Integers, lengths: Integers) -> None:
+    """Copy keys one after the other. Shapes as in `gather`."""
+    q = 0
+    for i in range(len(rows)):
+        starts[i] = q
+        lengths[i] = NOTHING
+        if rows[i, KEY] != 0:
+            lengths[i] = rows[i, KEY_LENGTH]
+            copy_from(text, q, rows[i, KEY], rows[i, KEY_LENGTH])
+            q += rows[i, KEY_LENGTH]
+
+
+@bare_kernel
+def stamp(pointers: Pointers, function: int, kind: int, stamps: Integers) -> None:
+    """Ask a function of the library for timestamps. Shapes: pointers i8[n], stamps i8[n].
+
+    `kind` is the address of a word that takes what sort of timestamp each is, which nobody asks.
+    """
+    for i in range(len(pointers)):
+        stamps[i] = ask(function, pointers[i], kind)
+
+
+@bare_kernel
+def fill(rows: Rows, payloads: int, starts: Integers, lengths: Integers, column: int) -> None:
+    """Put the strings of a text, which begins at an address, into a pair of columns: (PAYLOAD, LENGTH) or so.
+
+    Shapes: rows i8[n, WORDS], starts and lengths i8[n].
+    """
+    for i in range(len(rows)):
+        rows[i, column] = 0 if lengths[i] == NOTHING else payloads + starts[i]
+        rows[i, column + 1] = max(0, lengths[i])

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import compress
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 
 from worker.errors import CannotRestore, Failure, Fenced
-from worker.kafka.columns import BATCH_MESSAGES, by_partition, records_of
+from worker.kafka.columns import BATCH_MESSAGES
+from worker.kafka.interface import Partitions, Problem, Taken
 from worker.kafka.verdicts import hopeless
 from worker.runtime.errands.errand import bounded
 from worker.runtime.group.membership import NAME_TAKEN, Membership
@@ -30,8 +30,6 @@ TURN_SECONDS = 1.0
 
 SEEK_SECONDS = 10.0
 """A seek, pause or resume is a message to the client's own thread, and its answer; it knows no time limit."""
-Callback = Callable[[list[int]], None]
-"""Called inside `take` with the partitions that a rebalance hands over or takes away."""
 
 
 class Intake:
@@ -43,7 +41,7 @@ class Intake:
         Topic, group, client properties.
     journal : Journal
         Where errors that pass by themselves are logged.
-    assigned, revoked, lost : Callback
+    assigned, revoked, lost : Partitions
         Rebalances. Assigned partitions are paused until `go_on_at`.
     callbacks : mapping
         Properties of the client that are called.
@@ -58,9 +56,9 @@ class Intake:
         self,
         settings: WorkerSettings,
         journal: Journal,
-        assigned: Callback,
-        revoked: Callback,
-        lost: Callback,
+        assigned: Partitions,
+        revoked: Partitions,
+        lost: Partitions,
         callbacks: Mapping[str, Callable[[Any], None]] | None = None,
     ) -> None:
         self.settings = settings
@@ -87,7 +85,7 @@ class Intake:
         self._assigned, self._revoked, self._lost = assigned, revoked, lost
         listeners = self._on_assign, self._on_revoke, self._on_lost
         self._membership = Membership(settings, journal, listeners, callbacks or {})
-        self.consumer = self._membership.join()
+        self.member = self._membership.join()
 
     @property
     def poll_interval_seconds(self) -> float:
@@ -103,17 +101,13 @@ class Intake:
             The broker refuses this consumer for good.
         """
         self._moved.clear()
-        messages = self._drain(wait)
-        # map over the client's own methods, here and below: no bytecode runs per message.
-        bad = list(compress(messages, map(Message.error, messages)))
-        good = [message for message in messages if message.error() is None] if bad else messages
-        arrived = [records_of(partition, share) for partition, share in by_partition(good).items()]
-        self.at_end.difference_update(records.partition for records in arrived)
-        member = self.consumer
-        for message in bad:  # after the rows: an end of partition comes behind its last row
-            if self.consumer is member:
-                self._complain(message)
-        return [records for records in self._still_valid(arrived) if self._as_asked(records)]
+        member = self.member
+        records, problems = self._drain(wait)
+        self.at_end.difference_update(share.partition for share in records)
+        for problem in problems:  # after the rows: an end of partition comes behind its last row
+            if self.member is member:
+                self._complain(problem)
+        return [share for share in self._still_valid(records) if self._as_asked(share)]
 
     def adapt(self, seconds: float, rows: int) -> None:
         """Choose the size of the next batch by how long the last one took, of so many rows."""
@@ -122,18 +116,15 @@ class Intake:
         elif rows >= self._batch and seconds < TURN_SECONDS / 2:
             self._batch = min(2 * self._batch, BATCH_MESSAGES)
 
-    def _drain(self, wait: float) -> list[Message]:
-        """Poll, then drain: one timed call for a whole batch would wait for it to fill up (KAFKA.md 3r)."""
+    def _drain(self, wait: float) -> Taken:
+        """What the client has; then do what must not be done while it calls back."""
         self._inside = True
-        first = self.consumer.poll(wait)
-        messages = [first] if first is not None else []
-        if first is not None and self._batch > 1:
-            messages += self.consumer.consume(self._batch - 1, timeout=0)
+        taken = self.member.take(self._batch, wait)
         self._inside = False
         later, self._later = self._later, {}
         for partition, do in later.items():
             do(partition)
-        return messages
+        return taken
 
     def _still_valid(self, arrived: list[Records]) -> list[Records]:
         """What was taken, without partitions that a callback has moved meanwhile.
@@ -161,7 +152,7 @@ class Intake:
 
     def membership(self) -> Any:
         """The group metadata that fences a commit by a member whom the group has left behind."""
-        return self.consumer.consumer_group_metadata()
+        return self.member.metadata()
 
     def go_on_at(self, partition: int, offset: int) -> bool:
         """Seek to an offset and let the partition flow; whether it is at its end is to be seen anew.
@@ -186,11 +177,9 @@ class Intake:
         return self._seek(partition, offset)
 
     def _seek(self, partition: int, offset: int) -> bool:
-        place = TopicPartition(self.settings.input, partition, offset)
-
         def seek_and_resume() -> None:
-            self.consumer.seek(place)
-            self.consumer.resume([place])
+            self.member.seek(partition, offset)
+            self.member.resume(partition)
 
         try:
             bounded(seek_and_resume, SEEK_SECONDS, f"a seek of {self.settings.input}/{partition}")
@@ -204,32 +193,31 @@ class Intake:
         if self._inside:
             self._later[partition] = self.pause
             return
-        place = [TopicPartition(self.settings.input, partition)]
         with contextlib.suppress(KafkaException):
-            bounded(lambda: self.consumer.pause(place), SEEK_SECONDS, f"a pause of {self.settings.input}/{partition}")
+            what = f"a pause of {self.settings.input}/{partition}"
+            bounded(lambda: self.member.pause(partition), SEEK_SECONDS, what)
 
     def resume(self, partition: int) -> None:
         """Let a partition flow again from where it was held back."""
         if self._inside:
             self._later[partition] = self.resume
             return
-        place = [TopicPartition(self.settings.input, partition)]
         with contextlib.suppress(KafkaException):
-            bounded(lambda: self.consumer.resume(place), SEEK_SECONDS, f"a resume of {self.settings.input}/{partition}")
+            bounded(
+                lambda: self.member.resume(partition), SEEK_SECONDS, f"a resume of {self.settings.input}/{partition}"
+            )
 
     def close(self) -> None:
         """Leave the group."""
         self._inside = True
-        self.consumer.close()
+        self.member.close()
 
-    def _complain(self, message: Message) -> None:
+    def _complain(self, problem: Problem) -> None:
         """Sort an error that came in a message's place."""
-        error, partition = message.error(), message.partition()
-        if error is None:
-            return
+        error, partition, offset = problem
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
-            self._note_end(partition or 0, message.offset())
+            self._note_end(partition, offset)
         elif code == KafkaError._AUTO_OFFSET_RESET:
             raise CannotRestore(
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
@@ -256,7 +244,7 @@ class Intake:
         if ours:
             self._lost(ours)
             self._forget(ours)
-        self.consumer = self._membership.join_anew()
+        self.member = self._membership.join_anew()
 
     def _note_end(self, partition: int, offset: int | None) -> None:
         """The end of a partition was reached; of one that was sent elsewhere it is not its own."""
@@ -267,33 +255,23 @@ class Intake:
             return
         self.at_end.add(partition)
 
-    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # The real position is known after the restore; until then nothing may be fetched.
-        places = [TopicPartition(p.topic, p.partition, OFFSET_BEGINNING) for p in partitions]
+    def _on_assign(self, partitions: list[int]) -> None:
         self._membership.let_in()
-        self._ours.update(p.partition for p in partitions)
-        if self._membership.incremental:
-            consumer.incremental_assign(places)
-        else:
-            consumer.assign(places)
-        if places:
-            consumer.pause(places)
-        self._assigned([p.partition for p in partitions])
+        self._ours.update(partitions)
+        self.member.accept(partitions)
+        self._assigned(partitions)
 
-    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._revoked([p.partition for p in partitions])
+    def _on_revoke(self, partitions: list[int]) -> None:
+        self._revoked(partitions)
         self._release(partitions)
 
-    def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._lost([p.partition for p in partitions])
+    def _on_lost(self, partitions: list[int]) -> None:
+        self._lost(partitions)
         self._release(partitions)
 
-    def _release(self, partitions: list[TopicPartition]) -> None:
-        self._forget([p.partition for p in partitions])
-        if self._membership.incremental:
-            self.consumer.incremental_unassign(partitions)
-        else:
-            self.consumer.unassign()
+    def _release(self, partitions: list[int]) -> None:
+        self._forget(partitions)
+        self.member.release(partitions)
 
     def _forget(self, partitions: list[int]) -> None:
         self._ours.difference_update(partitions)

@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from confluent_kafka import Consumer
-
+from worker.kafka.choice import make_member
 from worker.kafka.client import CONSUMER_TUNING, Properties, base_properties
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import make_consumer
+from worker.kafka.interface import Member, Partitions
 from worker.runtime.observability.journal import Journal
 from worker.settings import CONSUMER, WorkerSettings
 
@@ -33,9 +32,6 @@ AGAIN_SECONDS = 1.0
 """Between two tries to join under a name."""
 BROKEN = ("Unknown broker error", "group id does not exist")
 """What the client takes as the end of a member: said by a coordinator that came back from half of its log."""
-
-Listener = Callable[[Any, Any], None]
-"""Called by the client with itself and the partitions of a rebalance."""
 
 
 class Membership:
@@ -57,19 +53,17 @@ class Membership:
         self,
         settings: WorkerSettings,
         journal: Journal,
-        listeners: tuple[Listener, Listener, Listener],
+        listeners: tuple[Partitions, Partitions, Partitions],
         callbacks: Mapping[str, Callable[[Any], None]],
     ) -> None:
         self.settings, self.journal, self._listeners, self._callbacks = settings, journal, listeners, callbacks
-        self.incremental = False
-        """Whether partitions are handed over one by one instead of all at once."""
         self.poll_interval_seconds = 0.0
         self._patience: Deadline | None = None
         """For being let in, since the first refusal: a name may become free, a coordinator come to itself."""
-        self._consumer: Consumer | None = None
+        self._member: Member | None = None
 
-    def join(self) -> Consumer:
-        """The client of a new member.
+    def join(self) -> Member:
+        """A new member.
 
         Raises
         ------
@@ -88,14 +82,13 @@ class Membership:
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
         properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
-        consumer = make_consumer({**properties, **self._callbacks})
-        self.incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
+        incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
+        member = make_member(settings.client, {**properties, **self._callbacks}, settings.input, incremental)
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
-        assigned, revoked, lost = self._listeners
-        consumer.subscribe([settings.input], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+        member.subscribe(*self._listeners)
         self.journal.event("subscribed", topic=settings.input, group=settings.group, protocol=protocol)
-        self._consumer = consumer
-        return consumer
+        self._member = member
+        return member
 
     def let_in(self) -> None:
         """The group has answered."""
@@ -114,11 +107,11 @@ class Membership:
             self.journal.event("not let into the group, trying again", error=error)
         return may
 
-    def join_anew(self) -> Consumer:
-        """Another client in place of this one; nothing may be ours any more, since it is kept waiting."""
+    def join_anew(self) -> Member:
+        """Another member in place of this one; nothing may be ours any more, since it is kept waiting."""
         time.sleep(AGAIN_SECONDS)
-        if self._consumer is not None:
-            self._consumer.close()
+        if self._member is not None:
+            self._member.close()
         return self.join()
 
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-
 from worker.kafka.deadline import Deadline
-from worker.kafka.reports import Span
+from worker.kafka.interface import Member, Span
 from worker.kafka.verdicts import insist
 from worker.runtime.partition.checkpoint import Checkpoint, Probe
 from worker.settings import WorkerSettings
@@ -28,8 +26,8 @@ class PlainCheckpoint(Checkpoint):
     ----------
     settings, partition, probe
         As `worker.runtime.partition.checkpoint.Checkpoint`.
-    consumer : Consumer
-        The group member that commits the offsets.
+    member : Member
+        Commits the offsets.
     callbacks : mapping
         Properties of the client that are called.
     """
@@ -40,13 +38,14 @@ class PlainCheckpoint(Checkpoint):
         self,
         settings: WorkerSettings,
         partition: int,
-        consumer: Consumer,
+        member: Member,
         probe: Probe | None = None,
         callbacks: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(settings, partition, {"enable.idempotence": True, **(callbacks or {})}, probe)
-        self._consumer = consumer
-        self._place = TopicPartition(settings.input, partition)
+        self._member = member
+        self._due: tuple[int, str | None] = 0, None
+        """Offset and metadata of the next commit."""
 
     def acquire(self, deadline: Deadline) -> None:
         """Make a producer; there is nobody to fence."""
@@ -58,13 +57,8 @@ class PlainCheckpoint(Checkpoint):
     def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
         """Nothing to join: the offset is committed on its own, as the last step."""
         text = None if position.pointer is None else position.pointer.text() + PLAIN
-        self._place = TopicPartition(self.topics.input, self.partition, position.offset, text)
+        self._due = position.offset, text
         return {}
 
     def _conclude(self, deadline: Deadline) -> None:
-        def commit() -> None:
-            (answer,) = self._consumer.commit(offsets=[self._place], asynchronous=False)
-            if answer.error is not None:
-                raise KafkaException(answer.error)
-
-        insist(commit, deadline)
+        insist(lambda: self._member.commit(self.partition, *self._due), deadline)

@@ -27,18 +27,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
-from worker.errors import Failure, UsageFailure
-from worker.kafka.client import Properties, base_properties, quiet, without_membership
+from worker.errors import Failure
+from worker.kafka.choice import make_sender
+from worker.kafka.client import Properties, base_properties, without_membership
 from worker.kafka.deadline import Deadline
-from worker.kafka.reports import Reports, Span
+from worker.kafka.interface import Sender, Span
+from worker.kafka.reader import refused_properties
 from worker.kafka.topics import LARGEST_RECORD
 from worker.kafka.verdicts import Unfinished
 from worker.settings import EXACTLY_ONCE, WorkerSettings
 from worker.state.model import Outputs
 from worker.state.position import Position
 from worker.state.snapshot import Pointer, chunk_key, cut
+from worker.wire.strings import Listed, Strings
 
 Answer = TypeVar("Answer")
 QUEUE_MESSAGES = 200_000
@@ -135,15 +138,14 @@ class Checkpoint:
         """What was reached last: tells where a call is stuck."""
         self._probe = probe
         self._own = own
-        self._producer: Producer | None = None
-        self._reports = Reports()
+        self._sender: Sender | None = None
 
     @property
-    def producer(self) -> Producer:
+    def sender(self) -> Sender:
         """The client; made by `renew`."""
-        if self._producer is None:
+        if self._sender is None:
             raise RuntimeError("the checkpoint has not been acquired")
-        return self._producer
+        return self._sender
 
     def renew(self) -> None:
         """Throw the producer away and make a new one.
@@ -156,17 +158,13 @@ class Checkpoint:
         self.discard()
         ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
         theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
-        self._reports = Reports()
-        all_reports = {"on_delivery": self._reports.note_refusal} if self.every_report else {}
-        properties = {**ours, **theirs, **self._own, **all_reports}
-        try:
-            self._producer = Producer(quiet(properties))
-        except KafkaException as error:
-            raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+        properties = {**ours, **theirs, **self._own}
+        with refused_properties():
+            self._sender = make_sender(self.settings.client, properties, self.partition, self.every_report)
 
     def discard(self) -> None:
         """Let go of the producer; what it had not delivered is dropped, beside whoever calls this."""
-        left, self._producer = [self._producer], None
+        left, self._sender = [self._sender], None
         self.open = False
         if left != [None]:
             threading.Thread(target=_end, args=(left,), name=f"discard {self.partition}", daemon=True).start()
@@ -220,7 +218,7 @@ class Checkpoint:
         self.reached(Step.OFFSETS_SENT)
         self._conclude(deadline)
         self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
-        self._reports.clear()
+        self.sender.begin_spans()
         self.open = False
         self.reached(Step.COMMITTED)
         self._begin()
@@ -231,7 +229,8 @@ class Checkpoint:
         chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
         self.reached(Step.SNAPSHOT_PRODUCED)
         self.flush(deadline)
-        spans = self._reports.spans(self.ends)
+        spans = self.sender.spans(self.ends)
+        self.sender.begin_spans()
         state = spans.pop(self.topics.snapshots, None)
         return spans, due.pointer if state is None else Pointer(state.first, chunks, due.offset)
 
@@ -254,46 +253,34 @@ class Checkpoint:
     def send(self, outputs: Outputs) -> None:
         """Hand predictions, accuracy points and rejections to the client."""
         topics = self.topics
-        records: list[dict[str, Any]]
-        if outputs.keys.all_none:
-            records = [{"value": value} for value in outputs.predictions]
-        else:
-            pairs = zip(outputs.predictions, outputs.keys, strict=True)
-            records = [{"value": value} if key is None else {"value": value, "key": key} for value, key in pairs]
-        self._send(topics.predictions, records)
-        self._send(topics.accuracy, [{"key": key, "value": value} for key, value in outputs.points])
+        self._send(topics.predictions, outputs.predictions, outputs.keys)
+        if outputs.points:
+            keys, points = zip(*outputs.points, strict=True)
+            self._send(topics.accuracy, Listed(points), Listed(keys))
         for bad in outputs.rejected:
             self._room(1)
-            self.producer.produce(
-                topics.rejected,
-                bad.value,
-                key=bad.key,
-                partition=self.partition,
-                on_delivery=self._reports.one(topics.rejected),
-                headers={
-                    "reason": bad.reason.encode(),
-                    "topic": topics.input.encode(),
-                    "partition": str(self.partition).encode(),
-                    "offset": str(bad.offset).encode(),
-                    "timestamp": str(bad.timestamp).encode(),
-                },
-            )
+            headers = {
+                "reason": bad.reason.encode(),
+                "topic": topics.input.encode(),
+                "partition": str(self.partition).encode(),
+                "offset": str(bad.offset).encode(),
+                "timestamp": str(bad.timestamp).encode(),
+            }
+            self.sender.send_one(topics.rejected, bad.value, bad.key, headers)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()
-        if len(self.producer) > MOST_UNREPORTED:
-            self.producer.poll(0)
+        if len(self.sender) > MOST_UNREPORTED:
+            self.sender.poll(0)
 
-    def _send(self, topic: str, records: list[dict[str, Any]]) -> None:
+    def _send(self, topic: str, values: Strings, keys: Strings) -> None:
         """Hand records to the client in order, never more than its queue has room for."""
-        if records:
-            self._reports.mark(topic, records)
-        start = 0
-        while start < len(records):
-            part = records[start : start + self._room(1)]
-            if self.producer.produce_batch(topic, part, partition=self.partition) != len(part):
-                # The call itself does not fail, e.g. where the topic has fewer partitions than the input.
-                raise KafkaException(next(record["_error"] for record in part if "_error" in record))
-            start += len(part)
+        n, start = len(values), 0
+        while start < n:
+            end = min(n, start + self._room(1))
+            whole = (start, end) == (0, n)
+            part = (values, keys) if whole else (values[start:end], keys[start:end])
+            self.sender.send(topic, *part)
+            start = end
 
     def _room(self, wanted: int) -> int:
         """Free places in the client's queue, after waiting until `wanted` are free.
@@ -304,10 +291,10 @@ class Checkpoint:
             The broker takes nothing.
         """
         patience = Deadline(ROOM_SECONDS)
-        while (free := QUEUE_MESSAGES - len(self.producer)) < wanted:
+        while (free := QUEUE_MESSAGES - len(self.sender)) < wanted:
             if patience.passed:
                 raise Unfinished("the broker takes no outputs, and the client's queue is full")
-            self.producer.poll(0.01)
+            self.sender.poll(0.01)
         return free
 
     def send_snapshot(self, blob: bytes) -> int:
@@ -315,13 +302,7 @@ class Checkpoint:
         chunks = cut(blob)
         for i, chunk in enumerate(chunks):
             self._room(1)
-            self.producer.produce(
-                self.topics.snapshots,
-                chunk,
-                key=chunk_key(self.partition, i),
-                partition=self.partition,
-                on_delivery=self._reports.one(self.topics.snapshots),
-            )
+            self.sender.send_one(self.topics.snapshots, chunk, chunk_key(self.partition, i))
         self.bytes_since_snapshot = 0
         return len(chunks)
 
@@ -333,14 +314,9 @@ class Checkpoint:
         Unfinished
             It has not, inside the deadline, and nothing was getting on any more.
         """
-        left = len(self.producer)
+        left = len(self.sender)
         while True:
-            try:
-                before, left = left, self.producer.flush(min(FLUSH_SECONDS, deadline.remaining()))
-            except SystemError as error:  # a fatal error came first: the client calls back with its exception still set
-                if isinstance(error.__cause__, KafkaException):
-                    raise error.__cause__ from None
-                raise
+            before, left = left, self.sender.flush(min(FLUSH_SECONDS, deadline.remaining()))
             if left == 0:
                 return
             if left < before:
@@ -375,7 +351,7 @@ def explained(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
 def _require_sound(checkpoint: Checkpoint) -> None:
     """Ask by beginning again: refused as out of place in a sound transaction, with the cause in a broken one."""
     try:
-        checkpoint.producer.begin_transaction()
+        checkpoint.sender.begin_transaction()
     except KafkaException as error:
         code = error.args[0].code()
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -386,14 +362,13 @@ def _require_sound(checkpoint: Checkpoint) -> None:
             raise
 
 
-def _end(left: list[Producer]) -> None:
-    """Drop what a producer holds. The last reference to it ends here, which waits for its threads.
+def _end(left: list[Sender]) -> None:
+    """Drop what a sender holds. The last reference to it ends here, which waits for its threads.
 
     Every record is reported before: a callback that the client never calls is kept for ever.
     """
-    producer, patience = left.pop(), Deadline(END_SECONDS)
-    with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
-        producer.purge()
-    while len(producer) and not patience.passed:
+    sender, patience = left.pop(), Deadline(END_SECONDS)
+    sender.drop()
+    while len(sender) and not patience.passed:
         with contextlib.suppress(KafkaException, SystemError):
-            producer.poll(0.05)
+            sender.poll(0.05)

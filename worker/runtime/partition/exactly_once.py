@@ -10,10 +10,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 
 from worker.kafka.deadline import Deadline
-from worker.kafka.reports import Reports, Span
+from worker.kafka.interface import Span
 from worker.kafka.verdicts import Verdict, ask, insist, judge
 from worker.runtime.partition.checkpoint import Checkpoint, Probe
 from worker.settings import WorkerSettings
@@ -63,7 +63,7 @@ class TransactionalCheckpoint(Checkpoint):
     def _try_to_take_over(self, seconds: float, deadline: Deadline) -> int | None:
         """Try once; None, or the error code for which to try again."""
         try:
-            self.producer.init_transactions(seconds)
+            self.sender.init_transactions(seconds)
         except KafkaException as error:
             code = int(error.args[0].code())
             if deadline.passed or not (code in UNDECIDED or judge(error.args[0]) is Verdict.RETRY):
@@ -79,12 +79,12 @@ class TransactionalCheckpoint(Checkpoint):
         """
         made = time.monotonic()
         self.renew()
-        ask(lambda: self.producer.list_topics(self.topics.input, deadline.remaining()), deadline)
+        ask(lambda: self.sender.know(self.topics.input, deadline.remaining()), deadline)
         time.sleep(max(0.0, made + SETTLE_SECONDS - time.monotonic()))
 
     def give_up(self, deadline: Deadline) -> None:
         """Abort, where nobody takes over soon who would do it; the producer ends with it."""
-        insist(lambda: self.producer.abort_transaction(deadline.remaining()), deadline)
+        insist(lambda: self.sender.abort_transaction(deadline.remaining()), deadline)
         self.discard()
 
     def settle_hanging(self, topic: str, deadline: Deadline) -> None:
@@ -93,30 +93,23 @@ class TransactionalCheckpoint(Checkpoint):
         A coordinator that has lost its memory sends no marker, and readers wait for one without end. The marker of any
         later transaction of the same producer settles the older one too: this one is for nothing else. Acquire again.
         """
-        self.producer.produce(topic, b"", key=position_key(self.partition), partition=self.partition)
+        self.sender.send_one(topic, b"", position_key(self.partition))
         self.flush(deadline)
         self.give_up(deadline)
 
     def _begin(self) -> None:
-        self.producer.begin_transaction()
+        self.sender.begin_transaction()
 
     def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
         """The offset goes to the coordinator and, with everything else that it may forget, into the log."""
-        snapshots, reports = self.topics.snapshots, Reports()
-        self.producer.produce(
-            snapshots,
-            position.write(),
-            key=position_key(self.partition),
-            partition=self.partition,
-            on_delivery=reports.one(snapshots),
-        )
-        text = None if position.pointer is None else position.pointer.text()
-        place = TopicPartition(self.topics.input, self.partition, position.offset, text)
-        insist(lambda: self.producer.send_offsets_to_transaction([place], membership, deadline.remaining()), deadline)
+        snapshots, sender, pointer = self.topics.snapshots, self.sender, position.pointer
+        sender.send_one(snapshots, position.write(), position_key(self.partition))
+        text = None if pointer is None else pointer.text()
+        place = self.topics.input, position.offset, text, membership
+        insist(lambda: sender.send_offset(*place, deadline.remaining()), deadline)
         self.flush(deadline)
-        pointer = position.pointer
         behind = 0 if pointer is None else pointer.first + pointer.chunks
-        return reports.spans({snapshots: max(behind, self.ends.get(snapshots, 0))})
+        return sender.spans({snapshots: max(behind, self.ends.get(snapshots, 0))})
 
     def _conclude(self, deadline: Deadline) -> None:
-        insist(lambda: self.producer.commit_transaction(deadline.remaining()), deadline)
+        insist(lambda: self.sender.commit_transaction(deadline.remaining()), deadline)

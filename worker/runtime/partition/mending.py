@@ -16,8 +16,8 @@ import numpy as np
 from confluent_kafka import Consumer
 
 from worker.kafka.deadline import Deadline
+from worker.kafka.interface import Span
 from worker.kafka.reader import Reader, to_the_end, watermarks
-from worker.kafka.reports import Span
 from worker.kafka.topics import Topics
 from worker.kafka.visibility import shown, stable
 from worker.state.history import positions

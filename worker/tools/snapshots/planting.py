@@ -78,9 +78,9 @@ def plant(source: Source, file: ModelFile, offset: int, force: bool = False) -> 
             checkpoint.acquire(deadline)
             require_no_members(source)  # who comes from now on fences this
             checkpoint.produce(Outputs(offset))
-            checkpoint.producer.produce(
-                settings.topics.snapshots, IMPORTED, key=mark_key(source.partition), partition=source.partition
-            )
+            checkpoint.sender.send_one(settings.topics.snapshots, IMPORTED, mark_key(source.partition))
+            checkpoint.flush(deadline)
+            checkpoint.sender.begin_spans()  # the mark is no part of the snapshot
             checkpoint.commit(Due(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
         except BaseException:
             with contextlib.suppress(KafkaException):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from worker.kafka.reports import Reports, Span
+from worker.kafka.interface import Span
+from worker.kafka.plain.reports import Reports
 from worker.kafka.verdicts import Undelivered, Unproven, Verdict
 from worker.state.position import Position
 from worker.state.snapshot import Pointer

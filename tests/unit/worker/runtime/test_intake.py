@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from tests.unit.worker.rows import model_settings
 from worker.kafka.columns import BATCH_MESSAGES
+from worker.kafka.plain.member import PlainMember
 from worker.runtime.errands import errand as errands
 from worker.runtime.group import intake
 from worker.runtime.group.intake import FIRST_BATCH, TURN_SECONDS, Intake
@@ -58,8 +59,8 @@ def made(consumer: Any) -> Intake:
     """An intake whose client is replaced."""
     settings = WorkerSettings("127.0.0.1:1", "events", "g", model_settings("no_change"))
     found = Intake(settings, Journal(), *[lambda partitions: None] * 3)
-    found.consumer.close()
-    found.consumer = consumer
+    found.member.close()
+    found.member = PlainMember(consumer, "events", incremental=False)
     return found
 
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
+from worker.kafka.plain.sender import PlainSender
 from worker.kafka.verdicts import Unfinished
 from worker.runtime.partition.checkpoint import _end, explained
 from worker.settings import EXACTLY_ONCE
@@ -20,14 +20,14 @@ class Large:
     """What a frame holds."""
 
 
-def producer(**properties: Any) -> Producer:
-    return Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **properties})
+def sender(**properties: Any) -> PlainSender:
+    return PlainSender({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **properties}, 0, every_report=False)
 
 
 def checkpoint() -> Any:
     """One whose transaction is broken: the client raises when it is asked why."""
     settings = SimpleNamespace(guarantee=EXACTLY_ONCE)
-    return SimpleNamespace(open=True, settings=settings, producer=producer(**{"transactional.id": "t"}))
+    return SimpleNamespace(open=True, settings=settings, sender=sender(**{"transactional.id": "t"}))
 
 
 def kept(call: Callable[[Large], Any]) -> bool:
@@ -55,17 +55,17 @@ def test_a_kept_exception_would_be_seen() -> None:
             fail(large)
         except Unfinished:
             with pytest.raises(Exception, match="_STATE"):
-                checkpoint().producer.begin_transaction()
+                checkpoint().sender.begin_transaction()
             raise
 
     assert kept(ask_in_the_handler)
 
 
 def test_reports_of_a_discarded_producer_are_let_go() -> None:
-    large, one = Large(), producer()
+    large, one = Large(), sender()
     seen = weakref.ref(large)
     for _ in range(5):
-        one.produce("t", b"", partition=0, on_delivery=lambda *_, held=large: None)
+        one._producer.produce("t", b"", partition=0, on_delivery=lambda *_, held=large: None)
     left = [one]
     del one, large
     _end(left)

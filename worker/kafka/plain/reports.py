@@ -9,27 +9,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-from worker.kafka.verdicts import Undelivered, Unproven
+from worker.kafka.interface import Span
+from worker.kafka.verdicts import Undelivered
 
 Report = Callable[[Any, Any], None]
 """Called by the client with an error or None, and the message."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """Where a commit's records of one topic lie.
-
-    Parameters
-    ----------
-    first, last : int
-        Offsets of the first and the last one.
-    count : int
-        How many, >= 1.
-    """
-
-    first: int
-    last: int
-    count: int
 
 
 @dataclass
@@ -77,20 +61,12 @@ class Reports:
         Undelivered
             Something was refused.
         Unproven
-            A report cannot be true: the broker took a batch for the repetition of an older one, and did not write it.
+            As `Span.proven`.
         """
         if self.refusal is not None:
             raise Undelivered(*self.refusal)
-        found = {}
-        for topic, tally in self._tallies.items():
-            first, last, end = tally.first, tally.last, ends.get(topic, 0)
-            if first is None or last is None or first < end or last - first < tally.count - 1:
-                raise Unproven(
-                    f"{tally.count} records of {topic} are said to be at offsets {first} to {last}, but were handed "
-                    f"over when its log ended at {end} or later"
-                )
-            found[topic] = Span(first, last, tally.count)
-        return found
+        pairs = self._tallies.items()
+        return {topic: Span.proven(topic, t.first, t.last, t.count, ends.get(topic, 0)) for topic, t in pairs}
 
     def clear(self) -> None:
         """The next transaction's begin, from the same producer."""

@@ -1,0 +1,68 @@
+"""Which client a worker goes through: the C library at its own speed, or confluent-kafka's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from worker.errors import UsageFailure
+from worker.kafka.client import NATIVE, PYTHON, quiet
+from worker.kafka.interface import Member, Sender
+from worker.kafka.plain.member import PlainMember
+from worker.kafka.plain.sender import PlainSender
+from worker.kafka.reader import make_consumer, refused_properties
+
+
+def resolved(client: str) -> tuple[str, str | None]:
+    """PYTHON or NATIVE for what was asked for, and why it is not NATIVE if that would have been taken.
+
+    Raises
+    ------
+    UsageFailure
+        NATIVE was asked for, and cannot be had here.
+    """
+    if client == PYTHON:
+        return PYTHON, None
+    from worker.kafka.native.library import Unsupported
+    from worker.kafka.native.trial import proven
+
+    try:
+        proven()
+    except Unsupported as error:
+        if client == NATIVE:
+            raise UsageFailure(f"--client native cannot be used here: {error}") from None
+        return PYTHON, str(error)
+    return NATIVE, None
+
+
+def make_member(client: str, properties: Mapping[str, Any], topic: str, incremental: bool) -> Member:
+    """A group member that has not subscribed yet.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    if client != NATIVE:
+        return PlainMember(make_consumer(dict(properties)), topic, incremental)
+    from worker.kafka.native.member import NativeMember
+    from worker.kafka.native.trial import proven
+
+    with refused_properties():
+        return NativeMember(proven(), quiet(properties), topic, incremental)
+
+
+def make_sender(client: str, properties: Mapping[str, Any], partition: int, every_report: bool) -> Sender:
+    """A producer of a partition's outputs.
+
+    Raises
+    ------
+    KafkaException
+        A property is not valid.
+    """
+    if client != NATIVE:
+        return PlainSender(quiet(properties), partition, every_report)
+    from worker.kafka.native.sender import NativeSender
+    from worker.kafka.native.trial import proven
+
+    return NativeSender(proven(), quiet(properties), partition)

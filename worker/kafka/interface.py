@@ -1,0 +1,177 @@
+"""What the worker needs of a Kafka client: a member of the group, from whom it takes, and a sender, to whom it gives.
+
+There are two of each: `worker.kafka.plain` goes through confluent-kafka's objects, `worker.kafka.native` through the C
+library under them. Columns go in and out; errors are confluent-kafka's. `worker.kafka.choice` says which is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from confluent_kafka import KafkaError
+
+from worker.kafka.verdicts import Unproven
+from worker.wire.events import Records
+from worker.wire.strings import Strings
+
+Partitions = Callable[[list[int]], None]
+"""Called inside `Member.take`, and `Member.close`, with the partitions that a rebalance hands over or takes away."""
+
+
+class Problem(NamedTuple):
+    """An error that came in a message's place."""
+
+    error: KafkaError
+    partition: int
+    offset: int | None
+
+
+class Taken(NamedTuple):
+    """What a client has handed over: columns of each partition, then what came in messages' places."""
+
+    records: list[Records]
+    problems: list[Problem]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where a commit's records of one topic lie.
+
+    Parameters
+    ----------
+    first, last : int
+        Offsets of the first and the last one.
+    count : int
+        How many, >= 1.
+    """
+
+    first: int
+    last: int
+    count: int
+
+    @classmethod
+    def proven(cls, topic: str, first: int | None, last: int | None, count: int, end: int) -> Span:
+        """The span of `count` records whose first and last reports name these offsets.
+
+        Parameters
+        ----------
+        topic : str
+            For the sentence.
+        first, last : int or None
+            None: there was no report.
+        count : int
+            How many were handed over.
+        end : int
+            Below this everything was written before.
+
+        Raises
+        ------
+        Unproven
+            A report cannot be true: the broker took a batch for the repetition of an older one, and did not write it.
+        """
+        if first is None or last is None or first < end or last - first < count - 1:
+            raise Unproven(
+                f"{count} records of {topic} are said to be at offsets {first} to {last}, but were handed over when "
+                f"its log ended at {end} or later"
+            )
+        return cls(first, last, count)
+
+
+class Member(Protocol):
+    """A member of a consumer group, subscribed to one topic. One thread calls it, but for `commit`."""
+
+    def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
+        """Join; whoever is called back says `accept` or `release`."""
+
+    def accept(self, partitions: list[int]) -> None:
+        """Have partitions, paused."""
+
+    def release(self, partitions: list[int]) -> None:
+        """Have them no longer."""
+
+    def take(self, most: int, wait: float) -> Taken:
+        """What has arrived, at most so many messages, after waiting up to `wait` seconds for the first.
+
+        Buffers of the columns are written anew by the next call, but those of keys and offsets.
+        """
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Go on at an offset; knows no time limit."""
+
+    def pause(self, partition: int) -> None:
+        """Hand over nothing of a partition any more."""
+
+    def resume(self, partition: int) -> None:
+        """Hand its messages over again."""
+
+    def metadata(self) -> Any:
+        """The group metadata that fences a commit by a member whom the group has left behind; for a `Sender`."""
+
+    def commit(self, partition: int, offset: int, metadata: str | None) -> None:
+        """Commit an offset outside of any transaction, and wait for it."""
+
+    def close(self) -> None:
+        """Leave the group and end the client."""
+
+
+class Sender(Protocol):
+    """A producer of one partition's outputs, with the reports of where they are. Calls raise KafkaException."""
+
+    def __len__(self) -> int:
+        """Records that are not yet delivered, or whose reports were not looked at."""
+
+    def know(self, topic: str, seconds: float) -> None:
+        """Learn who leads the partitions of a topic."""
+
+    def send(self, topic: str, values: Strings, keys: Strings | None) -> None:
+        """Hand records over, as many as there is room for; they are copied."""
+
+    def send_one(
+        self, topic: str, value: bytes | None, key: bytes | None, headers: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Hand one record over."""
+
+    def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
+        """Where everything sent since `begin_spans` is, once nothing is on its way any more.
+
+        Parameters
+        ----------
+        ends : mapping
+            Topic -> offset below which everything was written before.
+
+        Raises
+        ------
+        Undelivered
+            Something was refused.
+        Unproven
+            As `Span.proven`.
+        """
+
+    def begin_spans(self) -> None:
+        """What is sent from here on is counted anew; nothing may be on its way."""
+
+    def poll(self, seconds: float) -> None:
+        """Look at reports."""
+
+    def flush(self, seconds: float) -> int:
+        """Wait until everything is delivered and reported; how many records are not."""
+
+    def init_transactions(self, seconds: float) -> None:
+        """Take the transactional id over."""
+
+    def begin_transaction(self) -> None:
+        """Open one."""
+
+    def send_offset(self, topic: str, offset: int, metadata: str | None, member: Any, seconds: float) -> None:
+        """Let an input offset of the partition join the transaction; `member` is from `Member.metadata`."""
+
+    def commit_transaction(self, seconds: float) -> None:
+        """Make it visible."""
+
+    def abort_transaction(self, seconds: float) -> None:
+        """Make it void."""
+
+    def drop(self) -> None:
+        """Forget what was not delivered, without a report."""

@@ -1,0 +1,1 @@
+"""The worker's client by way of confluent-kafka's objects: works wherever that package does."""

@@ -1,0 +1,91 @@
+"""A member of the group by confluent-kafka's consumer."""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
+
+from worker.kafka.columns import by_partition, records_of
+from worker.kafka.interface import Member, Partitions, Problem, Taken
+
+
+class PlainMember(Member):
+    """See `worker.kafka.interface.Member`.
+
+    Parameters
+    ----------
+    consumer : Consumer
+        The client.
+    topic : str
+        What is subscribed to.
+    incremental : bool
+        Whether partitions are handed over one by one instead of all at once.
+    """
+
+    def __init__(self, consumer: Consumer, topic: str, incremental: bool) -> None:
+        self._consumer, self._topic, self._incremental = consumer, topic, incremental
+
+    def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
+        def call(listener: Partitions) -> Any:
+            return lambda _consumer, places: listener([place.partition for place in places])
+
+        self._consumer.subscribe([self._topic], on_assign=call(assigned), on_revoke=call(revoked), on_lost=call(lost))
+
+    def accept(self, partitions: list[int]) -> None:
+        # The real position is known after the restore; until then nothing may be fetched.
+        places = [TopicPartition(self._topic, partition, OFFSET_BEGINNING) for partition in partitions]
+        if self._incremental:
+            self._consumer.incremental_assign(places)
+        else:
+            self._consumer.assign(places)
+        if places:
+            self._consumer.pause(places)
+
+    def release(self, partitions: list[int]) -> None:
+        if self._incremental:
+            self._consumer.incremental_unassign(self._places(partitions))
+        else:
+            self._consumer.unassign()
+
+    def take(self, most: int, wait: float) -> Taken:
+        # One timed call for a whole batch would wait for it to fill up (KAFKA.md 3r).
+        first = self._consumer.poll(wait)
+        if first is None:
+            return Taken([], [])
+        messages = [first, *(self._consumer.consume(most - 1, timeout=0) if most > 1 else ())]
+        # map over the client's own methods: no bytecode runs per message.
+        bad = list(compress(messages, map(Message.error, messages)))
+        good = [message for message in messages if message.error() is None] if bad else messages
+        records = [records_of(partition, share) for partition, share in by_partition(good).items()]
+        return Taken(records, [problem for message in bad if (problem := _problem(message)) is not None])
+
+    def seek(self, partition: int, offset: int) -> None:
+        self._consumer.seek(TopicPartition(self._topic, partition, offset))
+
+    def pause(self, partition: int) -> None:
+        self._consumer.pause(self._places([partition]))
+
+    def resume(self, partition: int) -> None:
+        self._consumer.resume(self._places([partition]))
+
+    def metadata(self) -> Any:
+        return self._consumer.consumer_group_metadata()
+
+    def commit(self, partition: int, offset: int, metadata: str | None) -> None:
+        place = TopicPartition(self._topic, partition, offset, metadata)
+        (answer,) = self._consumer.commit(offsets=[place], asynchronous=False)
+        if answer.error is not None:
+            raise KafkaException(answer.error)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _places(self, partitions: list[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, partition) for partition in partitions]
+
+
+def _problem(message: Message) -> Problem | None:
+    error = message.error()
+    return None if error is None else Problem(error, message.partition() or 0, message.offset())

@@ -1,0 +1,102 @@
+"""A sender by confluent-kafka's producer. Only marked records are reported: no Python call per message."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer, TopicPartition
+
+from worker.kafka.interface import Sender, Span
+from worker.kafka.plain.reports import Reports
+from worker.wire.strings import Strings
+
+
+class PlainSender(Sender):
+    """See `worker.kafka.interface.Sender`.
+
+    Parameters
+    ----------
+    properties : mapping
+        Of the client.
+    partition : int
+        Where records go.
+    every_report : bool
+        Whether the refusal of any record is to be heard of, not only of a commit's first and last ones.
+
+    Raises
+    ------
+    KafkaException
+        A property is not valid.
+    """
+
+    def __init__(self, properties: Mapping[str, Any], partition: int, every_report: bool) -> None:
+        self._reports = Reports()
+        all_reports = {"on_delivery": self._reports.note_refusal} if every_report else {}
+        self._producer = Producer({**properties, **all_reports})
+        self._partition = partition
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def know(self, topic: str, seconds: float) -> None:
+        self._producer.list_topics(topic, seconds)
+
+    def send(self, topic: str, values: Strings, keys: Strings | None) -> None:
+        records: list[dict[str, Any]]
+        if keys is None or keys.all_none:
+            records = [{"value": value} for value in values]
+        else:
+            pairs = zip(values, keys, strict=True)
+            records = [{"value": value} if key is None else {"value": value, "key": key} for value, key in pairs]
+        if not records:
+            return
+        self._reports.mark(topic, records)
+        if self._producer.produce_batch(topic, records, partition=self._partition) != len(records):
+            # The call itself does not fail, e.g. where the topic has fewer partitions than the input.
+            raise KafkaException(next(record["_error"] for record in records if "_error" in record))
+
+    def send_one(
+        self, topic: str, value: bytes | None, key: bytes | None, headers: Mapping[str, bytes] | None = None
+    ) -> None:
+        report = self._reports.one(topic)
+        more: dict[str, Any] = {} if headers is None else {"headers": dict(headers)}
+        self._producer.produce(topic, value, key=key, partition=self._partition, on_delivery=report, **more)
+
+    def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
+        return self._reports.spans(ends)
+
+    def begin_spans(self) -> None:
+        self._reports.clear()
+
+    def poll(self, seconds: float) -> None:
+        self._producer.poll(seconds)
+
+    def flush(self, seconds: float) -> int:
+        try:
+            return int(self._producer.flush(seconds))
+        except SystemError as error:  # a fatal error came first: the client calls back with its exception still set
+            if isinstance(error.__cause__, KafkaException):
+                raise error.__cause__ from None
+            raise
+
+    def init_transactions(self, seconds: float) -> None:
+        self._producer.init_transactions(seconds)
+
+    def begin_transaction(self) -> None:
+        self._producer.begin_transaction()
+
+    def send_offset(self, topic: str, offset: int, metadata: str | None, member: Any, seconds: float) -> None:
+        place = TopicPartition(topic, self._partition, offset, metadata)
+        self._producer.send_offsets_to_transaction([place], member, seconds)
+
+    def commit_transaction(self, seconds: float) -> None:
+        self._producer.commit_transaction(seconds)
+
+    def abort_transaction(self, seconds: float) -> None:
+        self._producer.abort_transaction(seconds)
+
+    def drop(self) -> None:
+        with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
+            self._producer.purge()
