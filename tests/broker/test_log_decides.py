@@ -6,6 +6,7 @@ What client and broker do rarely and unasked is done by hand here, in the transa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from worker.settings import ModelSettings, WorkerSettings
 from worker.state.model import Model, Outputs
 from worker.state.position import Position
 from worker.state.snapshot import Pointer, chunk_key, position_key
+from worker.wire.strings import Listed
 
 MODEL = ModelSettings((Spec.parse(LEARNER),))
 BAD = b"{not json"
@@ -53,7 +55,7 @@ class Forger:
         self.producer.begin_transaction()
         self.offsets: dict[str, list[int]] = {}
 
-    def write(self, topic: str, values: Sequence[bytes], keys: Sequence[bytes | None] | None = None) -> None:
+    def write(self, topic: str, values: Sequence[bytes | None], keys: Sequence[bytes | None] | None = None) -> None:
         """Hand records over; where they are is known after `flush`."""
 
         def delivered(error: Any, message: Any) -> None:
@@ -65,7 +67,7 @@ class Forger:
 
     def write_outputs(self, outputs: Outputs) -> None:
         """As a worker does."""
-        self.write(self.topics.predictions, outputs.predictions, outputs.keys)
+        self.write(self.topics.predictions, list(outputs.predictions), list(outputs.keys))
         self.write(self.topics.accuracy, [value for _, value in outputs.points], [key for key, _ in outputs.points])
         for bad in outputs.rejected:
             told = {"reason": bad.reason, "topic": self.topics.input, "partition": "0", "offset": str(bad.offset)}
@@ -98,9 +100,8 @@ def outputs_of(stage: Stage, first: int, last: int) -> Outputs:
     model, written = Model(MODEL, 0), [r.value for r in read_all(stage.bootstrap, stage.topic)]
     model.advance(records(written[:first], partition=0), emit=False)
     told = records(written[first:last], first, partition=0)
-    stamps, told.keys[:] = told.timestamps, [None] * len(told)  # type: ignore[index]
-    assert len(stamps) == last - first
-    return model.advance(told)
+    assert len(told) == last - first
+    return model.advance(replace(told, keys=Listed([None] * len(told))))
 
 
 def cut_out(stage: Stage, first: int, last: int) -> Position:

@@ -26,9 +26,9 @@ def learn(stage: Stage, first: int, last: int, *more: str) -> str:
 
 
 def learned(kafka: str) -> Stage:
-    """A stage whose first half has been learned, and whose worker is gone."""
+    """A stage whose first half has been learned, with a snapshot behind it, and whose worker is gone."""
     stage = Stage(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 500)
+    learn(stage, 0, 500, "--snapshot-rows", "1")  # on a slow machine these are several commits
     return stage
 
 

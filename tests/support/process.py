@@ -20,8 +20,13 @@ END_SECONDS = 30.0
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """This process's environment without DRIFTWAY_* (they would change the child's options), with `more`."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("DRIFTWAY_")}
+    """This process's environment without DRIFTWAY_* (they would change the child's options), with `more`.
+
+    But for DRIFTWAY_CLIENT: `DRIFTWAY_CLIENT=native pytest ..` is how a suite goes over the other way to Kafka.
+    """
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith("DRIFTWAY_") or key == "DRIFTWAY_CLIENT"
+    }
     return {**kept, **more}
 
 

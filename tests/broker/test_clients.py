@@ -1,0 +1,88 @@
+"""Both ways to talk to Kafka write the same records, and may follow each other in a group."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.broker.test_rejections import Mixed, malformed
+from tests.support.kafka import Record, await_until, create_topic, produce, read_all, unique
+from tests.support.process import Driftway, driftway
+from tests.support.stage import Stage
+
+pytestmark = pytest.mark.broker
+
+WAYS = "native", "python"
+
+
+def records(kafka: str, topic: str, group: str, output: str) -> list[tuple[object, ...]]:
+    """Everything of an output but when it was written; what names the group names no group."""
+    found = read_all(kafka, f"{topic}.{group}.{output}")
+
+    def anonymous(record: Record) -> bytes | None:
+        return None if record.value is None else record.value.replace(group.encode(), b"GROUP")
+
+    return [(one.partition, one.key, anonymous(one), one.headers) for one in found]
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("form", ["json", "packed"])
+def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> None:
+    """Good events and bad ones, with keys, empty keys and none; also values that are null or empty."""
+    chance, topic = random.Random(8), create_topic(kafka, unique("events"), 2)
+    for partition in range(2):
+        odd = [(None, "null value"), (b"", "not JSON"), *[malformed(chance) for _ in range(60)]]
+        mixed = Mixed(chance, partition, 900, odd)
+        keys = [b"" if offset % 7 == 0 else key for offset, key in enumerate(mixed.keys)]
+        produce(kafka, topic, mixed.values, partition, keys)
+    groups = {way: unique(way) for way in WAYS}
+    for way, group in groups.items():
+        done = driftway(
+            "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--client", way, "--stop-at-end",
+            "--accuracy-every", "100", "--output-format", form, "--guarantee", guarantee,
+        )  # fmt: skip
+        assert done.code == 0, done
+        assert f"client way={way}" in done.stderr
+    for output in ("predictions", "accuracy", "rejected"):
+        native, python = (records(kafka, topic, groups[way], output) for way in WAYS)
+        assert len(python) >= 18
+        assert native == python
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_a_group_may_change_its_client_after_any_death(kafka: str, guarantee: str) -> None:
+    stage = Stage(kafka, partitions=2, rows=800)
+    with stage.auditor() as auditor:
+        for i, way in enumerate(("native", "python", "native")):
+            with Driftway(*stage.worker("--client", way, "--guarantee", guarantee)) as worker:
+                worker.await_text("running partition=0")
+                worker.await_text("running partition=1")
+                stage.fill(200 * i, 200 * (i + 1))
+                await_until(lambda i=i: auditor.seen >= 400 * (i + 1), 60, "rows predicted")
+                worker.kill()
+        stage.fill(600)
+        with Driftway(*stage.worker("--client", "native", "--guarantee", guarantee, "--stop-at-end")) as worker:
+            assert worker.wait(60) == 0, worker.story()
+        auditor.await_all(len(stage.expected))
+    if guarantee == "exactly-once":
+        auditor.require(stage.expected)
+
+
+def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
+    stage = Stage(kafka, partitions=4, rows=400)
+    with (
+        stage.auditor() as auditor,
+        Driftway(*stage.worker("--client", "native")) as native,
+        Driftway(*stage.worker("--client", "python")) as python,
+    ):
+        for one in (native, python):
+            one.await_text("running partition=")
+        stage.fill(0, 200)
+        await_until(lambda: auditor.seen >= 800, 60, "half of the rows predicted")
+        native.kill()
+        stage.fill(200)
+        auditor.await_all(len(stage.expected))
+        python.terminate()
+        assert python.wait() == 0, python.story()
+    auditor.require(stage.expected)
