@@ -42,6 +42,8 @@ class Case:
         Decimals of the features; FULL_DIGITS and more: all of them.
     window : int
         Rows of the worker's rolling window, a bit of state each: 8,000,000 are a megabyte.
+    client : str
+        How the worker talks to Kafka.
     """
 
     learner: str = "dfop"
@@ -55,6 +57,7 @@ class Case:
     messages: int = 1_000_000
     digits: int = 6
     window: int = 1000
+    client: str = "python"
 
     @property
     def rows_key(self) -> tuple[object, ...]:
@@ -67,7 +70,8 @@ class Case:
         return (
             f"{self.learner}, d={self.features}, {self.form} ({d}) in, {self.output_form} out, "
             f"{self.messages:,} messages, {_count(self.partitions, 'partition')}, {_count(self.workers, 'worker')}, "
-            f"{self.guarantee}, commit every {1000 * self.commit_interval:g} ms, window of {_count(self.window, 'row')}"
+            f"{self.guarantee}, commit every {1000 * self.commit_interval:g} ms, "
+            f"window of {_count(self.window, 'row')}, {self.client} client"
         )
 
 

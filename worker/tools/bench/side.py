@@ -151,6 +151,7 @@ def worker_argv(
         "--commit-interval": repr(case.commit_interval),
         "--guarantee": case.guarantee,
         "--window": str(case.window),
+        "--client": case.client,
         "--log-format": "json",
     }
     argv = [sys.executable, "-m", "driftway", "worker"]

@@ -13,7 +13,7 @@ import click
 from worker.cli.learning import make_model_settings, make_target
 from worker.cli.output import whole_console
 from worker.errors import UsageFailure
-from worker.kafka.client import parse_properties
+from worker.kafka.client import CLIENTS, PYTHON, parse_properties
 from worker.settings import GUARANTEES
 from worker.wire.codec import FORMATS
 from worker.wire.events import CLASSIFICATION
@@ -66,6 +66,8 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
               callback=_several(click.IntRange(1000)), help="Length of the input.")  # fmt: skip
 @click.option("--window", default="1000", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Rows of the worker's rolling window: a bit of state each.")  # fmt: skip
+@click.option("--client", default=PYTHON, show_default=True, metavar="CLIENT[,..]",
+              callback=_several(click.Choice(CLIENTS)), help="Of the worker: " + ", ".join(CLIENTS) + ".")  # fmt: skip
 @click.option(
     "--repetitions", type=click.IntRange(0), default=5, show_default=True, help="Rounds of throughput runs; 0: none."
 )
@@ -103,6 +105,7 @@ def bench(**given: Any) -> None:
       driftway bench --features 2,8,100 --no-latency --out features.png
       driftway bench --format json,packed --output-format json,packed --messages 5000000 --json > bench.json
       driftway bench --guarantee exactly-once,at-least-once --no-latency
+      driftway bench --client python,native --no-latency
     """
     from worker.drawing.plotting import check_output
     from worker.tools.bench.cases import LATENCY_SIDES, Effort, expand
@@ -119,7 +122,7 @@ def bench(**given: Any) -> None:
     if not effort.repetitions and not effort.latency_repetitions:
         raise UsageFailure("--repetitions 0 with --no-latency leaves nothing to measure")
     fields = ("learner", "features", "partitions", "workers", "form", "output_form", "commit_interval", "guarantee",
-              "messages", "digits", "window")  # fmt: skip
+              "messages", "digits", "window", "client")  # fmt: skip
     cases = list(expand({name: given[name] for name in fields}))
     for case in cases:
         make_model_settings((case.learner,), make_target(CLASSIFICATION, None, None), n_features=case.features)
