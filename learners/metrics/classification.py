@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +76,7 @@ class ClassificationMetrics:
         )
         # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
         self.state["last"][0] = 1 if self.kind == "binary" else 0
+        self._memory = self.state.seen_as(Hits)
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
@@ -84,21 +86,33 @@ class ClassificationMetrics:
         ValueError
             A label is no class index.
         """
+        self.counter(score, y)(0, len(y))
+
+    def counter(self, score: Array, y: Array) -> Callable[[int, int], None]:
+        """As `observe`, but the batch is looked at once, and its rows are counted in from one index to before another.
+
+        Raises
+        ------
+        ValueError
+            A label is no class index.
+        """
         check_labels(y, self.n_classes)
-        prediction, binary = predicted_class(score, self.kind), self.kind == "binary"
-        count_hits(prediction, plain(y), binary, self.window, self.fading, self.state.seen_as(Hits))
+        prediction, labels, binary = predicted_class(score, self.kind), plain(y), self.kind == "binary"
+
+        def count(start: int, end: int) -> None:
+            count_hits(prediction[start:end], labels[start:end], binary, self.window, self.fading, self._memory)
+
+        return count
 
     def point(self) -> dict[str, Any]:
         """The values now, as plain numbers; None where nothing is defined yet."""
-        s = self.state
-        labels = int(s["labels"][0])
-        hits, no_change, majority, in_window = (int(n) for n in s["hits"])
-        first, no_change_first = (int(n) for n in s["first"])
+        memory = self._memory
+        (labels,), (faded, weight) = memory.labels.tolist(), memory.fading.tolist()
+        hits, no_change, majority, in_window = memory.hits.tolist()
+        first, no_change_first = memory.first.tolist()
         rows = min(labels, self.window)
-        by_chance = math.fsum(
-            (int(a) / labels) * (int(p) / labels) for a, p in zip(s["actual"], s["predicted"], strict=True) if p
-        )
-        faded, weight = (float(v) for v in s["fading"])
+        classes = zip(memory.actual.tolist(), memory.predicted.tolist(), strict=True)
+        by_chance = math.fsum((actual / labels) * (predicted / labels) for actual, predicted in classes if predicted)
         return {
             "labels": labels,
             "window": rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,10 +67,16 @@ class RegressionMetrics:
                 "mean_errors": ("f8", (window,)),
             }
         )
+        self._memory = self.state.seen_as(Errors)
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, 1], y f8[n]; rows without a label are passed over."""
-        sum_errors(plain(score), plain(y), self.fading, self.state.seen_as(Errors))
+        self.counter(score, y)(0, len(y))
+
+    def counter(self, score: Array, y: Array) -> Callable[[int, int], None]:
+        """As `observe`, but rows are counted in from one index to before another."""
+        scores, labels = plain(score), plain(y)
+        return lambda start, end: sum_errors(scores[start:end], labels[start:end], self.fading, self._memory)
 
     def point(self) -> dict[str, Any]:
         """The values now, as plain numbers; None where nothing is defined yet, or a sum has overflowed."""

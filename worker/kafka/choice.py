@@ -35,6 +35,15 @@ def resolved(client: str) -> tuple[str, str | None]:
     return NATIVE, None
 
 
+def warm_client(client: str) -> None:
+    """Have the kernels of that way ready."""
+    if client == NATIVE:
+        from worker.kafka.native.trial import proven
+        from worker.kafka.native.warming import warm
+
+        warm(proven())
+
+
 def make_member(client: str, properties: Mapping[str, Any], topic: str, incremental: bool) -> Member:
     """A group member that has not subscribed yet.
 

@@ -9,12 +9,13 @@ import contextlib
 import logging
 from collections.abc import Callable
 
+from worker.kafka.choice import warm_client
 from worker.processes import run_apart
-from worker.settings import ModelSettings
+from worker.settings import ModelSettings, WorkerSettings
 from worker.state.model import warm
 
 
-def prepare(settings: ModelSettings, over: Callable[[], bool] = lambda: False) -> None:
+def prepare(settings: WorkerSettings, over: Callable[[], bool] = lambda: False) -> None:
     """Have every kernel of a batch's way ready; `over` is asked meanwhile whether that is still wanted.
 
     Raises
@@ -24,26 +25,31 @@ def prepare(settings: ModelSettings, over: Callable[[], bool] = lambda: False) -
     """
     from learners.kernel_cache import mark_of
 
-    mark = mark_of(_what(settings))
+    mark = mark_of(_what(settings.model, settings.client))
     if mark is not None and not mark.exists():
-        run_apart(_warm_silently, settings, over)
+        run_apart(_warm_silently, (settings.model, settings.client), over)
     if over():
         return
-    warm(settings)
+    _warm(settings.model, settings.client)
     if mark is not None:
         with contextlib.suppress(OSError):  # a disk that is full costs a process at the next start
             mark.touch()
 
 
-def _warm_silently(settings: ModelSettings) -> None:
-    """As `warm`; what cannot be kept is said by the process that stays, which then compiles it once more."""
+def _warm_silently(job: tuple[ModelSettings, str]) -> None:
+    """As `_warm`; what cannot be kept is said by the process that stays, which then compiles it once more."""
     logging.getLogger("driftway").disabled = True
+    _warm(*job)
+
+
+def _warm(settings: ModelSettings, client: str) -> None:
     warm(settings)
+    warm_client(client)
 
 
-def _what(settings: ModelSettings) -> str:
+def _what(settings: ModelSettings, client: str) -> str:
     """Everything that decides which kernels are needed, and for which types."""
     specs = sorted({spec.text for spec in (*settings.specs, *settings.maps)})
     target = settings.target
     forms = settings.form, settings.output_form, settings.standardize, target.task, target.n_classes > 2
-    return f"{specs} {forms} {settings.warm is not None}"
+    return f"{specs} {forms} {settings.warm is not None} {client}"

@@ -113,7 +113,7 @@ class Worker:
         """
         check_properties(self.settings)
         self._restores.partitions_at_first = prepare_topics(self.settings, self.journal)
-        prepare(self.settings.model, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
+        prepare(self.settings, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         rebalances = self._assigned, self._revoked, self._lost
         self._intake = Intake(self.settings, self.journal, *rebalances, self.instruments.begin())

@@ -273,14 +273,16 @@ class Model:
     def _observe(self, batch: Batch, scores: list[NDArray[np.float64]], outputs: Outputs, emit: bool) -> None:
         """Feed the metrics; cut at every accuracy point, so that points stand at fixed rows."""
         every, start, n = self.settings.accuracy_every, 0, len(batch)
+        names = self.settings.names
+        counters = [metrics.counter(score, batch.y) for metrics, score in zip(self._metrics, scores, strict=True)]
         while start < n:
             end = min(n, start + every - self.rows % every)
-            for metrics, score in zip(self._metrics, scores, strict=True):
-                metrics.observe(score[start:end], batch.y[start:end])
+            for count in counters:
+                count(start, end)
             self.rows += end - start
             if emit and self.rows % every == 0:
                 offset, t = int(batch.offsets[end - 1]), int(batch.t[end - 1])
-                for name, metrics, digest in zip(self.settings.names, self._metrics, self._digests, strict=True):
+                for name, metrics, digest in zip(names, self._metrics, self._digests, strict=True):
                     key, whose = f"{name}/{self.partition}".encode(), {"group": self.group, "model": digest}
                     point = encode_point(metrics.point(), self.partition, offset, name, t, whose)
                     outputs.points.append((key, point))

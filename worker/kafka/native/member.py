@@ -187,20 +187,21 @@ class NativeMember(Member):
         records, q = list[Records](), 0
         for first, end in runs:
             part = rows[first:end]
-            values, q = self._values(part, q)
+            values, q = values_of(part, self._text, q)
             offsets = part[:, OFFSET].copy()
-            records.append(Records(int(part[0, PARTITION]), offsets, values, _keys(part), stamps[first:end]))
+            records.append(Records(int(part[0, PARTITION]), offsets, values, keys_of(part), stamps[first:end]))
         return Taken(records, [_problem(row) for row in bad])
 
-    def _values(self, rows: Rows, start: int) -> tuple[Terminated, int]:
-        """Payloads in the common buffer from a place on; and the place behind them."""
-        starts, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-        end = start + gather(rows, self._text[start:], starts, lengths)
-        self._text[end : end + SPARE] = np.frombuffer(TAIL, np.uint8)
-        return Terminated(read_only(self._text[start : end + SPARE]), starts, lengths), end + SPARE
+
+def values_of(rows: Rows, text: Text, start: int) -> tuple[Terminated, int]:
+    """Payloads, copied to a buffer from a place on; and the place behind them."""
+    starts, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    end = start + gather(rows, text[start:], starts, lengths)
+    text[end : end + SPARE] = np.frombuffer(TAIL, np.uint8)
+    return Terminated(read_only(text[start : end + SPARE]), starts, lengths), end + SPARE
 
 
-def _keys(rows: Rows) -> Located:
+def keys_of(rows: Rows) -> Located:
     """Keys in a buffer of their own: outputs that are held back keep them."""
     starts, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     text = np.empty(int(rows[:, KEY_LENGTH].sum()), np.uint8)

@@ -17,9 +17,9 @@ from worker.errors import UsageFailure
 from worker.kafka import choice
 from worker.kafka.client import AUTO, NATIVE, PYTHON
 from worker.kafka.interface import Span
-from worker.kafka.native import library
+from worker.kafka.native import library, message
 from worker.kafka.native.library import Unsupported
-from worker.kafka.native.member import NativeMember, _keys
+from worker.kafka.native.member import NativeMember, keys_of, values_of
 from worker.kafka.native.message import (
     ERROR,
     KEY,
@@ -36,8 +36,10 @@ from worker.kafka.native.message import (
 )
 from worker.kafka.native.sender import CODE, FIRST, NONE_YET, REFUSED, NativeSender, delivered
 from worker.kafka.native.trial import proven
+from worker.kafka.native.warming import warm
 from worker.kafka.verdicts import Undelivered, Unproven
 from worker.wire.strings import END, SPARE, Listed
+from worker.wire.writer import Layout, as_text, write
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 ITEMS = st.lists(st.one_of(st.none(), st.just(b""), st.binary(max_size=20)), min_size=1, max_size=12)
@@ -68,7 +70,7 @@ class Memory:
 def test_messages_become_columns_and_columns_become_messages(values: list[bytes | None], data: st.DataObject) -> None:
     keys = data.draw(st.lists(st.one_of(st.none(), st.binary(max_size=9)), min_size=len(values), max_size=len(values)))
     memory = Memory(values, keys, [0] * len(values))
-    assert _keys(memory.rows) == keys
+    assert keys_of(memory.rows) == keys
     text = np.full(sum(len(value or b"") + len(END) for value in values), 7, np.uint8)
     starts, lengths = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
     assert gather(memory.rows, text, starts, lengths) == len(text)
@@ -104,6 +106,25 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
         assert all((one == part.offsets).all() for one, part in zip(kept[1], records, strict=True))
     finally:
         member.close()
+
+
+def test_after_the_warm_up_no_message_waits_for_a_compiler() -> None:
+    warm(proven())
+    kernels = message.read, message.gather, message.gather_keys, message.stamp, message.fill, message.destroy
+    compiled = [list(kernel.signatures) for kernel in kernels]  # type: ignore[attr-defined]
+    assert [len(signatures) for signatures in compiled] == [1] * len(kernels)
+    memory = Memory([b"a", None, b"b"], [None, b"k", None], [0, 1, 0])
+    read_back = np.empty((3, WORDS), np.int64)
+    message.read(memory.pointers, read_back)
+    keys, (values, _) = keys_of(read_back[1:]), values_of(read_back[1:], np.empty(99, np.uint8), 7)
+    sender = NativeSender(proven(), NOBODY, 0)
+    zero = np.zeros(2, np.int64)
+    ids = as_text(b"null" + bytes(16)), np.array([[0, 0], [4, 4]])
+    written = write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0,1]", zero, zero)
+    for column in (values, written, Listed([b"a", None])):
+        sender.send("t", column, keys)
+    sender.send("t", written, Listed([None, b"x"]))
+    assert [list(kernel.signatures) for kernel in kernels] == compiled  # type: ignore[attr-defined]
 
 
 def test_reports_are_noted_by_topic_and_only_of_marked_records() -> None:
