@@ -7,9 +7,11 @@ import random
 import pytest
 
 from tests.broker.test_rejections import Mixed, malformed
-from tests.support.kafka import Record, await_until, create_topic, produce, read_all, unique
+from tests.support.kafka import Record, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Driftway, driftway
-from tests.support.stage import Stage
+from tests.support.stage import LEARNER, Stage
+from worker.kafka import choice
+from worker.kafka.client import NATIVE, PYTHON
 
 pytestmark = pytest.mark.broker
 
@@ -86,3 +88,31 @@ def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
         python.terminate()
         assert python.wait() == 0, python.story()
     auditor.require(stage.expected)
+
+
+def test_freed_memory_is_not_looked_at(kafka: str) -> None:
+    """What the C library frees, and what it is given without an end, is filled with something else (glibc)."""
+    stage, poison = Stage(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
+    for last in (200, 400, 600):
+        stage.fill(last - 200, last)
+        for _ in range(3):  # each commits, or restores what the one before has committed
+            arguments = stage.worker("--client", "native", "--stop-at-end", "--accuracy-every", "50")
+            with Driftway(*arguments, env=poison) as worker:
+                assert worker.wait(60) == 0, worker.story()
+    with stage.auditor() as auditor:
+        auditor.await_all(len(stage.expected))
+    auditor.require(stage.expected)
+    assert driftway("audit", *stage.worker()[1:7], "--learner", LEARNER, "--accuracy-every", "50").code == 0
+
+
+@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+def test_metadata_of_any_length_comes_back_as_it_was(kafka: str, topic: str, group: str, client: str) -> None:
+    """A library that looks for the end of a text without one finds whatever is behind it."""
+    create_topic(kafka, topic)
+    properties = {"bootstrap.servers": kafka, "group.id": group, "enable.auto.commit": False}
+    member = choice.make_member(client, properties, topic, incremental=False)
+    for n in (*range(1, 90), 3000):
+        text = "".join(chr(97 + (n + i) % 26) for i in range(n))
+        member.commit(0, n, text)
+        assert committed_offset(kafka, group, topic) == (n, text)
+    member.close()

@@ -158,7 +158,7 @@ class PlaceList:
             place = library.topic_partition_list_add(self._list, topic.encode(), partition).contents
             place.offset = offset
             if metadata is not None:
-                text = metadata.encode()
+                text = metadata.encode() + b"\0"  # its size is given, and yet the library looks for its end
                 place.metadata = library.mem_malloc(None, len(text))  # freed with the list
                 ctypes.memmove(place.metadata, text, len(text))
                 place.metadata_size = len(text)
