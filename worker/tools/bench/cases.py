@@ -12,6 +12,7 @@ from worker.errors import UsageFailure
 
 PASSTHROUGH, LIMIT, WORKER = "passthrough", "limit", "worker"
 SIDES = (PASSTHROUGH, LIMIT, WORKER)
+CALLED = {PASSTHROUGH: "pass-through", LIMIT: "limit", WORKER: "worker"}
 LATENCY_SIDES = (PASSTHROUGH, WORKER)
 """Whose latency is measured: the limit of throughput is not one of latency."""
 FULL_DIGITS = 17

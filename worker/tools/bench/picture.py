@@ -8,11 +8,10 @@ from typing import Any
 
 from worker.drawing.plotting import COLOURS, DOTS_PER_INCH, check_output
 from worker.errors import Failure
-from worker.tools.bench.cases import LIMIT, PASSTHROUGH, WORKER
+from worker.tools.bench.cases import CALLED, LIMIT, PASSTHROUGH, WORKER
 from worker.tools.bench.report import SHOWN, Result
 
 PANELS = ("messages_per_second", "cpu_seconds", "peak_rss", "p50", "p99")
-NAMES = {PASSTHROUGH: "bare client", LIMIT: "limit (C library)", WORKER: "worker"}
 WIDTH = 0.76
 """Of all bars of a case together."""
 _COLOUR = {PASSTHROUGH: COLOURS[0], WORKER: COLOURS[1], LIMIT: COLOURS[2]}
@@ -44,7 +43,7 @@ def draw_bench(results: Sequence[Result], path: str) -> None:
     figure.suptitle(title, fontsize=11, fontweight="bold")
     sides = results[0].effort.sides
     handles = [Patch(color=_COLOUR[side]) for side in sides]
-    figure.legend(handles, [NAMES[side] for side in sides], loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, [CALLED[side] for side in sides], loc="outside lower center", ncols=3, frameon=False)
     try:
         figure.savefig(path, dpi=DOTS_PER_INCH)
     except OSError as error:

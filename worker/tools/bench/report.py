@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from worker.tools.bench.cases import LIMIT, PASSTHROUGH, WORKER, Case, Effort, swept
+from worker.tools.bench.cases import CALLED, LIMIT, PASSTHROUGH, WORKER, Case, Effort, swept
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +22,6 @@ LATENCY = ("p50", "p95", "p99", "p99_9")
 RATIOS = ("messages_per_second", "cpu_seconds", "p99")
 """What `ratios` always holds; null where it was not measured."""
 
-HEADINGS = {PASSTHROUGH: "pass-through", LIMIT: "limit", WORKER: "worker"}
 
 SHOWN: dict[str, tuple[str, float, str]] = {
     "messages_per_second": ("messages/s", 1.0, ",.0f"),
@@ -104,9 +103,9 @@ def table(result: Result) -> Table:
 
     made = Table(box=None, header_style="bold", padding=(0, 3, 0, 0), title=result.case.named(), title_justify="left")
     made.add_column("median (smallest - largest)", no_wrap=True)
-    sides = [side for side in HEADINGS if side in result.effort.sides]
+    sides = [side for side in CALLED if side in result.effort.sides]
     others = [side for side in sides if side != WORKER]
-    for heading in [*(HEADINGS[side] for side in sides), *(f"worker / {HEADINGS[side]}" for side in others)]:
+    for heading in [*(CALLED[side] for side in sides), *(f"worker / {CALLED[side]}" for side in others)]:
         made.add_column(heading, justify="right", no_wrap=True)
     for figure in result.measured():
         heading, factor, form = SHOWN[figure]
