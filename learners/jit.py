@@ -18,6 +18,7 @@ import numba
 from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
+from numba.np import linalg
 from numba.np.arrayobj import populate_array
 
 if TYPE_CHECKING:
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 N = TypeVar("N")
+
+
+def _no_blas() -> None:
+    """Kernels do without BLAS: its bits change with the processor. numba finds out here whether scipy has one.
+
+    Loading that takes 0.14 s of processor time at every start.
+
+    Raises
+    ------
+    ImportError
+        Always.
+    """
+    raise ImportError("kernels do without BLAS: its bits change with the processor")
+
+
+linalg.ensure_blas = _no_blas
 
 
 def kernel(function: F) -> F:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 
 from learners.jit import bare_kernel, kernel, load8, store8, trailing_zeros
 from learners.kernel_cache import MARKS, SOURCES
@@ -118,3 +119,23 @@ def test_the_compilers_vector_library_is_off():
     code = "import learners.jit, numba; print(numba.config.DISABLE_INTEL_SVML, numba.config.USING_SVML)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False"]
+
+
+@kernel
+def blas(a, b):
+    return np.dot(a, b)
+
+
+def test_a_kernel_with_blas_is_refused():
+    """Its sums have the processor's order."""
+    with pytest.raises((TypingError, ImportError), match="BLAS"):
+        blas(np.ones(3), np.ones(3))
+
+
+def test_a_worker_loads_no_blas():
+    code = (
+        "import sys; from tests.unit.worker.rows import model_settings; from worker.state.model import warm; "
+        "warm(model_settings('dfop')); print('scipy.linalg' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
