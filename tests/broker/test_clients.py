@@ -45,7 +45,7 @@ def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> N
             "--accuracy-every", "100", "--output-format", form, "--guarantee", guarantee,
         )  # fmt: skip
         assert done.code == 0, done
-        assert f"client way={way}" in done.stderr
+        assert f"client={way}" in done.stderr
     for output in ("predictions", "accuracy", "rejected"):
         native, python = (records(kafka, topic, groups[way], output) for way in WAYS)
         assert len(python) >= 18

@@ -30,6 +30,7 @@ from worker.tools.snapshots.listing import Found, look
 from worker.tools.snapshots.source import Source, ask, settings_for
 from worker.tools.snapshots.travel import travel
 from worker.wire.codec import encode_events
+from worker.wire.strings import Listed
 
 ROWS, FIRST = 1000, 400
 """Of each partition; learned by the first run."""
@@ -234,7 +235,7 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
     create_topic(scene.bootstrap, f"{scene.topic}.{group}.predictions", 2)
     zombie = TransactionalCheckpoint(replace(settings, group=group), 0)
     zombie.acquire(Deadline(30))
-    zombie.produce(Outputs(5, predictions=[b"of a dead worker"], keys=[None]))
+    zombie.produce(Outputs(5, predictions=Listed([b"of a dead worker"]), keys=Listed([None])))
     plant = ("snapshot", "import", path, "--partition", "0", "--at", "5")
     assert scene.call(*plant, group=group).exit_code == 0
     with pytest.raises(KafkaException) as fenced:

@@ -172,7 +172,7 @@ def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequ
         kafka.kill()
         done = driftway(*stage.worker("--stop-at-end"))
         assert done.code == 5, done.stderr
-        assert done.stderr == f"driftway: no Kafka broker answered at {kafka.bootstrap} within 8 s\n"
+        assert done.stderr == f"driftway: no Kafka broker answered at {kafka.bootstrap} within 7 s\n"
         kafka.restart()
         with stage.auditor() as auditor:
             done = driftway(*stage.worker("--stop-at-end"))

@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="SECONDS",
     help="How long Kafka may be silent, or nothing of a partition succeed (its commits, its restores), before the "
-    "worker ends: exit 5 if the broker does not answer, 1 if it refuses. At its start it waits 8 s.",
+    "worker ends: exit 5 if the broker does not answer, 1 if it refuses. At its start it waits 7 s.",
 )
 @click.option(
     "--transactional-prefix",
@@ -175,7 +175,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     settings = WorkerSettings(
         given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
     )
-    journal.event("client", way=given["client"], **({} if why is None else {"note": why}))
+    if why is not None:
+        journal.event("python client", note=why)
     if model.warm is not None:
         journal.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
     running = Loop(settings, journal, Telemetry(group, input_), obj.get("probe"))

@@ -42,7 +42,7 @@ CONSUMER_TUNING: Properties = {
     "topic.metadata.refresh.interval.ms": 10_000,  # how late new partitions of the input are noticed
     "statistics.interval.ms": 10_000,
 }
-REACH_SECONDS = 8.0
+REACH_SECONDS = 7.0
 """How long to look for a broker before saying that there is none; below the promised 10 s."""
 
 RECONNECT_MS = 1000

@@ -86,7 +86,8 @@ class Membership:
         member = make_member(settings.client, {**properties, **self._callbacks}, settings.input, incremental)
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
         member.subscribe(*self._listeners)
-        self.journal.event("subscribed", topic=settings.input, group=settings.group, protocol=protocol)
+        told = {"topic": settings.input, "group": settings.group, "protocol": protocol, "client": settings.client}
+        self.journal.event("subscribed", **told)
         self._member = member
         return member
 
