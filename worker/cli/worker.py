@@ -179,7 +179,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         journal.event("python client", note=why)
     if model.warm is not None:
         journal.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
-    running = Loop(settings, journal, Telemetry(group, input_), obj.get("probe"))
+    running = Loop(settings, journal, Telemetry(group, input_, settings.client), obj.get("probe"))
     endpoint = None
     if given["http_port"] is not None:
         endpoint = Endpoint(running, given["http_host"], given["http_port"])

@@ -18,6 +18,7 @@ import confluent_kafka
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.metrics import MetricWrapperBase
 
+from worker.kafka.client import PYTHON
 from worker.wire.rejections import kind_of
 
 if TYPE_CHECKING:
@@ -41,9 +42,11 @@ class Telemetry:
     ----------
     group, topic : str
         The worker's: labels of everything.
+    client : str
+        How it talks to Kafka, see `worker.kafka.choice`.
     """
 
-    def __init__(self, group: str, topic: str) -> None:
+    def __init__(self, group: str, topic: str, client: str = PYTHON) -> None:
         self.registry = CollectorRegistry()
         self._worker = group, topic
         self._partitioned: list[MetricWrapperBase] = []
@@ -52,7 +55,7 @@ class Telemetry:
         self._name_rows()
         self._name_commits()
         self._name_restores()
-        self._name_worker()
+        self._name_worker(client)
 
     def _name_rows(self) -> None:
         self.records = self._per_partition(Counter, "records", "Input records taken")
@@ -102,7 +105,7 @@ class Telemetry:
         self.mends = self._per_partition(Counter, "mends", "Restores that found outputs of a commit missing")
         self.task_state = self._per_partition(Gauge, "task_state", "1 for the state that a task is in", "state")
 
-    def _name_worker(self) -> None:
+    def _name_worker(self, client: str) -> None:
         self.batch_seconds = self._of_worker(Histogram, "batch_seconds", "Seconds from taking a batch to its outputs")
         self.rebalances = self._of_worker(Counter, "rebalances", "Assignments received")
         self.reachable = self._of_worker(Gauge, "cluster_reachable", "1 if the cluster answered when last asked")
@@ -115,12 +118,13 @@ class Telemetry:
             Gauge, "broker_round_trip_seconds", "Mean round trip to a broker, of the group member's client", "broker"
         )
         self.fetched = self._of_worker(Gauge, "fetched_records", "Records fetched that the loop has not taken yet")
-        build = Info("driftway_build", "Versions", WORKER, registry=self.registry)
+        build = Info("driftway_build", "Versions, and the way to Kafka", WORKER, registry=self.registry)
         build.labels(*self._worker).info(
             {
                 "version": _version(),
                 "python": platform.python_version(),
                 "librdkafka": confluent_kafka.libversion()[0],
+                "client": client,
             }
         )
 
