@@ -145,7 +145,7 @@ class NativeMember(Member):
     def close(self) -> None:
         if self._handle.address:
             self._library.queue_destroy(self._queue)
-            self._library.require(self._library.consumer_close(self._handle.address))
+            self._library.consumer_close(self._handle.address)  # whom the group has fenced is told so once more
             self._handle.close()
         self._raise_trouble()
 

@@ -219,6 +219,20 @@ def test_what_a_listener_raises_comes_out_of_the_call() -> None:
     member.close()
 
 
+def test_a_fenced_member_closes_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why it leaves has been raised before; a second failure would hide it."""
+    member, close = NativeMember(proven(), {**NOBODY, "group.id": "g"}, "t", incremental=False), proven().consumer_close
+
+    def refuse(handle: int) -> int:
+        close(handle)
+        return KafkaError._FATAL
+
+    monkeypatch.setattr(proven(), "consumer_close", refuse)
+    member.close()
+    assert member._handle.address == 0
+    member.close()
+
+
 def test_the_choice_says_why_it_is_not_native(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choice.resolved(PYTHON) == (PYTHON, None)
     assert choice.resolved(NATIVE) == choice.resolved(AUTO) == (NATIVE, None)
