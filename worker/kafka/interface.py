@@ -125,7 +125,7 @@ class Sender(Protocol):
     def know(self, topic: str, seconds: float) -> None:
         """Learn who leads the partitions of a topic."""
 
-    def send(self, topic: str, values: Strings, keys: Strings | None) -> None:
+    def send(self, topic: str, values: Strings, keys: Strings) -> None:
         """Hand records over, as many as there is room for; they are copied."""
 
     def send_one(

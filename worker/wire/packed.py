@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, Schema, Target, finite
 from worker.wire.strings import Strings
-from worker.wire.written import Written, runs, take_buffer
+from worker.wire.written import Written, give_buffer, runs, take_buffer
 
 if TYPE_CHECKING:
     from worker.wire.scanner import Floats
@@ -178,7 +178,9 @@ def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], tar
         return Written(buffer, np.arange(1, n + 1) * form.itemsize, runs)
     from worker.wire.stitch import stitch
 
-    return stitch(rows.view(np.uint8).reshape(n, -1), text, bounds)
+    stitched = stitch(rows.view(np.uint8).reshape(n, -1), text, bounds)
+    give_buffer(buffer)
+    return stitched
 
 
 def is_packed(value: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple, Self
 from confluent_kafka import KafkaError, KafkaException
 
 from worker.kafka.native.library import COUNTED, ERRED, SLOWED, Library
+from worker.kafka.native.message import WORD_BYTES, Pointers
 
 REASON_BYTES = 512
 WITHOUT_LEAVING = 8
@@ -170,6 +172,18 @@ class PlaceList:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._library.topic_partition_list_destroy(self._list)
+
+
+def drain(library: Library, queue: int, pointers: Pointers, seconds: float) -> int:
+    """Fill pointers, i8[n], with messages that have arrived, after waiting for the first; how many there are.
+
+    One timed call waits until as many are there as asked for: one is asked for, then what came with it.
+    """
+    start = pointers.ctypes.data
+    n = library.consume_batch_queue(queue, math.ceil(1000 * seconds), start, 1)
+    if n > 0 and len(pointers) > 1:
+        n += max(0, library.consume_batch_queue(queue, 0, start + WORD_BYTES, len(pointers) - 1))
+    return max(0, int(n))
 
 
 def partitions_of(places: Any) -> list[int]:

@@ -6,7 +6,6 @@ Signals wait for a call of the library to end: no wait may be long.
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -16,21 +15,20 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError
 
 from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.interface import Member, Partitions, Problem, Taken
-from worker.kafka.native.handle import Handle, PlaceList, partitions_of
+from worker.kafka.native.handle import Handle, PlaceList, drain, partitions_of
 from worker.kafka.native.library import ANY_PARTITION, ASSIGN, CONSUMER, REBALANCE, Library
 from worker.kafka.native.message import (
     ERROR,
+    KEY,
     KEY_LENGTH,
     LENGTH,
     OFFSET,
     PARTITION,
     PAYLOAD,
-    WORD_BYTES,
     WORDS,
     Rows,
     destroy,
     gather,
-    gather_keys,
     read,
     stamp,
 )
@@ -109,12 +107,7 @@ class NativeMember(Member):
             library.check(library.incremental_unassign(handle, places))
 
     def take(self, most: int, wait: float) -> Taken:
-        library, start = self._library, self._pointers.ctypes.data
-        # It waits until as many are there as asked for: one, then what came with it.
-        n = library.consume_batch_queue(self._queue, math.ceil(1000 * wait), start, 1)
-        if n > 0 and most > 1:
-            n += max(0, library.consume_batch_queue(self._queue, 0, start + WORD_BYTES, most - 1))
-        pointers = self._pointers[: max(0, n)]
+        pointers = self._pointers[: drain(self._library, self._queue, self._pointers[:most], wait)]
         try:
             self._raise_trouble()
             return self._columns(pointers)
@@ -196,7 +189,7 @@ class NativeMember(Member):
 def values_of(rows: Rows, text: Text, start: int) -> tuple[Terminated, int]:
     """Payloads, copied to a buffer from a place on; and the place behind them."""
     starts, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    end = start + gather(rows, text[start:], starts, lengths)
+    end = start + gather(rows, PAYLOAD, len(END), text[start:], starts, lengths)
     text[end : end + SPARE] = np.frombuffer(TAIL, np.uint8)
     return Terminated(read_only(text[start : end + SPARE]), starts, lengths), end + SPARE
 
@@ -205,7 +198,7 @@ def keys_of(rows: Rows) -> Located:
     """Keys in a buffer of their own: outputs that are held back keep them."""
     starts, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     text = np.empty(int(rows[:, KEY_LENGTH].sum()), np.uint8)
-    gather_keys(rows, text, starts, lengths)
+    gather(rows, KEY, 0, text, starts, lengths)
     return Located(text, starts, lengths)
 
 

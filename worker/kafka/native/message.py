@@ -44,35 +44,23 @@ def destroy(pointers: Pointers, function: int) -> None:
 
 
 @bare_kernel
-def gather(rows: Rows, text: Text, starts: Integers, lengths: Integers) -> int:
-    """Copy payloads one after the other, a zero byte after each, and say where they are; how many bytes that took.
+def gather(rows: Rows, column: int, gap: int, text: Text, starts: Integers, lengths: Integers) -> int:
+    """Copy payloads (column PAYLOAD) or keys (KEY) one after the other, and say where they are; how many bytes it took.
 
-    Shapes: rows i8[n, WORDS], text u1[bytes], starts and lengths i8[n].
+    Shapes: rows i8[n, WORDS], text u1[bytes], starts and lengths i8[n]. Behind each of them are `gap` zero bytes.
     """
     q = 0
     for i in range(len(rows)):
         starts[i] = q
         lengths[i] = NOTHING
-        if rows[i, PAYLOAD] != 0:
-            lengths[i] = rows[i, LENGTH]
-            copy_from(text, q, rows[i, PAYLOAD], rows[i, LENGTH])
-            q += rows[i, LENGTH]
-        text[q] = 0
-        q += 1
+        if rows[i, column] != 0:
+            lengths[i] = rows[i, column + 1]
+            copy_from(text, q, rows[i, column], rows[i, column + 1])
+            q += rows[i, column + 1]
+        for _ in range(gap):
+            text[q] = 0
+            q += 1
     return q
-
-
-@bare_kernel
-def gather_keys(rows: Rows, text: Text, starts: Integers, lengths: Integers) -> None:
-    """Copy keys one after the other. Shapes as in `gather`."""
-    q = 0
-    for i in range(len(rows)):
-        starts[i] = q
-        lengths[i] = NOTHING
-        if rows[i, KEY] != 0:
-            lengths[i] = rows[i, KEY_LENGTH]
-            copy_from(text, q, rows[i, KEY], rows[i, KEY_LENGTH])
-            q += rows[i, KEY_LENGTH]
 
 
 @bare_kernel

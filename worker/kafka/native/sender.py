@@ -93,14 +93,14 @@ class NativeSender(Sender):
     def know(self, topic: str, seconds: float) -> None:
         self._handle.known_topic(topic, _milliseconds(seconds))
 
-    def send(self, topic: str, values: Strings, keys: Strings | None) -> None:
+    def send(self, topic: str, values: Strings, keys: Strings) -> None:
         n = len(values)
         if not n:
             return
         rows = np.zeros((n, WORDS), np.int64)
         text, starts, lengths = values.located()
         fill(rows, text.ctypes.data, starts, lengths, PAYLOAD)
-        if keys is not None and not keys.all_none:
+        if not keys.all_none:
             names, starts, lengths = keys.located()
             fill(rows, names.ctypes.data, starts, lengths, KEY)
         first = topic not in self._counts

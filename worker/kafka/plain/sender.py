@@ -43,9 +43,9 @@ class PlainSender(Sender):
     def know(self, topic: str, seconds: float) -> None:
         self._producer.list_topics(topic, seconds)
 
-    def send(self, topic: str, values: Strings, keys: Strings | None) -> None:
+    def send(self, topic: str, values: Strings, keys: Strings) -> None:
         records: list[dict[str, Any]]
-        if keys is None or keys.all_none:
+        if keys.all_none:
             records = [{"value": value} for value in values]
         else:
             pairs = zip(values, keys, strict=True)

@@ -15,9 +15,9 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from worker.kafka.columns import BATCH_MESSAGES
-from worker.kafka.native.handle import Handle, PlaceList, partitions_of
+from worker.kafka.native.handle import Handle, PlaceList, drain, partitions_of
 from worker.kafka.native.library import ANY_PARTITION, ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE
-from worker.kafka.native.message import ERROR, OFFSET, OPAQUE, PARTITION, WORD_BYTES, WORDS, destroy, read
+from worker.kafka.native.message import ERROR, OFFSET, OPAQUE, PARTITION, WORDS, destroy, read
 from worker.kafka.native.trial import proven
 from worker.runtime.partition.checkpoint import QUEUE_MESSAGES
 from worker.tools.bench.passthrough import CALL_SECONDS, Copier, Errand, run
@@ -47,14 +47,10 @@ class Limit(Copier):
         self._destroy = lib.address("message_destroy")
 
     def copy(self, seconds: float) -> None:
-        lib, start = self._lib, self._pointers.ctypes.data
-        # It waits until as many are there as asked for: one, then what came with it.
-        n = lib.consume_batch_queue(self._queue, int(1000 * seconds), start, 1)
-        if n > 0:
-            n += max(0, lib.consume_batch_queue(self._queue, 0, start + WORD_BYTES, BATCH_MESSAGES - 1))
+        n = drain(self._lib, self._queue, self._pointers, seconds)
         if self._trouble is not None:
             raise self._trouble
-        if n <= 0:
+        if not n:
             return
         pointers, rows = self._pointers[:n], self._rows[:n]
         try:

@@ -73,7 +73,7 @@ def test_messages_become_columns_and_columns_become_messages(values: list[bytes 
     assert keys_of(memory.rows) == keys
     text = np.full(sum(len(value or b"") + len(END) for value in values), 7, np.uint8)
     starts, lengths = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    assert gather(memory.rows, text, starts, lengths) == len(text)
+    assert gather(memory.rows, PAYLOAD, len(END), text, starts, lengths) == len(text)
     assert text.tobytes() == Listed(values).terminated().tobytes()[:-SPARE]
     rows = np.zeros((len(values), WORDS), np.int64)
     fill(rows, text.ctypes.data, starts, lengths, PAYLOAD)
@@ -110,7 +110,7 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
 
 def test_after_the_warm_up_no_message_waits_for_a_compiler() -> None:
     warm(proven())
-    kernels = message.read, message.gather, message.gather_keys, message.stamp, message.fill, message.destroy
+    kernels = message.read, message.gather, message.stamp, message.fill, message.destroy
     compiled = [list(kernel.signatures) for kernel in kernels]  # type: ignore[attr-defined]
     assert [len(signatures) for signatures in compiled] == [1] * len(kernels)
     memory = Memory([b"a", None, b"b"], [None, b"k", None], [0, 1, 0])
