@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,6 @@ from tests.support.kafka import create_topic, unique
 from tests.support.process import Finished, driftway
 
 REACH_SECONDS = 10.0
-TRIES = 4
 """Promised: how long an unreachable broker may be looked for."""
 
 
@@ -86,17 +87,30 @@ def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) 
     assert words == f"driftway: topic {topic}.here.predictions has 3 partitions, not 2"
 
 
-def test_unreachable_broker_is_noticed_in_time(closed_port: int) -> None:
+def test_unreachable_broker_is_said_in_one_sentence(closed_port: int) -> None:
     address = f"127.0.0.1:{closed_port}"
-    least = float("inf")
-    for _ in range(TRIES):  # on a busy machine, Python's own start may take seconds
-        started = time.monotonic()
+    done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", address)
+    assert sentence(done, 5) == f"driftway: no Kafka broker answered at {address} within 7 s"
+
+
+def test_unreachable_broker_is_noticed_in_time() -> None:
+    """Counted from the first attempt to reach it: Python's own start may take seconds on a busy machine."""
+    attempts: list[float] = []
+
+    def turn_away(server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                server.accept()[0].close()
+                attempts.append(time.monotonic())
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=turn_away, args=(server,), daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
         done = driftway("worker", "--input", "E", "--group", "g", "--bootstrap", address)
-        least = min(least, time.monotonic() - started)
-        assert sentence(done, 5) == f"driftway: no Kafka broker answered at {address} within 7 s"
-        if least < REACH_SECONDS:
-            break
-    assert least < REACH_SECONDS
+        ended = time.monotonic()
+        server.shutdown(socket.SHUT_RDWR)
+    assert sentence(done, 5) == f"driftway: no Kafka broker answered at {address} within 7 s"
+    assert ended - attempts[0] < REACH_SECONDS
 
 
 def test_taken_port_of_the_endpoint(kafka: str, present: str) -> None:

@@ -21,6 +21,8 @@ NOWHERE = ("/dev/null/nowhere", "/proc/self/nowhere")
 """No folder can be made there, not even by root."""
 SMALL_BYTES = 32 * 1024
 """Room for some kernels' machine code and for the log, not for the longer kernels'."""
+COMPILED_SECONDS = 270.0
+"""For a start without machine code, 25 s of processor time, on a machine that does ten other things."""
 KEEP = "compiled kernels cannot be kept in"
 
 
@@ -28,7 +30,7 @@ def written_by(stage: Stage, *workers: Driftway) -> None:
     """Let the workers end by themselves; then every row has its bits."""
     with stage.auditor() as auditor:
         for worker in workers:
-            assert worker.wait(120) == 0, worker.story()
+            assert worker.wait(COMPILED_SECONDS) == 0, worker.story()
         auditor.await_all(len(stage.expected))
     auditor.require(stage.expected)
 
