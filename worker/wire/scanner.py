@@ -1,8 +1,9 @@
 """Plain JSON events straight into arrays, in one kernel call per batch.
 
-Plain means: one object; `x` a list of d numbers; `y` a number or null; `id` an integer or a simple string;
-`t` an integer; other fields holding numbers, simple strings, true, false or null. Everything else (escapes,
-non-ASCII, nesting, repeated keys, anything malformed) is marked and left to orjson, which decides.
+Plain means: one object; `x` a list of d numbers, or an object of exactly the d named ones in any order; `y` a number or
+null; `id` an integer or a simple string; `t` an integer; other fields holding numbers, simple strings, true, false or
+null. Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to orjson,
+which decides.
 
 A zero byte ends each event. No fragment steps over a byte that it has not recognised, and none recognises a zero byte:
 so all of them stop at the event's end, and nothing has to ask where that is. Eight bytes read at a time may be some of
@@ -11,11 +12,16 @@ the next event, or of TAIL after the last one; those behind the first unrecognis
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import bare_kernel, fragment, load8, trailing_zeros
 from worker.wire.decimals import (
+    ALL_ONES,
     EIGHT,
     FOUR,
     HIGH_BITS,
@@ -30,6 +36,7 @@ from worker.wire.decimals import (
     ZERO,
     ZERO_DIGIT,
     Text,
+    Words,
     read_number,
 )
 from worker.wire.strings import END, SPARE, Integers, Listed, Strings
@@ -57,7 +64,38 @@ NULL, TRUE, FALSE = _word(b"null"), _word(b"true"), _word(b"false")
 LOW_BITS, SPACES, QUOTES, BACKSLASHES = _word(b"\1" * 8), _word(b" " * 8), _word(b'"' * 8), _word(b"\\" * 8)
 
 
-def scan(values: Strings, n_features: int) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.bool_]]:
+PATIENCE = 64
+"""Comparisons in vain that a name of a feature costs on average before its event is left to orjson: no order of names
+shall take longer than orjson does."""
+
+
+class Names(NamedTuple):
+    """What features are called, as `scan` compares it, and in which order they came last."""
+
+    text: Text
+    """JSON texts of the names, one after the other, and SPARE bytes."""
+    bounds: Words
+    """u8[d + 1]: where each text begins; the last one's end. u8[1] where features have no names."""
+    places: Integers
+    """i8[d], written by `scan`: which name stood at each place of the last event. It only says what is tried first."""
+    patience: Integers
+    """i8[1], written by `scan`: how many comparisons in vain are left."""
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Names:
+        """Those of a schema, in its order."""
+        texts = [json.dumps(name, ensure_ascii=False).encode() for name in names]
+        bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
+        text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
+        return cls(text, bounds, np.arange(len(texts)), np.zeros(1, np.int64))
+
+
+NO_NAMES = Names.of(())
+
+
+def scan(
+    values: Strings, n_features: int, names: Names = NO_NAMES
+) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.bool_]]:
     """Read plain events.
 
     Parameters
@@ -66,6 +104,8 @@ def scan(values: Strings, n_features: int) -> tuple[Text, Floats, Floats, Intege
         n events.
     n_features : int
         d, the length that `x` must have to be plain.
+    names : Names
+        What its features are called; NO_NAMES: `x` is a list.
 
     Returns
     -------
@@ -87,16 +127,19 @@ def scan(values: Strings, n_features: int) -> tuple[Text, Floats, Floats, Intege
     spans = np.empty((2, n), np.int64)
     t = np.empty(n, np.int64)
     plain = np.empty(n, np.bool_)
+    names.patience[0] = len(names.places) * (len(names.places) + PATIENCE * n)
     text = values.terminated()
-    if not _scan(text, X, y, spans, t, plain):
+    if not _scan(text, names, X, y, spans, t, plain):
         # An event with a zero byte is no JSON, so nothing is lost with it.
         text = Listed([value if value and END not in value else b"" for value in values]).terminated()
-        _scan(text, X, y, spans, t, plain)
+        _scan(text, names, X, y, spans, t, plain)
     return text, X, y, spans, t, plain
 
 
 @bare_kernel
-def _scan(text: Text, X: Floats, y: Floats, spans: Integers, t: Integers, plain: NDArray[np.bool_]) -> bool:
+def _scan(
+    text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, plain: NDArray[np.bool_]
+) -> bool:
     """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as in `scan`."""
     p = ZERO
     null = len(text) - SPARE
@@ -105,7 +148,7 @@ def _scan(text: Text, X: Floats, y: Floats, spans: Integers, t: Integers, plain:
         t[i] = NO_TIME
         spans[0, i] = null
         spans[1, i] = null + 4
-        end = _event(text, p, X, y, spans, t, i)
+        end = _event(text, p, names, X, y, spans, t, i)
         plain[i] = False
         if end != NOWHERE:
             p = end
@@ -117,7 +160,9 @@ def _scan(text: Text, X: Floats, y: Floats, spans: Integers, t: Integers, plain:
 
 
 @fragment
-def _event(text: Text, p: np.uint64, X: Floats, y: Floats, spans: Integers, t: Integers, i: int) -> np.uint64:
+def _event(
+    text: Text, p: np.uint64, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
+) -> np.uint64:
     """Read one event into row i; the position after it, or NOWHERE if it is not plain."""
     p = _skip(text, p)
     if text[p] != OPEN:
@@ -131,7 +176,7 @@ def _event(text: Text, p: np.uint64, X: Floats, y: Floats, spans: Integers, t: I
         p = _skip(text, p)
         if text[p] != COLON:
             return NOWHERE
-        p = _field(text, _skip(text, p + ONE), field, X, y, spans, t, i)
+        p = _field(text, _skip(text, p + ONE), field, names, X, y, spans, t, i)
         if p == NOWHERE:
             return NOWHERE
         p = _skip(text, p)
@@ -159,12 +204,12 @@ def _name(text: Text, p: np.uint64) -> tuple[np.uint64, int]:
 
 @fragment
 def _field(
-    text: Text, p: np.uint64, field: int, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
+    text: Text, p: np.uint64, field: int, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
 ) -> np.uint64:
     """Read a field's value into row i; the position after it, or NOWHERE."""
     start = p
     if field == SEEN_X:
-        return _features(text, p, X, i)
+        return _named(text, p, names, X, i) if len(names.places) else _listed(text, p, X, i)
     if field == SEEN_T or (field == SEEN_ID and text[p] != QUOTE):
         p, whole = _integer(text, p)
         if field == SEEN_T:
@@ -184,7 +229,7 @@ def _field(
 
 
 @fragment
-def _features(text: Text, p: np.uint64, X: Floats, i: int) -> np.uint64:
+def _listed(text: Text, p: np.uint64, X: Floats, i: int) -> np.uint64:
     """Read a list of exactly d numbers into row i; the position after it, or NOWHERE."""
     if text[p] != OPEN_LIST:
         return NOWHERE
@@ -197,6 +242,59 @@ def _features(text: Text, p: np.uint64, X: Floats, i: int) -> np.uint64:
         if text[p] != (COMMA if j < last else CLOSE_LIST):
             return NOWHERE
     return p + ONE
+
+
+@fragment
+def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint64:
+    """Read an object of exactly the d named numbers into row i; the position after it, or NOWHERE."""
+    if text[p] != OPEN:
+        return NOWHERE
+    last = X.shape[1] - 1
+    for j in range(last + 1):
+        X[i, j] = np.nan
+    for place in range(last + 1):
+        p = _skip(text, p + ONE)
+        j = _which(text, p, names, place)
+        if j < 0 or not np.isnan(X[i, j]):  # no name, or one that was there before
+            return NOWHERE
+        p = _skip(text, p + names.bounds[j + 1] - names.bounds[j])
+        if text[p] != COLON:
+            return NOWHERE
+        p, X[i, j] = read_number(text, _skip(text, p + ONE))
+        if p == NOWHERE:
+            return NOWHERE
+        p = _skip(text, p)
+        if text[p] != (COMMA if place < last else CLOSE):
+            return NOWHERE
+    return p + ONE
+
+
+@fragment
+def _which(text: Text, p: np.uint64, names: Names, place: int) -> int:
+    """Which name stands at p, first asking for the one that stood at this place last time; -1: none, or given up."""
+    d = len(names.places)
+    j = names.places[place]
+    for _ in range(d):
+        if _same(text, p, names.text, names.bounds[j], names.bounds[j + 1]):
+            names.places[place] = j
+            return int(j)
+        if names.patience[0] == 0:
+            return -1
+        names.patience[0] -= 1
+        j = j + 1 if j + 1 < d else 0
+    return -1
+
+
+@fragment
+def _same(text: Text, p: np.uint64, other: Text, start: np.uint64, end: np.uint64) -> bool:
+    """Whether other[start:end], at least one byte and none of them zero, stands at text[p:]."""
+    while end - start > EIGHT:
+        if load8(text, p) != load8(other, start):
+            return False
+        p += EIGHT
+        start += EIGHT
+    beyond = (EIGHT - (end - start)) << THREE
+    return bool((load8(text, p) ^ load8(other, start)) & (ALL_ONES >> beyond) == ZERO)
 
 
 @fragment

@@ -10,7 +10,7 @@ import pytest
 from tests.meta.sources import ROOT
 from tests.meta.test_bounds import environment
 
-SUITE = ("tests/unit/worker/wire/test_scanner.py", "tests/unit/worker/wire/test_scanner_edges.py")
+SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "_edges", "_names"))
 
 WITHOUT_SPARE_BYTES = """
 import numpy as np
