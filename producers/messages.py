@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from producers.streams.stream import Array, Block, Stream, column_of, find_column
 from worker.errors import UsageFailure
 from worker.wire import codec, packed
+from worker.wire.strings import Strings
 
 LARGEST_PLAIN = 1e15
 """Whole numbers below are written without a fraction in keys; above, digits would pretend to exist."""
 
-Encoded = tuple[list[bytes], list[bytes] | None]
+Encoded = tuple[Sequence[bytes | None], list[bytes] | None]
 Places = NDArray[np.int64]
 
 
@@ -41,7 +42,7 @@ class Messages:
         Position of the first row.
     rows : int
         How many rows.
-    values : list of bytes
+    values : Strings or list of bytes
         None: a null value.
     keys : list of bytes or None
         None: no keys.
@@ -95,10 +96,14 @@ class Messages:
 
     def heaviest(self) -> int:
         """Bytes of the longest value."""
+        if isinstance(self.values, Strings):
+            return int(self.values.lengths().max(initial=0))
         return max(map(len, self._present()), default=0)
 
     def weight(self) -> int:
         """Bytes of all values."""
+        if isinstance(self.values, Strings):
+            return self.values.nbytes
         return sum(map(len, self._present()))
 
     def _present(self) -> Iterable[bytes]:
@@ -106,8 +111,8 @@ class Messages:
         return cast(Sequence[bytes], self.values) if self.positions is None else filter(None, self.values)
 
 
-def encoder(stream: Stream, encoding: Encoding) -> Callable[[int, Block], Encoded]:
-    """The function that turns a block and its first id into values and keys.
+def encoder(stream: Stream, encoding: Encoding, columns: bool = False) -> Callable[[int, Block], Encoded]:
+    """The function that turns a block and its first id into values and keys; values as `Strings` if `columns`.
 
     Raises
     ------
@@ -122,10 +127,13 @@ def encoder(stream: Stream, encoding: Encoding) -> Callable[[int, Block], Encode
     at = None if encoding.key is None else find_column(stream, encoding.key, "--key")
 
     def encode(first: int, block: Block) -> Encoded:
+        values: Sequence[bytes | None]
         if encoding.form == codec.PACKED:
-            values = packed.encode_events(block.X, block.y)
+            write = packed.write_events if columns else packed.encode_events
+            values = write(block.X, block.y)
         else:
-            values = codec.encode_events(block.X, block.y, first, names, encoding.labels)
+            values = codec.write_events(block.X, block.y, first, names, encoding.labels)
+            values = values if columns else list(values)
         if at is None:
             return values, None
         return values, [key_text(value) for value in column_of(block, at).tolist()]
@@ -133,9 +141,9 @@ def encoder(stream: Stream, encoding: Encoding) -> Callable[[int, Block], Encode
     return encode
 
 
-def stamped(values: Sequence[bytes], times: Sequence[int]) -> list[bytes]:
+def stamped(values: Sequence[bytes | None], times: Sequence[int]) -> list[bytes]:
     """JSON events with their `t`, in ms."""
-    return [b'%s,"t":%d}' % (value[:-1], t) for value, t in zip(values, times, strict=True)]
+    return [b'%s,"t":%d}' % ((value or b"")[:-1], t) for value, t in zip(values, times, strict=True)]
 
 
 def key_text(value: float) -> bytes:

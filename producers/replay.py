@@ -12,23 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.draws import Withheld
-from producers.dry_run import DryRun
 from producers.event_time import EventTime
-from producers.latency import Latencies
 from producers.messages import Encoding, Messages, encoder, stamped
-from producers.outlet import Outlet, Stop
+from producers.outlets.dry_run import DryRun
+from producers.outlets.latency import Latencies
+from producers.outlets.native import NativeSender
+from producers.outlets.outlet import Outlet, Stop
+from producers.outlets.plain import PlainSender
+from producers.outlets.properties import check_owned
+from producers.outlets.transactions import Transaction, TransactionalSender, last_committed
 from producers.pacing import Pace
 from producers.poison import Poison
-from producers.producer_properties import check_owned
 from producers.profiles import Schedule
 from producers.resume import Resume
 from producers.selection import Selection, select
-from producers.sending import Sender
 from producers.streams.stream import BLOCK_ROWS, Block, Stream
 from producers.streams.truth import part_truth
-from producers.transactions import Transaction, TransactionalSender, last_committed
 from worker.errors import UsageFailure
-from worker.kafka.client import require_broker
+from worker.kafka.client import NATIVE, PYTHON, require_broker
 from worker.kafka.topics import create_topics, partition_counts
 from worker.wire import codec
 
@@ -49,6 +50,8 @@ class Delivery:
         Where to count how long rows take from being due to being acknowledged.
     dry_run : str or None
         A file that gets the values, instead of Kafka.
+    client : str
+        NATIVE: past confluent-kafka's objects, where nothing else here asks for them.
     """
 
     partition: int | None = None
@@ -56,6 +59,7 @@ class Delivery:
     resume: Resume | None = None
     latencies: Latencies | None = None
     dry_run: str | None = None
+    client: str = PYTHON
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,13 @@ class Replay:
     truth: bool = False
     stop: Stop = field(default_factory=Stop)
     on_progress: Callable[[int], None] = lambda _rows: None
+
+    @property
+    def client(self) -> str:
+        """What messages go through: latencies, timestamps, headers and transactions are the plain client's."""
+        way = self.delivery
+        plain = way.latencies or way.transaction or way.dry_run or self.truth or isinstance(self.schedule, EventTime)
+        return PYTHON if plain else way.client
 
     def run(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None = None) -> Report:
         """Send the rows and wait until the broker has answered for each.
@@ -208,7 +219,7 @@ class Replay:
 
     def _writer(self) -> Callable[[int, int, Block], tuple[Messages, NDArray[np.bool_]]]:
         """What turns a block into messages, and tells which labels it withholds; see `producers.messages`."""
-        encode = encoder(self.stream, self.encoding)
+        encode = encoder(self.stream, self.encoding, self.client == NATIVE)
         timed = self.schedule if isinstance(self.schedule, EventTime) else None
         if timed is not None:
             timed.bind(self.stream)
@@ -250,8 +261,10 @@ class Replay:
         count = ensure_topic(bootstrap, properties, self.topic, partitions, way.partition)
         keep = None if way.resume is None else way.resume.keep
         given = (bootstrap, properties, self.topic, count, self.stop)
+        if self.client == NATIVE:
+            return NativeSender(*given, partition=way.partition, keep=keep)
         if way.transaction is None:
-            return Sender(*given, partition=way.partition, latencies=way.latencies, keep=keep)
+            return PlainSender(*given, partition=way.partition, latencies=way.latencies, keep=keep)
         run = None if way.resume is None else way.resume.run
         return TransactionalSender(
             way.transaction, run, *given, partition=way.partition, latencies=way.latencies, keep=keep

@@ -17,7 +17,7 @@ from worker.errors import UsageFailure
 from worker.kafka.client import parse_properties
 
 if TYPE_CHECKING:
-    from producers.outlet import Stop
+    from producers.outlets.outlet import Stop
     from producers.profiles import Schedule
     from producers.replay import Delivery, Replay, Report
 
@@ -60,7 +60,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     """
     from producers.draws import Shuffled, Withheld
     from producers.messages import Encoding
-    from producers.outlet import Stop
+    from producers.outlets.outlet import Stop
     from producers.poison import Poison
     from producers.replay import Replay
     from producers.selection import Selection
@@ -151,10 +151,11 @@ def _schedule(given: Mapping[str, Any]) -> Schedule | None:
 
 
 def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
-    from producers.latency import Latencies
+    from producers.outlets.latency import Latencies
+    from producers.outlets.transactions import Transaction
     from producers.replay import Delivery
     from producers.resume import Resume
-    from producers.transactions import Transaction
+    from worker.kafka.choice import resolved
 
     everything = {"stream": stream, **given}
     return Delivery(
@@ -163,6 +164,7 @@ def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
         None if given["resume"] is None else Resume(given["resume"], {name: everything[name] for name in SAME_REPLAY}),
         Latencies() if given["latency"] else None,
         given["dry_run"],
+        resolved(given["client"])[0],
     )
 
 

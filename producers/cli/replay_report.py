@@ -54,6 +54,7 @@ def as_object(work: Replay, report: Report, rate: float | None) -> dict[str, Any
         "labels_withheld": report.unlabelled,
         "latency_ms": None if latencies is None else latencies.as_milliseconds(),
         "dry_run": work.delivery.dry_run,
+        "client": work.client,
         "stopped": work.stop.requests > 0,
     }
 

@@ -10,7 +10,7 @@ import time
 from typing import BinaryIO
 
 from producers.messages import Messages
-from producers.outlet import LONGEST_REST_SECONDS, Outlet, Stop
+from producers.outlets.outlet import LONGEST_REST_SECONDS, Outlet, Stop
 from worker.errors import Failure, UsageFailure
 from worker.wire import codec
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from producers.messages import Messages
-from producers.sending import READY_SECONDS, STOP_SECONDS, Sender
+from producers.outlets.plain import PlainSender
+from producers.outlets.sender import READY_SECONDS, STOP_SECONDS
 from producers.streams.stream import Array
 from worker.errors import Failure, Fenced, UsageFailure
 from worker.kafka.client import base_properties, quiet
@@ -49,7 +50,7 @@ class Transaction:
         return cls(name.strip(), int(rows))
 
 
-class TransactionalSender(Sender):
+class TransactionalSender(PlainSender):
     """A sender that commits every so many rows.
 
     A transaction that cannot be committed is aborted and ends the replay; its messages count as errors.
@@ -61,7 +62,7 @@ class TransactionalSender(Sender):
     run : str or None
         The run whose position travels in the transactions; None: no position does.
     *given, **more
-        As `Sender`.
+        As `PlainSender`.
     """
 
     def __init__(self, transaction: Transaction, run: str | None, *given: Any, **more: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 from collections import defaultdict
 from pathlib import Path
@@ -18,6 +19,13 @@ from worker.wire import packed
 from worker.wire.codec import encode_events
 
 pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(params=["python", "native"])
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the replay goes through."""
+    monkeypatch.setenv("DRIFTWAY_CLIENT", request.param)
+    return str(request.param)
 
 
 def replay(kafka: str, topic: str, *arguments: str) -> Finished:
@@ -45,18 +53,22 @@ def expected_json(name: str, rows: int, seed: int = 1) -> list[bytes]:
     return values
 
 
+@pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("rate", [(), ("--rate", "20000")])
 def test_row_i_arrives_in_partition_i_mod_n_in_order_with_the_same_bytes(
     kafka: str, topic: str, rate: tuple[str, ...]
 ) -> None:
     done = replay(kafka, topic, "sea:rows=20001", "--partitions", "3", "--seed", "5", *rate)
-    assert report(done)["rows"] == 20_001
+    found = report(done)
+    assert found["rows"] == 20_001
+    assert found["client"] == os.environ["DRIFTWAY_CLIENT"]
     wanted = expected_json("sea", 20_001, seed=5)
     shares = by_partition(read_all(kafka, topic))
     assert {p: [r.value for r in records] for p, records in shares.items()} == {p: wanted[p::3] for p in range(3)}
     assert {record.key for records in shares.values() for record in records} == {None}
 
 
+@pytest.mark.usefixtures("client")
 def test_packed_arrives_as_packed(kafka: str, topic: str) -> None:
     report(replay(kafka, topic, "sea:rows=500", "--format", "packed"))
     block = next(iter(open_stream("sea", rows=500).blocks()))
@@ -72,6 +84,7 @@ def test_limit_and_skip_continue_where_the_first_run_stopped(kafka: str, topic: 
         assert [record.value for record in records] == wanted[partition::3]
 
 
+@pytest.mark.usefixtures("client")
 def test_loop_continues_ids_and_repeats_rows(kafka: str, topic: str) -> None:
     assert report(replay(kafka, topic, "sea:rows=1001", "--loop", "3"))["next_id"] == 3003
     events = [json.loads(record.value or b"") for record in read_all(kafka, topic)]
@@ -99,6 +112,7 @@ def murmur2(data: bytes) -> int:
     return h ^ (h >> 15)
 
 
+@pytest.mark.usefixtures("client")
 def test_key_is_the_columns_text_and_its_hash_chooses_the_partition(kafka: str, topic: str, tmp_path: Path) -> None:
     keys = np.random.default_rng(1).integers(0, 50, 3000)
     path = tmp_path / "shop.csv"
@@ -124,6 +138,7 @@ def test_rate_is_kept_within_one_percent(kafka: str, topic: str, rate: int, rows
     assert sent["rate"] == pytest.approx(rate, rel=0.01)
 
 
+@pytest.mark.usefixtures("client")
 def test_more_rows_than_the_queue_holds_arrive_once_and_in_order(kafka: str, topic: str) -> None:
     rows = 400_000  # three times the client's queue
     report(replay(kafka, topic, f"sea:rows={rows}", "--format", "packed", "--partitions", "2"))
@@ -133,6 +148,7 @@ def test_more_rows_than_the_queue_holds_arrive_once_and_in_order(kafka: str, top
     assert all([r.value for r in shares[p]] == wanted[p::2] for p in range(2))
 
 
+@pytest.mark.usefixtures("client")
 def test_a_failed_delivery_is_counted_and_exit_code_1(kafka: str, topic: str, tmp_path: Path) -> None:
     """Rows that the client takes and the broker refuses: only a delivery report can tell."""
     create_topic(kafka, topic, 1, max_message_bytes="600")
@@ -149,6 +165,7 @@ def test_a_failed_delivery_is_counted_and_exit_code_1(kafka: str, topic: str, tm
     assert read_all(kafka, topic) == []
 
 
+@pytest.mark.usefixtures("client")
 def test_a_row_that_the_client_itself_refuses_is_counted_too(kafka: str, topic: str, tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     columns = ",".join(f"c{i}" for i in range(300))
@@ -168,6 +185,7 @@ def test_another_partition_count_is_refused_in_one_sentence(kafka: str, topic: s
     assert read_all(kafka, topic) == []
 
 
+@pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_replay_delivers_and_reports_what_it_queued(
     kafka: str, topic: str, number: signal.Signals

@@ -126,11 +126,23 @@ def test_rows_that_fail_are_counted_with_latency_too(kafka: str, topic: str, tmp
 def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 2)
     name = unique("loader")
+
+    def sent() -> int:
+        return len(read_all(kafka, topic, committed=False))
+
+    def inside_a_transaction(child: Driftway) -> bool:
+        """Frozen while looked at: on a slow machine it would commit before the kill."""
+        time.sleep(1.03)  # what it is late with after a thaw leaves in whole transactions
+        child.freeze()
+        if sent() % 300:
+            return True
+        child.thaw()
+        return False
+
     arguments = ("sea", "--rate", "1000", "--transactional", f"{name}:300", "--bootstrap", kafka, "--to", topic)
     with Driftway("replay", *arguments) as child:
-        child.await_condition(
-            lambda: len(read_all(kafka, topic, committed=False)) > 1000, "rows of a fourth transaction"
-        )
+        child.await_condition(lambda: sent() > 1000, "rows of a fourth transaction")
+        child.await_condition(lambda: inside_a_transaction(child), "a transaction half sent")
         child.kill()
     # The next owner of the id ends what the killed one left open.
     found = report(replay(kafka, topic, "sea:rows=50", "--skip", "49", "--transactional", name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from worker.errors import UsageFailure
 from worker.kafka.client import NATIVE, PYTHON, quiet
@@ -11,6 +11,9 @@ from worker.kafka.interface import Member, Sender
 from worker.kafka.plain.member import PlainMember
 from worker.kafka.plain.sender import PlainSender
 from worker.kafka.reader import make_consumer, refused_properties
+
+if TYPE_CHECKING:
+    from worker.kafka.native.feeder import NativeFeeder
 
 
 def resolved(client: str) -> tuple[str, str | None]:
@@ -75,3 +78,18 @@ def make_sender(client: str, properties: Mapping[str, Any], partition: int, ever
     from worker.kafka.native.trial import proven
 
     return NativeSender(proven(), quiet(properties), partition)
+
+
+def make_feeder(properties: Mapping[str, Any], topic: str) -> NativeFeeder:
+    """A producer of many messages by the C library; `properties` are taken as they are.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    from worker.kafka.native.feeder import NativeFeeder
+    from worker.kafka.native.trial import proven
+
+    with refused_properties():
+        return NativeFeeder(proven(), properties, topic)

@@ -35,10 +35,10 @@ from worker.wire.events import (
     as_number,
     finite,
 )
-from worker.wire.strings import none, read_only
+from worker.wire.strings import Listed, none, read_only
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats
+    from worker.wire.scanner import Floats, Names
     from worker.wire.strings import Integers, Strings
     from worker.wire.writer import Column, Layout
 
@@ -77,6 +77,16 @@ class Decoder:
         self.schema = schema
         self.form = form
         self._admit = admit
+
+    @property
+    def schema(self) -> Schema | None:
+        """The one to go by; None until an event has fixed it."""
+        return self._schema
+
+    @schema.setter
+    def schema(self, schema: Schema | None) -> None:
+        self._schema = schema
+        self._names: Names | None = None
 
     def decode(self, records: Records) -> Batch:
         """Read records; each becomes a row or a rejection. How records are cut into calls changes nothing."""
@@ -131,12 +141,11 @@ class Decoder:
         return x, y, name, t if known else None
 
     def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        from worker.wire.scanner import NO_TIME, scan
+        from worker.wire.scanner import NO_TIME, Names, scan
         from worker.wire.writer import as_text
 
-        text, X, y, spans, t, plain = scan(records.values, schema.n_features)
-        if schema.names is not None:
-            plain[:] = False
+        self._names = self._names or Names.of(schema.names or ())
+        text, X, y, spans, t, plain = scan(records.values, schema.n_features, self._names)
         y, known = self.target.indices(y)
         plain &= known
         reasons: dict[int, str] = {}
@@ -251,6 +260,13 @@ def write_json(value: Any) -> bytes:
 def encode_events(
     X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
 ) -> list[bytes]:
+    """As `write_events`, as objects."""
+    return list(write_events(X, y, first_id, names, labels))  # type: ignore[arg-type]
+
+
+def write_events(
+    X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
+) -> Strings:
     """JSON events of a block of rows.
 
     Parameters
@@ -266,23 +282,44 @@ def encode_events(
     labels : sequence of str or None
         Write class k as labels[k], a number where that is one: as a worker with these ``--labels`` reads it.
     """
-    if labels is None:
-        wire: list[Any] = [None if math.isnan(v) else int(v) if _short(v) else v for v in y.tolist()]
-    else:
-        words = [as_number(label) for label in labels]
-        wire = [None if math.isnan(v) else words[int(v)] for v in y.tolist()]
+    from worker.wire.scanner import NO_TIME
+    from worker.wire.writer import Layout, as_text, write
+
+    (n, d), unknown = X.shape, np.isnan(y)
+    if not n or not (labels or (unknown | _short(y)).all()):
+        return Listed(_events_one_by_one(X, y, first_id, names))
+    marks = [b"", *([b","] * (d - 1))] if names is None else [orjson.dumps(name) + b":" for name in names]
+    opening, closing = (b"[", b"]") if names is None else (b"{", b"}")
+    front = b',"x":' + opening + marks[0]
+    between = marks[1:] if names is None else [b"," + mark for mark in marks[1:]]
+    words = [orjson.dumps(as_number(label)) for label in labels or ()]
+    backs = [closing + b',"y":' + word for word in [*words, NULL]] if labels else [closing + b',"y":']
+    layout = Layout(b"", b'{"id":', [front], between, backs, timed=not labels)
+    known = np.where(unknown, 0.0, y).astype(np.int64)
+    first, none_at_all = np.zeros(n, np.int64), (as_text(bytes(8)), np.zeros((2, n), np.int64))
+    back = np.where(unknown, len(words), known) if labels else first
+    offsets = np.arange(first_id, first_id + n)
+    return write(layout, none_at_all, offsets, first, _numbers(X.ravel()), back, np.where(unknown, NO_TIME, known))
+
+
+def _events_one_by_one(X: Floats, y: Floats, first_id: int, names: Sequence[str] | None) -> list[bytes]:
+    """Events whose labels are not all whole numbers."""
+    whole = _short(y).tolist()
+    labels = [None if math.isnan(v) else int(v) if short else v for v, short in zip(y.tolist(), whole, strict=True)]
     rows: list[Any] = X.tolist()
     if names is not None:
         rows = [dict(zip(names, row, strict=True)) for row in rows]
     return [
         orjson.dumps({"id": i, "x": row, "y": label})
-        for i, (row, label) in enumerate(zip(rows, wire, strict=True), first_id)
+        for i, (row, label) in enumerate(zip(rows, labels, strict=True), first_id)
     ]
 
 
-def _short(label: float) -> bool:
-    """Whether an integer says the same: not -0.0, and not what other readers would round."""
-    return label.is_integer() and abs(label) < LARGEST_SHORT and (label != 0.0 or math.copysign(1.0, label) > 0.0)
+def _short(labels: Floats) -> NDArray[np.bool_]:
+    """Where an integer says the same: not -0.0, and not what other readers would round."""
+    short: NDArray[np.bool_] = (np.abs(labels) < LARGEST_SHORT) & (labels == np.floor(labels))
+    short &= (labels != 0.0) | ~np.signbit(labels)
+    return short
 
 
 def _numbers(array: NDArray[Any]) -> bytes:

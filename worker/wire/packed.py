@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, Schema, Target, finite
-from worker.wire.strings import Strings
+from worker.wire.strings import Located, Strings
 from worker.wire.written import Written, give_buffer, runs, take_buffer
 
 if TYPE_CHECKING:
@@ -85,10 +85,21 @@ class Predictions(NamedTuple):
 
 def encode_events(X: Floats, y: Floats) -> list[bytes]:
     """Packed events of a block of rows: X f8[n, d], y f8[n] with NaN = no label."""
+    return _records(_event_rows(X, y))
+
+
+def write_events(X: Floats, y: Floats) -> Strings:
+    """As `encode_events`, as a column."""
+    rows = _event_rows(X, y)
+    n, width = len(rows), rows.itemsize
+    return Located(rows.view(np.uint8), np.arange(n) * width, np.full(n, width))
+
+
+def _event_rows(X: Floats, y: Floats) -> NDArray[Any]:
     n, d = X.shape
     rows = np.empty(n, [("head", "u1", 2), ("y", "<f8"), ("x", "<f8", (d,))])
     rows["head"], rows["y"], rows["x"] = (VERSION, 8), y, X
-    return _records(rows)
+    return rows
 
 
 def schema_of(value: bytes | None, target: Target) -> Schema:

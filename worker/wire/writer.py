@@ -47,6 +47,8 @@ class Layout:
         Text after each of a row's numbers but the last.
     before_time : sequence of bytes
         Texts after a row's numbers, one of which each row chooses.
+    timed : bool
+        Whether an integer, or null, stands behind that.
     """
 
     def __init__(
@@ -56,12 +58,13 @@ class Layout:
         before_numbers: Sequence[bytes],
         between_numbers: Sequence[bytes],
         before_time: Sequence[bytes],
+        timed: bool = True,
     ) -> None:
         constant = [before_id, before_offset, *between_numbers]
         pieces = [*constant, *before_numbers, *before_time]
         self.text = as_text(b"".join(pieces) + bytes(SPARE))
         self.cuts = np.cumsum([0, *map(len, pieces)])
-        self.counts = len(between_numbers), len(before_numbers), len(before_time)
+        self.counts = len(between_numbers), len(before_numbers), len(before_time), timed
         chosen = max(map(len, before_numbers)) + max(map(len, before_time))
         self.longest = sum(map(len, constant)) + chosen + len("}")
 
@@ -92,7 +95,7 @@ def write(
     back : i8[n]
         Which text stands after each row's numbers.
     t : i8[n]
-        Written as integers, NO_TIME as null.
+        Written as integers, NO_TIME as null; looked at if the layout is timed.
 
     Raises
     ------
@@ -151,7 +154,7 @@ def _pad(text: Text, ends: Integers, width: int, padded: Text) -> None:
 def _write(
     pieces: Text,
     cuts: Integers,
-    counts: tuple[int, int, int],
+    counts: tuple[int, int, int, bool],
     source: Text,
     bounds: Integers,
     offsets: Integers,
@@ -167,7 +170,7 @@ def _write(
     The row loop has one way out, and its pieces touch arrays without conditions: otherwise numba counts references
     in it (twice the time).
     """
-    between, fronts, backs = counts
+    between, fronts, backs, timed = counts
     first_front = 2 + between
     first_back = first_front + fronts
     for i in range(len(offsets)):
@@ -185,7 +188,9 @@ def _write(
             p += length + 1
             following = 2 + j if j < between else first_back + back[i]
             q = _piece(pieces, cuts, following, out, q + length)
-        if t[i] == NO_TIME:
+        if not timed:
+            pass
+        elif t[i] == NO_TIME:
             store8(out, q, NULL)
             q += 4
         else:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from producers.messages import Encoding, encoder, key_text
-from producers.producer_properties import check_owned
+from producers.outlets.properties import check_owned
 from producers.selection import Selection, select
 from producers.streams import open_stream
 from producers.streams.stream import Block

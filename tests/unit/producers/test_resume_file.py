@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from producers.outlets.transactions import Transaction
 from producers.resume import Resume
 from producers.selection import Selection
-from producers.transactions import Transaction
 from worker.errors import Failure, UsageFailure
 
 FACTS = {"stream": "sea", "missing_labels": 0.5, "limit": None}

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from producers import sending
 from producers.messages import Messages
-from producers.outlet import Stop
-from producers.sending import Sender
+from producers.outlets import sender as sending
+from producers.outlets.native import NativeSender
+from producers.outlets.outlet import Stop
+from producers.outlets.plain import PlainSender
+from producers.outlets.sender import Sender
 
 NOWHERE = "127.0.0.1:1"
 Made = Callable[..., tuple[Sender, Stop]]
@@ -20,12 +22,18 @@ def messages(first: int, values: list[bytes], keys: list[bytes] | None = None) -
     return Messages(first, len(values), values, keys)
 
 
+@pytest.fixture(params=[PlainSender, NativeSender])
+def way(request: pytest.FixtureRequest) -> type[Sender]:
+    chosen: type[Sender] = request.param
+    return chosen
+
+
 @pytest.fixture
-def make() -> Made:
+def make(way: type[Sender]) -> Made:
     def made(**properties: str) -> tuple[Sender, Stop]:
         stop = Stop()
         given = {key.replace("_", "."): value for key, value in properties.items()}
-        return Sender(NOWHERE, given, "nowhere", 2, stop), stop
+        return way(NOWHERE, given, "nowhere", 2, stop), stop
 
     return made
 
@@ -96,12 +104,14 @@ def test_a_row_too_large_for_the_client_is_counted_at_once_and_the_others_stay(m
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_position_is_not_kept_before_the_broker_has_answered(monkeypatch: pytest.MonkeyPatch, stopped: bool) -> None:
+def test_a_position_is_not_kept_before_the_broker_has_answered(
+    way: type[Sender], monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
     monkeypatch.setattr(sending, "KEEP_SECONDS", 0.0)
     monkeypatch.setattr(sending, "STOP_SECONDS", 0.1)
     kept: list[int] = []
     stop = Stop()
-    sender = Sender(NOWHERE, {"message.timeout.ms": "600"}, "nowhere", 2, stop, keep=kept.append)
+    sender = way(NOWHERE, {"message.timeout.ms": "600"}, "nowhere", 2, stop, keep=kept.append)
     sender.send(messages(0, [b"row"] * 101))
     if stopped:
         stop(signal.SIGTERM)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from worker.kafka.native.library import COUNTED, ERRED, SLOWED, Library
+from worker.kafka.native.library import COUNTED, ERRED, SLOWED, Library, Told
 from worker.kafka.native.message import WORD_BYTES, Pointers
 
 REASON_BYTES = 512
@@ -128,10 +128,23 @@ class Handle:
         KafkaException
             The broker did not tell in time.
         """
-        topic, told = self.topic(name), ctypes.c_void_p()
-        self.library.require(self.library.metadata(self.address, 0, topic, ctypes.byref(told), milliseconds))
-        self.library.metadata_destroy(told)
-        return topic
+        self.partition_count(name, milliseconds)
+        return self.topic(name)
+
+    def partition_count(self, name: str, milliseconds: int) -> int:
+        """How many partitions of a topic the broker tells the client of.
+
+        Raises
+        ------
+        KafkaException
+            The broker did not tell in time.
+        """
+        library, told = self.library, ctypes.POINTER(Told)()
+        library.require(library.metadata(self.address, 0, self.topic(name), ctypes.byref(told), milliseconds))
+        try:
+            return next((t.partition_count for t in told.contents.topics[: told.contents.topic_count]), 0)
+        finally:
+            library.metadata_destroy(told)
 
     def topic_at(self, address: int) -> str:
         """The name of a topic of this client."""
@@ -184,6 +197,11 @@ def drain(library: Library, queue: int, pointers: Pointers, seconds: float) -> i
     if n > 0 and len(pointers) > 1:
         n += max(0, library.consume_batch_queue(queue, 0, start + WORD_BYTES, len(pointers) - 1))
     return max(0, int(n))
+
+
+def milliseconds(seconds: float) -> int:
+    """As the library counts time; never less than none."""
+    return max(0, int(1000 * seconds))
 
 
 def partitions_of(places: Any) -> list[int]:

@@ -22,10 +22,12 @@ LEAST_VERSION = 0x02000000
 PRODUCER, CONSUMER = 0, 1
 COPY = 2
 """Of `produce_batch`: payloads and keys are copied before it returns."""
+OWN_PARTITIONS = 8
+"""So too: each message says which partition it goes to."""
 ASSIGN, REVOKE = -175, -174
 """What a rebalance callback is told."""
 ANY_PARTITION = -1
-"""Of a topic that is subscribed to."""
+"""Of a topic that is subscribed to, or of messages whose keys decide."""
 PURGE_QUEUED, PURGE_IN_FLIGHT = 1, 2
 
 
@@ -58,6 +60,25 @@ class Piece(Structure):
     """``rd_kafka_vu_t``: one of the things that `produceva` is told of a record."""
 
     _fields_ = (("kind", c_int), ("first", c_void_p), ("second", c_void_p), ("third", c_ssize_t), ("rest", c_int64 * 5))
+
+
+class TopicTold(Structure):
+    """``rd_kafka_metadata_topic_t``."""
+
+    _fields_ = (("name", c_char_p), ("partition_count", c_int), ("partitions", c_void_p), ("err", c_int))
+
+
+class Told(Structure):
+    """``rd_kafka_metadata_t``."""
+
+    _fields_ = (
+        ("broker_count", c_int),
+        ("brokers", c_void_p),
+        ("topic_count", c_int),
+        ("topics", POINTER(TopicTold)),
+        ("broker", c_int32),
+        ("broker_name", c_char_p),
+    )
 
 
 PLACES = POINTER(Places)
@@ -105,8 +126,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "message_timestamp": (c_int64, c_void_p, c_void_p),
     "topic_new": (c_void_p, c_void_p, c_char_p, c_void_p),
     "topic_destroy": (None, c_void_p),
-    "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(c_void_p), c_int),
-    "metadata_destroy": (None, c_void_p),
+    "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(POINTER(Told)), c_int),
+    "metadata_destroy": (None, POINTER(Told)),
     "produce_batch": (c_int, c_void_p, c_int32, c_int, c_void_p, c_int),
     "produceva": (c_void_p, c_void_p, POINTER(Piece), c_size_t),
     "outq_len": (c_int, c_void_p),

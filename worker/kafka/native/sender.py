@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from learners.jit import callback, set_word_at, word_at
 from worker.kafka.interface import Sender, Span
-from worker.kafka.native.handle import Handle, PlaceList
+from worker.kafka.native.handle import Handle, PlaceList, milliseconds
 from worker.kafka.native.library import COPY, PRODUCER, PURGE_IN_FLIGHT, PURGE_QUEUED, Library, Piece
 from worker.kafka.native.message import (
     ERROR,
@@ -91,7 +91,7 @@ class NativeSender(Sender):
         return int(self._library.outq_len(self._handle.address))
 
     def know(self, topic: str, seconds: float) -> None:
-        self._handle.known_topic(topic, _milliseconds(seconds))
+        self._handle.known_topic(topic, milliseconds(seconds))
 
     def send(self, topic: str, values: Strings, keys: Strings) -> None:
         n = len(values)
@@ -143,29 +143,29 @@ class NativeSender(Sender):
         self._notes[FIRST:] = NONE_YET
 
     def poll(self, seconds: float) -> None:
-        self._library.poll(self._handle.address, _milliseconds(seconds))
+        self._library.poll(self._handle.address, milliseconds(seconds))
 
     def flush(self, seconds: float) -> int:
-        self._library.flush(self._handle.address, _milliseconds(seconds))
+        self._library.flush(self._handle.address, milliseconds(seconds))
         return len(self)
 
     def init_transactions(self, seconds: float) -> None:
-        self._library.check(self._library.init_transactions(self._handle.address, _milliseconds(seconds)))
+        self._library.check(self._library.init_transactions(self._handle.address, milliseconds(seconds)))
 
     def begin_transaction(self) -> None:
         self._library.check(self._library.begin_transaction(self._handle.address))
 
     def send_offset(self, topic: str, offset: int, metadata: str | None, member: Any, seconds: float) -> None:
-        library, milliseconds = self._library, _milliseconds(seconds)
+        library, handle = self._library, self._handle.address
         with PlaceList(library, topic, [(self._partition, offset)], metadata) as places:
-            handle, group = self._handle.address, member.address
-            library.check(library.send_offsets_to_transaction(handle, places, group, milliseconds))
+            wait = milliseconds(seconds)
+            library.check(library.send_offsets_to_transaction(handle, places, member.address, wait))
 
     def commit_transaction(self, seconds: float) -> None:
-        self._library.check(self._library.commit_transaction(self._handle.address, _milliseconds(seconds)))
+        self._library.check(self._library.commit_transaction(self._handle.address, milliseconds(seconds)))
 
     def abort_transaction(self, seconds: float) -> None:
-        self._library.check(self._library.abort_transaction(self._handle.address, _milliseconds(seconds)))
+        self._library.check(self._library.abort_transaction(self._handle.address, milliseconds(seconds)))
 
     def drop(self) -> None:
         self._library.purge(self._handle.address, PURGE_QUEUED | PURGE_IN_FLIGHT)
@@ -178,10 +178,6 @@ class NativeSender(Sender):
     def _offsets(self, topic: str) -> Any:
         place = self._places[topic]
         return self._notes[place : place + 2]
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(0, int(1000 * seconds))
 
 
 def _address(text: bytes) -> int | None:

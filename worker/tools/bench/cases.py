@@ -15,6 +15,8 @@ SIDES = (PASSTHROUGH, LIMIT, WORKER)
 CALLED = {PASSTHROUGH: "pass-through", LIMIT: "limit", WORKER: "worker"}
 LATENCY_SIDES = (PASSTHROUGH, WORKER)
 """Whose latency is measured: the limit of throughput is not one of latency."""
+NAMED = "named"
+"""Format of JSON events whose features have names."""
 FULL_DIGITS = 17
 """Decimals from which on features are left unrounded: text of 16 or 17 digits each."""
 
@@ -30,9 +32,9 @@ class Case:
     features, partitions, workers : int
         d, of the input, and processes of either side.
     form : str
-        Format of the events, ``json`` or ``packed``.
+        Format of the events: ``json``, ``packed`` or NAMED.
     output_form : str
-        Format of the worker's predictions, likewise; the pass-through writes what it reads.
+        Format of the worker's predictions, ``json`` or ``packed``; the pass-through writes what it reads.
     commit_interval : float
         Seconds between commits, of either side.
     guarantee : str

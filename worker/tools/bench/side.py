@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from worker.errors import Failure
 from worker.kafka.topics import Topics
-from worker.tools.bench.cases import WORKER, Case
+from worker.tools.bench.cases import NAMED, WORKER, Case
 from worker.tools.bench.passthrough import Errand
 from worker.tools.broker.guarded import Guarded
-from worker.wire.codec import read_json
+from worker.wire.codec import JSON, read_json
 
 END_SECONDS = 60.0
 POLL_SECONDS = 0.02
@@ -145,8 +145,8 @@ def worker_argv(
         "--input": topics.input,
         "--group": topics.group,
         "--learner": case.learner,
-        "--features": str(case.features),
-        "--format": case.form,
+        # Names are learned from the first event; a number of features says that there are none.
+        **({"--format": JSON} if case.form == NAMED else {"--features": str(case.features), "--format": case.form}),
         "--output-format": case.output_form,
         "--commit-interval": repr(case.commit_interval),
         "--guarantee": case.guarantee,

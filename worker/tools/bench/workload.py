@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from worker.errors import Failure
 from worker.kafka.client import base_properties, quiet
 from worker.kafka.topics import Topics, create_topics, output_plan
-from worker.tools.bench.cases import FULL_DIGITS, Case
+from worker.tools.bench.cases import FULL_DIGITS, NAMED, Case
 from worker.wire import packed
 from worker.wire.codec import PACKED, encode_events
 
@@ -41,7 +41,8 @@ def blocks(case: Case, n: int) -> Iterator[list[bytes]]:
             X = X.round(case.digits)
         noise = 0.1 * np.sqrt(case.features) * rng.normal(size=rows)
         y = (X @ weight + noise > 0).astype(np.float64)
-        yield packed.encode_events(X, y) if case.form == PACKED else encode_events(X, y, start)
+        names = [f"feature_{j}" for j in range(case.features)] if case.form == NAMED else None
+        yield packed.encode_events(X, y) if case.form == PACKED else encode_events(X, y, start, names)
 
 
 class Loader:

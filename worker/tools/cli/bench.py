@@ -15,6 +15,7 @@ from worker.cli.output import whole_console
 from worker.errors import UsageFailure
 from worker.kafka.client import CLIENTS, PYTHON, parse_properties
 from worker.settings import GUARANTEES
+from worker.tools.bench.cases import NAMED
 from worker.wire.codec import FORMATS
 from worker.wire.events import CLASSIFICATION
 
@@ -53,7 +54,8 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 @click.option("--workers", default="1", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Processes of each side.")  # fmt: skip
 @click.option("--format", "form", default="json", show_default=True, metavar="FORMAT[,..]",
-              callback=_several(click.Choice(FORMATS)), help="Of the input: json or packed.")  # fmt: skip
+              callback=_several(click.Choice((*FORMATS, NAMED))),
+              help="Of the input: json, packed, or named: json with names of features.")  # fmt: skip
 @click.option("--output-format", "output_form", default="json", show_default=True, metavar="FORMAT[,..]",
               callback=_several(click.Choice(FORMATS)), help="Of the worker's predictions.")  # fmt: skip
 @click.option("--digits", default="6", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1, 17)),
@@ -105,7 +107,7 @@ def bench(**given: Any) -> None:
       driftway bench --features 2,8,100 --no-latency --out features.png
       driftway bench --format json,packed --output-format json,packed --messages 5000000 --json > bench.json
       driftway bench --guarantee exactly-once,at-least-once --no-latency
-      driftway bench --client python,native --no-latency
+      driftway bench --client python,native --format json,named --no-latency
     """
     from worker.drawing.plotting import check_output
     from worker.tools.bench.cases import LATENCY_SIDES, Effort, expand

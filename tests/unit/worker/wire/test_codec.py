@@ -7,14 +7,24 @@ import math
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.worker.rows import reason, records, tabled
 from worker.wire import packed
-from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, read_json, write_json
-from worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target
+from worker.wire.codec import (
+    PACKED,
+    Decoder,
+    encode_events,
+    encode_point,
+    encode_predictions,
+    read_json,
+    write_events,
+    write_json,
+)
+from worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target, as_number
 from worker.wire.scanner import NO_TIME
 
 BINARY = Target()
@@ -188,6 +198,36 @@ def test_encoded_events_decode_back_bit_for_bit(data: st.DataObject) -> None:
         text, (starts, ends) = batch.ids
         found = [text[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
         assert found == ([b"%d" % i for i in range(first, first + n)] if ids else [b"null"] * n)
+
+
+def one_event(row: Any, label: float, name: int, names: list[str] | None, labels: tuple[str, ...] | None) -> bytes:
+    """What `encode_events` writes for a row, from its description."""
+    short = label.is_integer() and abs(label) < 2**53 and math.copysign(1.0, label) * (label == 0.0) >= 0.0
+    y: Any = None if math.isnan(label) else int(label) if short else label
+    if labels is not None and y is not None:
+        y = as_number(labels[y])
+    x = row.tolist() if names is None else dict(zip(names, row.tolist(), strict=True))
+    return orjson.dumps({"id": name, "x": x, "y": y})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+@pytest.mark.parametrize("labels", [None, ("DOWN", "UP"), ("-1", "0.5", "1e3"), ('q"', "\u00e9", "nan")])
+def test_events_are_those_that_orjson_writes_one_by_one(labels: tuple[str, ...] | None, data: st.DataObject) -> None:
+    n, d = data.draw(st.integers(0, 5)), data.draw(st.integers(1, 4))
+    X = np.array(data.draw(st.lists(st.floats(), min_size=n * d, max_size=n * d)), np.float64).reshape(n, d)
+    classes = st.integers(0, len(labels or "12345") - 1).map(float)
+    wild = st.one_of(st.floats(), st.sampled_from([-0.0, 2.0**53, 2.0**53 - 1, -1.0, 1e300, math.inf]))
+    chosen = classes if labels is not None or data.draw(st.booleans()) else wild
+    y = np.array(data.draw(st.lists(st.one_of(chosen, st.just(math.nan)), min_size=n, max_size=n)), np.float64)
+    names = data.draw(st.one_of(st.none(), st.lists(st.text(max_size=4), min_size=d, max_size=d, unique=True)))
+    first = data.draw(st.integers(0, 10**12))
+    written = write_events(X, y, first, names, labels)
+    assert list(written) == [one_event(X[i], float(y[i]), first + i, names, labels) for i in range(n)]
+    assert encode_events(X, y, first, names, labels) == list(written)
+    packs = packed.write_events(X, y)
+    assert list(packs) == packed.encode_events(X, y)
+    assert list(packs[1:]) == packed.encode_events(X, y)[1:]
 
 
 def batch_of(values: list[bytes], target: Target) -> Batch:

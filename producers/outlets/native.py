@@ -1,0 +1,71 @@
+"""The way to a topic by the C library under the client: columns of messages, without an object for any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from producers.messages import Messages
+from producers.outlets.properties import producer_properties
+from producers.outlets.sender import Sender
+from producers.streams.stream import Array
+from worker.wire.strings import Listed, Strings
+
+
+class NativeSender(Sender):
+    """See `Sender`; timestamps, headers and latencies are for `PlainSender`."""
+
+    def __init__(self, bootstrap: str, properties: Mapping[str, Any], topic: str, *given: Any, **more: Any) -> None:
+        from worker.kafka.choice import make_feeder
+
+        super().__init__(bootstrap, properties, topic, *given, **more)
+        must = {"delivery.report.only.error": True, "error_cb": self._told}
+        self._feeder = make_feeder(producer_properties(bootstrap, properties, must), topic)
+        self._counted = 0
+        """Failures that `errors` has in it."""
+
+    def send(self, messages: Messages, due: Array | None = None) -> None:
+        """Queue messages, after `room` has said yes.
+
+        Without keys row i goes to partition i mod `partitions`. With keys the client hashes the key.
+        """
+        values = messages.values if isinstance(messages.values, Strings) else Listed(messages.values)
+        if messages.keys is None:
+            spread = (messages.first + messages.by_row()) % self.partitions
+            self._feeder.feed(values, None, spread if self._partition is None else self._partition)
+        else:
+            self._feeder.feed(values, Listed(messages.keys), self._partition)
+        self._count()
+
+    def _seen(self, seconds: float) -> int:
+        return self._feeder.partitions(seconds)
+
+    def _queued(self) -> int:
+        return len(self._feeder)
+
+    def _poll(self, seconds: float) -> None:
+        self._feeder.poll(seconds)
+        self._count()
+
+    def _flush(self, seconds: float) -> int:
+        self._feeder.flush(seconds)
+        self._count()
+        return len(self._feeder)
+
+    def _purge(self) -> None:
+        self._feeder.purge()
+
+    def _count(self) -> None:
+        """Take note of what has failed since last time."""
+        failed, error = self._feeder.failed, self._feeder.first_error
+        self.errors += failed - self._counted
+        self._counted = failed
+        if error is not None:
+            self.first_error = self.first_error or error.str()
+
+    def _told(self, error: Any) -> None:
+        """What the client says of itself; called from inside its calls."""
+        from confluent_kafka import KafkaError
+
+        if error.code() == KafkaError._FATAL:
+            self._doomed(error)
