@@ -20,6 +20,8 @@ MAY_IMPORT = {
         "worker.wire.packed",
         "worker.kafka.topics",
         "worker.kafka.client",
+        "worker.kafka.choice",
+        "worker.wire.strings",
         "worker.errors",
         "worker.wire.events",
         "learners.random",

@@ -85,6 +85,7 @@ class Decoder:
 
     @schema.setter
     def schema(self, schema: Schema | None) -> None:
+        """Go by this one."""
         self._schema = schema
         self._names: Names | None = None
 
