@@ -53,8 +53,8 @@ COMMIT_SECONDS, LONGEST_COMMIT_SECONDS = 8.0, 45.0
 records are still being delivered have the longer one, below the transaction's timeout."""
 REVOKE_SECONDS, REVOKE_SHARE = 12.0, 0.4
 """Budget for everything inside a revoke callback, and its largest share of `max.poll.interval.ms`."""
-MOST_HELD = 2 * BATCH_MESSAGES
-"""Rows that a partition may learn while its commit is on its way; then it is paused until that is over."""
+MOST_HELD, PAUSE_AFTER_SECONDS = 2 * BATCH_MESSAGES, 0.1
+"""Rows that a partition may learn while its commit is on its way; then that is waited for, so long, then it pauses."""
 
 
 class Worker:
@@ -75,9 +75,7 @@ class Worker:
     def __init__(
         self, settings: WorkerSettings, journal: Journal, telemetry: Telemetry, probe: Probe | None = None
     ) -> None:
-        self.settings = settings
-        self.journal = journal
-        self.telemetry = telemetry
+        self.settings, self.journal, self.telemetry = settings, journal, telemetry
         self.tasks: dict[int, Task] = {}
         self._probe = probe
         self._intake: Intake | None = None
@@ -178,8 +176,10 @@ class Worker:
             self._announce_running(task)
 
     def _hold_back(self) -> None:
-        """Pause partitions whose commit takes so long that too much would have to be learned again."""
-        for partition in [p for p, task in self.tasks.items() if task.held_rows > MOST_HELD and p not in self._paused]:
+        """Where too much would be learned again: wait a moment, then pause, which throws away what was fetched."""
+        if slow := [p for p, task in self.tasks.items() if task.held_rows > MOST_HELD and p not in self._paused]:
+            self._await_commits(slow, Deadline(PAUSE_AFTER_SECONDS))
+        for partition in [p for p in slow if self.tasks[p].held_rows > MOST_HELD]:
             self._paused.add(partition)
             self.intake.pause(partition)
 
