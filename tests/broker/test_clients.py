@@ -8,6 +8,7 @@ import pytest
 
 from tests.broker.test_rejections import Mixed, malformed
 from tests.support.kafka import Record, await_until, committed_offset, create_topic, produce, read_all, unique
+from tests.support.poisoned import PoisonedDriftway
 from tests.support.process import Driftway, driftway
 from tests.support.stage import LEARNER, Stage
 from worker.kafka import choice
@@ -103,6 +104,22 @@ def test_freed_memory_is_not_looked_at(kafka: str) -> None:
         auditor.await_all(len(stage.expected))
     auditor.require(stage.expected)
     assert driftway("audit", *stage.worker()[1:7], "--learner", LEARNER, "--accuracy-every", "50").code == 0
+
+
+@pytest.mark.parametrize("form", ["json", "packed"])
+def test_no_buffer_is_looked_at_once_it_is_free(kafka: str, form: str) -> None:
+    """Commits every few ms hold outputs of many batches back; keys and malformed events go on for as long."""
+    chance, topic, group = random.Random(3), create_topic(kafka, unique("events"), 2), unique("group")
+    for partition in range(2):
+        mixed = Mixed(chance, partition, 20_000, [malformed(chance) for _ in range(300)])
+        produce(kafka, topic, mixed.values, partition, mixed.keys)
+    options = ("--input", topic, "--group", group, "--bootstrap", kafka, "--accuracy-every", "100")
+    for _ in range(2):  # the second one restores what the first has committed
+        ways = "--client", "native", "--stop-at-end", "--commit-interval", "0.005", "--output-format", form
+        with PoisonedDriftway("worker", *options, *ways) as worker:
+            assert worker.wait(60) == 0, worker.story()
+    done = driftway("audit", *options)
+    assert done.code == 0, done
 
 
 @pytest.mark.parametrize("client", [NATIVE, PYTHON])

@@ -92,11 +92,13 @@ class Target:
         missing = np.isnan(y)
         if self.task == REGRESSION:
             return y, missing | np.isfinite(y)
-        numbers = [as_number(label) for label in self.labels] or list(range(self.n_classes))
+        if not self.labels:  # -0.0 is class 0
+            known = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
+            return np.where(known, y + 0.0, math.nan), missing | known
         out = np.full(len(y), math.nan)
-        for k, number in enumerate(numbers):
+        for k, number in enumerate(map(as_number, self.labels)):
             if not isinstance(number, str):
-                out[y == number] = k
+                np.copyto(out, k, where=y == number)
         return out, missing | ~np.isnan(out)
 
 

@@ -52,8 +52,9 @@ class Written(Located):
     """
 
     def __init__(self, buffer: Text, ends: Integers, listing: Callable[[Text, Integers], list[bytes]]) -> None:
-        lengths = np.diff(ends, prepend=0)
-        super().__init__(buffer, ends - lengths, lengths)
+        starts = np.zeros(len(ends), np.int64)
+        starts[1:] = ends[:-1]
+        super().__init__(buffer, starts, ends - starts)
         self._ends, self._listing = ends, listing
 
     def listed(self) -> list[bytes]:

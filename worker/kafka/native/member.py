@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from worker.kafka.native.message import (
     Rows,
     destroy,
     gather,
+    group,
     read,
     stamp,
 )
@@ -161,44 +161,37 @@ class NativeMember(Member):
 
     def _columns(self, pointers: Integers) -> Taken:
         """Copy messages out of the library's memory."""
-        rows = self._rows[: len(pointers)]
-        bad = rows[:0]
-        stamps = np.zeros(len(pointers), np.int64)
-        if read(pointers, rows):
-            good = rows[:, ERROR] == 0
-            pointers, rows, bad = pointers[good], rows[good], rows[~good]
-            stamps = stamps[: len(rows)]
+        n = len(pointers)
+        rows, (order, partitions, ends, scratch) = self._rows[:n], np.empty((4, n), np.int64)
+        read(pointers, rows)
+        stamps = np.empty(n, np.int64)
         stamp(pointers, self._stamp, self._kind.ctypes.data, stamps)
-        if len(rows) and (rows[:, PARTITION] != rows[0, PARTITION]).any():
-            order = np.argsort(rows[:, PARTITION], kind="stable")
-            rows, stamps = rows[order], stamps[order]
-        cuts = [0, *(np.flatnonzero(np.diff(rows[:, PARTITION])) + 1).tolist(), len(rows)]
-        runs = [(first, end) for first, end in pairwise(cuts) if first < end]
-        room = int(rows[:, LENGTH].sum()) + len(rows) * len(END) + len(runs) * SPARE
+        found = group(rows, order, partitions, ends, scratch)
+        room = int(rows[:, LENGTH].sum()) + n * len(END) + found * SPARE
         if len(self._text) < room:
             self._text = np.empty(room + room // 4, np.uint8)
-        records, q = list[Records](), 0
-        for first, end in runs:
-            part = rows[first:end]
-            values, q = values_of(part, self._text, q)
-            offsets = part[:, OFFSET].copy()
-            records.append(Records(int(part[0, PARTITION]), offsets, values, keys_of(part), stamps[first:end]))
-        return Taken(records, [_problem(row) for row in bad])
+        records, first, q = list[Records](), 0, 0
+        for partition, end in zip(partitions[:found].tolist(), ends[:found].tolist(), strict=True):
+            chosen = order[first:end]
+            values, q = values_of(rows, chosen, self._text, q)
+            records.append(Records(partition, rows[chosen, OFFSET], values, keys_of(rows, chosen), stamps[chosen]))
+            first = end
+        return Taken(records, [_problem(row) for row in rows[rows[:, ERROR] != 0]] if first < n else [])
 
 
-def values_of(rows: Rows, text: Text, start: int) -> tuple[Terminated, int]:
+def values_of(rows: Rows, chosen: Integers, text: Text, start: int) -> tuple[Terminated, int]:
     """Payloads, copied to a buffer from a place on; and the place behind them."""
-    starts, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    end = start + gather(rows, PAYLOAD, len(END), text[start:], starts, lengths)
+    starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+    end = start + gather(rows, chosen, PAYLOAD, len(END), text[start:], starts, lengths)
     text[end : end + SPARE] = np.frombuffer(TAIL, np.uint8)
     return Terminated(read_only(text[start : end + SPARE]), starts, lengths), end + SPARE
 
 
-def keys_of(rows: Rows) -> Located:
+def keys_of(rows: Rows, chosen: Integers) -> Located:
     """Keys in a buffer of their own: outputs that are held back keep them."""
-    starts, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    text = np.empty(int(rows[:, KEY_LENGTH].sum()), np.uint8)
-    gather(rows, KEY, 0, text, starts, lengths)
+    starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+    text = np.empty(int(rows[chosen, KEY_LENGTH].sum()), np.uint8)
+    gather(rows, chosen, KEY, 0, text, starts, lengths)
     return Located(text, starts, lengths)
 
 

@@ -44,17 +44,50 @@ def destroy(pointers: Pointers, function: int) -> None:
 
 
 @bare_kernel
-def gather(rows: Rows, column: int, gap: int, text: Text, starts: Integers, lengths: Integers) -> int:
+def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scratch: Integers) -> int:
+    """Put messages without an error in order of their partitions; how many partitions there are.
+
+    Shapes: rows i8[n, WORDS]; order i8[n] gets their indices, those of a partition as they came; partitions i8[n] and
+    ends i8[n] say whose they are, and where in `order` each one's end; scratch i8[n].
+    """
+    found, current = 0, 0
+    for i in range(len(rows)):
+        if rows[i, ERROR] != 0:
+            continue
+        if found == 0 or partitions[current] != rows[i, PARTITION]:
+            current = 0
+            while current < found and partitions[current] != rows[i, PARTITION]:
+                current += 1
+            if current == found:
+                partitions[found] = rows[i, PARTITION]
+                ends[found] = 0
+                found += 1
+        scratch[i] = current
+        ends[current] += 1
+    start = 0
+    for k in range(found):
+        ends[k], start = start, start + ends[k]
+    for i in range(len(rows)):
+        if rows[i, ERROR] == 0:
+            order[ends[scratch[i]]] = i
+            ends[scratch[i]] += 1
+    return found
+
+
+@bare_kernel
+def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, starts: Integers, lengths: Integers) -> int:
     """Copy payloads (column PAYLOAD) or keys (KEY) one after the other, and say where they are; how many bytes it took.
 
-    Shapes: rows i8[n, WORDS], text u1[bytes], starts and lengths i8[n]. Behind each of them are `gap` zero bytes.
+    Shapes: rows i8[n, WORDS], chosen i8[m] indices of them, text u1[bytes], starts and lengths i8[m]. Behind each of
+    them are `gap` zero bytes.
     """
     q = 0
-    for i in range(len(rows)):
-        starts[i] = q
-        lengths[i] = NOTHING
+    for j in range(len(chosen)):
+        i = chosen[j]
+        starts[j] = q
+        lengths[j] = NOTHING
         if rows[i, column] != 0:
-            lengths[i] = rows[i, column + 1]
+            lengths[j] = rows[i, column + 1]
             copy_from(text, q, rows[i, column], rows[i, column + 1])
             q += rows[i, column + 1]
         for _ in range(gap):

@@ -6,7 +6,7 @@ import numpy as np
 
 from worker.kafka.native.library import Library
 from worker.kafka.native.member import keys_of, values_of
-from worker.kafka.native.message import PAYLOAD, WORDS, destroy, fill, read, stamp
+from worker.kafka.native.message import PAYLOAD, WORDS, destroy, fill, group, read, stamp
 from worker.kafka.native.sender import delivered
 
 
@@ -16,7 +16,8 @@ def warm(library: Library) -> None:
     read(pointers, rows)
     stamp(pointers, library.address("message_timestamp"), 0, np.empty(0, np.int64))
     destroy(pointers, library.address("message_destroy"))
-    keys_of(rows)
-    values_of(rows, np.empty(64, np.uint8), 0)
+    group(rows, pointers, pointers, pointers, pointers)
+    keys_of(rows, pointers)
+    values_of(rows, pointers, np.empty(64, np.uint8), 0)
     fill(rows, 0, pointers, pointers, PAYLOAD)
     delivered()

@@ -33,6 +33,7 @@ from worker.kafka.native.message import (
     WORDS,
     fill,
     gather,
+    group,
 )
 from worker.kafka.native.sender import CODE, FIRST, NONE_YET, REFUSED, NativeSender, delivered
 from worker.kafka.native.trial import proven
@@ -70,10 +71,11 @@ class Memory:
 def test_messages_become_columns_and_columns_become_messages(values: list[bytes | None], data: st.DataObject) -> None:
     keys = data.draw(st.lists(st.one_of(st.none(), st.binary(max_size=9)), min_size=len(values), max_size=len(values)))
     memory = Memory(values, keys, [0] * len(values))
-    assert keys_of(memory.rows) == keys
+    every = np.arange(len(values))
+    assert keys_of(memory.rows, every) == keys
     text = np.full(sum(len(value or b"") + len(END) for value in values), 7, np.uint8)
     starts, lengths = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    assert gather(memory.rows, PAYLOAD, len(END), text, starts, lengths) == len(text)
+    assert gather(memory.rows, every, PAYLOAD, len(END), text, starts, lengths) == len(text)
     assert text.tobytes() == Listed(values).terminated().tobytes()[:-SPARE]
     rows = np.zeros((len(values), WORDS), np.int64)
     fill(rows, text.ctypes.data, starts, lengths, PAYLOAD)
@@ -90,12 +92,12 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
     try:
         records, problems = member._columns(memory.pointers)
         assert [(part.partition, part.offsets.tolist(), list(part.values), list(part.keys)) for part in records] == [
-            (2, [102, 104], [b"b", b""], [b"k", None]),
             (3, [100, 103, 105], [b"a", None, b"c"], [None, b"", b"l"]),
+            (2, [102, 104], [b"b", b""], [b"k", None]),
         ]
         assert [part.values.terminated().tobytes() for part in records] == [
-            b"b\0\0null" + bytes(16),
             b"a\0\0c\0null" + bytes(16),
+            b"b\0\0null" + bytes(16),
         ]
         ((error, partition, offset),) = problems
         assert (error.code(), error.str(), partition, offset) == (KafkaError._ALL_BROKERS_DOWN, "reason", 1, 101)
@@ -108,15 +110,35 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
         member.close()
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=30))
+def test_messages_of_a_partition_stay_in_their_order(messages: list[tuple[int, bool]]) -> None:
+    """Partitions in the order of first appearance; messages with an error are in none."""
+    n, expected = len(messages), dict[int, list[int]]()
+    rows = np.zeros((n, WORDS), np.int64)
+    for i, (partition, sound) in enumerate(messages):
+        rows[i, PARTITION], rows[i, ERROR] = partition, 0 if sound else -1
+        if sound:
+            expected.setdefault(partition, []).append(i)
+    order, partitions, ends, scratch = np.full((4, n), 99)
+    found = group(rows, order, partitions, ends, scratch)
+    shares = np.split(order, ends[:found])[:-1] if found else []
+    assert dict(zip(partitions[:found].tolist(), map(list, shares), strict=True)) == expected
+    assert partitions[:found].tolist() == list(expected)
+
+
 def test_after_the_warm_up_no_message_waits_for_a_compiler() -> None:
     warm(proven())
-    kernels = message.read, message.gather, message.stamp, message.fill, message.destroy
+    kernels = message.read, message.group, message.gather, message.stamp, message.fill, message.destroy
     compiled = [list(kernel.signatures) for kernel in kernels]  # type: ignore[attr-defined]
     assert [len(signatures) for signatures in compiled] == [1] * len(kernels)
     memory = Memory([b"a", None, b"b"], [None, b"k", None], [0, 1, 0])
     read_back = np.empty((3, WORDS), np.int64)
     message.read(memory.pointers, read_back)
-    keys, (values, _) = keys_of(read_back[1:]), values_of(read_back[1:], np.empty(99, np.uint8), 7)
+    order, partitions, ends, scratch = np.empty((4, 3), np.int64)
+    message.group(read_back, order, partitions, ends, scratch)
+    last = order[1:]
+    keys, (values, _) = keys_of(read_back, last), values_of(read_back, last, np.empty(99, np.uint8), 7)
     sender = NativeSender(proven(), NOBODY, 0)
     zero = np.zeros(2, np.int64)
     ids = as_text(b"null" + bytes(16)), np.array([[0, 0], [4, 4]])
