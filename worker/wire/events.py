@@ -90,6 +90,7 @@ class Target:
     def indices(self, y: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Class indices of numeric wire labels, and which of them are labels of this target."""
         missing = np.isnan(y)
+        y = np.where(missing, math.nan, y)  # a packed label may be a signalling NaN, at which arithmetic warns
         if self.task == REGRESSION:
             return y, missing | np.isfinite(y)
         if not self.labels:  # -0.0 is class 0

@@ -75,6 +75,15 @@ def test_first_packed_event_may_have_no_label(target: Target) -> None:
     assert [row[1] for row in found.values()] == [None, 1.0]
 
 
+@pytest.mark.parametrize("target", [BINARY, SIGNS, NUMBERS])
+def test_any_nan_is_no_label(target: Target) -> None:
+    """Of two ways to write NaN in packed bytes one raises the processor's flag in arithmetic."""
+    signalling = EVENT_HEAD.pack(1, 8, 0.0)[:2] + SIGNALLING[8] + packed(0, 3, 4)[EVENT_HEAD.size :]
+    batch = Decoder(target, form=PACKED).decode(records([packed(1, 1, 2), signalling]))
+    assert batch.rejected == []
+    assert batch.y[1:].tobytes() == np.array([math.nan]).tobytes()
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
