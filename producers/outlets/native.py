@@ -18,7 +18,7 @@ class NativeSender(Sender):
     def __init__(self, bootstrap: str, properties: Mapping[str, Any], topic: str, *given: Any, **more: Any) -> None:
         from worker.kafka.choice import make_feeder
 
-        super().__init__(bootstrap, properties, topic, *given, **more)
+        super().__init__(properties, topic, *given, **more)
         must = {"delivery.report.only.error": True, "error_cb": self._told}
         self._feeder = make_feeder(producer_properties(bootstrap, properties, must), topic)
         self._counted = 0

@@ -27,11 +27,13 @@ class PlainSender(Sender):
 
     Parameters
     ----------
+    bootstrap : str
+        Address of a broker.
     latencies : Latencies or None
         Where to count from due to acknowledged.
     own : mapping or None
         Further properties, which win.
-    *given, **more
+    properties, *given, **more
         As `Sender`.
     """
 
@@ -46,7 +48,7 @@ class PlainSender(Sender):
     ) -> None:
         from confluent_kafka import KafkaException, Producer
 
-        super().__init__(bootstrap, properties, *given, **more)
+        super().__init__(properties, *given, **more)
         self._latencies = latencies
         must = {"delivery.report.only.error": latencies is None, "on_delivery": self._failed, **(own or {})}
         try:

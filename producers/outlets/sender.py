@@ -30,8 +30,6 @@ class Sender(Outlet):
 
     Parameters
     ----------
-    bootstrap : str
-        Address of a broker.
     properties : mapping
         The user's client properties.
     topic : str
@@ -53,7 +51,6 @@ class Sender(Outlet):
 
     def __init__(
         self,
-        bootstrap: str,
         properties: Mapping[str, Any],
         topic: str,
         partitions: int,

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer
 from worker.errors import Failure
 from worker.kafka.client import base_properties, quiet
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import committed_offset, watermarks
+from worker.kafka.reading.reader import committed_offset, watermarks
 from worker.kafka.topics import Topics
 from worker.state.snapshot import Pointer
 from worker.tools.bench.cases import Case

@@ -15,7 +15,7 @@ from tests.support.audit import tampered
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, empty, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.stage import LEARNER, OUTPUTS, Stage
-from worker.kafka.client import quiet
+from worker.kafka.client import NATIVE, PYTHON, quiet
 from worker.state.snapshot import Pointer
 from worker.wire import codec, packed
 
@@ -42,8 +42,9 @@ def audit(stage: Stage, *more: str, learner: str = LEARNER) -> Finished:
 
 
 def refuted(stage: Stage, *more: str, learner: str = LEARNER) -> str:
-    """The one sentence of a difference."""
-    done = audit(stage, *more, learner=learner)
+    """The one sentence of a difference, which either client finds."""
+    done, other = (audit(stage, *more, "--client", client, learner=learner) for client in (NATIVE, PYTHON))
+    assert other == done
     assert done.code == 1, done
     assert "Traceback" not in done.stderr
     (line,) = done.stderr.splitlines()

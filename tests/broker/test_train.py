@@ -16,7 +16,7 @@ from producers.streams import open_stream
 from tests.support.kafka import END_SECONDS, admin, create_topic, produce
 from tests.support.process import Driftway
 from worker.errors import Failure
-from worker.kafka.client import quiet
+from worker.kafka.client import NATIVE, PYTHON, quiet
 from worker.lab.training.topic import Part, TopicRows
 from worker.state import model_file
 from worker.wire import packed
@@ -75,8 +75,9 @@ def ranges(found: dict[str, Any]) -> list[tuple[int, int, int]]:
     return [(one["partition"], one["from"], one["to"]) for one in found["source"]["ranges"]]
 
 
+@pytest.mark.parametrize("client", [PYTHON, NATIVE])
 def test_offsets_choose_rows_of_each_partition_in_order(
-    kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+    kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], client: str
 ) -> None:
     X, y = rows
     create_topic(kafka, topic, 2)
@@ -87,7 +88,7 @@ def test_offsets_choose_rows_of_each_partition_in_order(
     produce(kafka, topic, values[300:], partition=0)
     out = tmp_path / "m.driftway"
 
-    found, state = trained(kafka, topic, out, "--partition", "1", "--from", "100", "--to", "200")
+    found, state = trained(kafka, topic, out, "--client", client, "--partition", "1", "--from", "100", "--to", "200")
     assert ranges(found) == [(1, 100, 200)]
     assert (found["rows"], found["unlabelled"], found["rejected"]) == (97, 1, 2)
     assert found["first_rejected"] == f"{topic}/1@160: not JSON"
@@ -97,7 +98,7 @@ def test_offsets_choose_rows_of_each_partition_in_order(
     assert origin is not None
     assert origin["source"] == found["source"]
 
-    found, state = trained(kafka, topic, out)
+    found, state = trained(kafka, topic, out, "--client", client)
     assert ranges(found) == [(0, 0, 300), (1, 0, 300)]
     keep = np.array([*range(300, 600), *(i for i in range(300) if i not in (150, 160, 161))])
     assert state == from_a_file(tmp_path, X[keep], y[keep])
@@ -121,8 +122,9 @@ def test_times_choose_offsets(kafka: str, topic: str, tmp_path: Path, rows: tupl
     )
 
 
+@pytest.mark.parametrize("client", [PYTHON, NATIVE])
 def test_packed_events_and_what_an_aborted_transaction_leaves(
-    kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+    kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], client: str
 ) -> None:
     X, y = rows
     create_topic(kafka, topic)
@@ -137,10 +139,10 @@ def test_packed_events_and_what_an_aborted_transaction_leaves(
         finish()
     out = tmp_path / "m.driftway"
     # 200 rows, a marker, 100 aborted rows, a marker: all that may be read ends at 200, the log at 302.
-    found, state = trained(kafka, topic, out, "--format", "packed")
+    found, state = trained(kafka, topic, out, "--client", client, "--format", "packed")
     assert (ranges(found), found["rows"]) == ([(0, 0, 302)], 200)
     assert state == from_a_file(tmp_path, X[:200], y[:200])
-    assert trained(kafka, topic, out, "--format", "packed", "--to", "250")[0]["rows"] == 200
+    assert trained(kafka, topic, out, "--client", client, "--format", "packed", "--to", "250")[0]["rows"] == 200
 
 
 def test_what_the_log_does_not_hold_is_refused(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from worker.kafka.client import quiet
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import watermarks
+from worker.kafka.reading.reader import watermarks
 from worker.kafka.verdicts import ask
 
 Seen = TypeVar("Seen")

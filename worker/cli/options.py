@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from worker.kafka.client import AUTO, CLIENTS
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
@@ -82,3 +84,15 @@ def client_options(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def reading_option(command: Command) -> Command:
+    """Add ``--client``: how records are read. The command gets `client`, for `worker.kafka.choice.resolved`."""
+    return click.option(
+        "--client",
+        type=click.Choice(CLIENTS),
+        default=AUTO,
+        show_default=True,
+        help="How events are read: native goes past the Python client to the C library under it, with the same result; "
+        "auto takes it where it can be used.",
+    )(command)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from worker.errors import UsageFailure
 from worker.kafka.client import NATIVE, PYTHON, quiet
-from worker.kafka.interface import Member, Sender
+from worker.kafka.interface import Fetcher, Member, Sender
+from worker.kafka.plain.consumer import make_consumer
+from worker.kafka.plain.fetcher import PlainFetcher
 from worker.kafka.plain.member import PlainMember
 from worker.kafka.plain.sender import PlainSender
-from worker.kafka.reader import make_consumer, refused_properties
+from worker.kafka.verdicts import refused_properties
 
 if TYPE_CHECKING:
     from worker.kafka.native.feeder import NativeFeeder
@@ -62,6 +64,23 @@ def make_member(client: str, properties: Mapping[str, Any], topic: str, incremen
 
     with refused_properties():
         return NativeMember(proven(), quiet(properties), topic, incremental)
+
+
+def make_fetcher(client: str, properties: Mapping[str, Any], topic: str) -> Fetcher:
+    """A reader that was not sent anywhere yet.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    if client != NATIVE:
+        return PlainFetcher(make_consumer(dict(properties)), topic)
+    from worker.kafka.native.fetcher import NativeFetcher
+    from worker.kafka.native.trial import proven
+
+    with refused_properties():
+        return NativeFetcher(proven(), quiet(properties), topic)
 
 
 def make_sender(client: str, properties: Mapping[str, Any], partition: int, every_report: bool) -> Sender:

@@ -1,4 +1,4 @@
-"""What the worker needs of a Kafka client: a member of the group, from whom it takes, and a sender, to whom it gives.
+"""What is needed of a Kafka client: a member of a group, and a fetcher, from whom to take, a sender, to whom to give.
 
 There are two of each: `worker.kafka.plain` goes through confluent-kafka's objects, `worker.kafka.native` through the C
 library under them. Columns go in and out; errors are confluent-kafka's. `worker.kafka.choice` says which is taken.
@@ -114,6 +114,19 @@ class Member(Protocol):
 
     def close(self) -> None:
         """Leave the group and end the client."""
+
+
+class Fetcher(Protocol):
+    """A reader of one topic that is of no group."""
+
+    def send_to(self, begins: Mapping[int, int]) -> None:
+        """Read these partitions, and no others, from offsets on."""
+
+    def take(self, most: int, wait: float) -> Taken:
+        """As `Member.take`, but the columns stay as they are."""
+
+    def close(self) -> None:
+        """End the client."""
 
 
 class Sender(Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from worker.errors import Failure, Fenced, Unreachable
+from worker.errors import Failure, Fenced, Unreachable, UsageFailure
 from worker.kafka.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -200,3 +200,18 @@ def told(link: Link) -> Iterator[None]:
         raise Failure(f"the broker refused: {sentence}") from None
     except Unfinished as error:
         raise Unreachable(str(error)) from None
+
+
+@contextlib.contextmanager
+def refused_properties() -> Iterator[None]:
+    """Make a sentence of a client's refusal to be made.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    try:
+        yield
+    except KafkaException as error:
+        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer
 
 from worker.errors import UsageFailure
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ANY, Reader, open_reader, watermarks
+from worker.kafka.reading.reader import ANY, Reader, open_reader, watermarks
 from worker.settings import WorkerSettings
 from worker.state.history import append
 from worker.state.snapshot import CLAIM, CLAIMED, claim_key

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from worker.kafka.client import base_properties, quiet, without_membership
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import Reader, to_the_end, watermarks
+from worker.kafka.reading.reader import Reader, to_the_end, watermarks
 from worker.kafka.verdicts import Unfinished
 from worker.settings import WorkerSettings
 from worker.state.assembly import Assembler

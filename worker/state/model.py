@@ -22,7 +22,7 @@ from learners.reductions.maps import create_mapped
 from learners.spec import Spec
 from worker.errors import Failure
 from worker.settings import ModelSettings
-from worker.wire import packed
+from worker.wire import packed, strings
 from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, write_json
 from worker.wire.events import MAX_FEATURES, Batch, Records, Rejection, Schema
 from worker.wire.rejections import Flags, TooManyRejected, Watch
@@ -60,8 +60,8 @@ def joined(*parts: Outputs) -> Outputs:
     if len(parts) == 1:
         return parts[0]
     whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
-    whole.keys = Listed([key for part in parts for key in part.keys])
-    whole.predictions = Listed([value for part in parts for value in part.predictions])
+    whole.keys = strings.joined([part.keys for part in parts])
+    whole.predictions = strings.joined([part.predictions for part in parts])
     for part in parts:
         whole.points += part.points
         whole.rejected += part.rejected

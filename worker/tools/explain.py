@@ -21,8 +21,8 @@ from worker.errors import Failure, UsageFailure
 from worker.kafka.client import require_broker
 from worker.kafka.columns import BATCH_MESSAGES, records_of
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ASK_SECONDS, watermarks
-from worker.kafka.stream import Stream, reader_of
+from worker.kafka.reading.reader import ASK_SECONDS, watermarks
+from worker.kafka.reading.stream import Stream, reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import told
 from worker.tools.snapshots.source import Source

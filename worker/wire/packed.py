@@ -199,6 +199,15 @@ def is_packed(value: bytes) -> bool:
     return value[:1] != b"{"
 
 
+def are_packed(values: Strings) -> NDArray[np.bool_]:
+    """`is_packed` of each."""
+    text, starts, lengths = values.located()
+    packed = np.ones(len(starts), np.bool_)
+    some = lengths > 0
+    packed[some] = text[starts[some]] != ord("{")
+    return packed
+
+
 def decode_predictions(values: Sequence[bytes]) -> Predictions:
     """Read packed predictions that have the same number of scores.
 

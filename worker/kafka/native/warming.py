@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from worker.kafka.native.arrivals import keys_of, values_of
 from worker.kafka.native.library import Library
-from worker.kafka.native.member import keys_of, values_of
 from worker.kafka.native.message import PAYLOAD, WORDS, destroy, fill, group, read, stamp
 from worker.kafka.native.sender import delivered
 

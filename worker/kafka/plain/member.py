@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-from worker.kafka.columns import by_partition, records_of
-from worker.kafka.interface import Member, Partitions, Problem, Taken
+from worker.kafka.interface import Member, Partitions, Taken
+from worker.kafka.plain.consumer import arrivals
 
 
 class PlainMember(Member):
@@ -50,16 +49,7 @@ class PlainMember(Member):
             self._consumer.unassign()
 
     def take(self, most: int, wait: float) -> Taken:
-        # One timed call for a whole batch would wait for it to fill up (KAFKA.md 3r).
-        first = self._consumer.poll(wait)
-        if first is None:
-            return Taken([], [])
-        messages = [first, *(self._consumer.consume(most - 1, timeout=0) if most > 1 else ())]
-        # map over the client's own methods: no bytecode runs per message.
-        bad = list(compress(messages, map(Message.error, messages)))
-        good = [message for message in messages if message.error() is None] if bad else messages
-        records = [records_of(partition, share) for partition, share in by_partition(good).items()]
-        return Taken(records, [problem for message in bad if (problem := _problem(message)) is not None])
+        return arrivals(self._consumer, most, wait)
 
     def seek(self, partition: int, offset: int) -> None:
         self._consumer.seek(TopicPartition(self._topic, partition, offset))
@@ -84,8 +74,3 @@ class PlainMember(Member):
 
     def _places(self, partitions: list[int]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, partition) for partition in partitions]
-
-
-def _problem(message: Message) -> Problem | None:
-    error = message.error()
-    return None if error is None else Problem(error, message.partition() or 0, message.offset())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from worker.cli.learning import make_target
-from worker.cli.options import client_options, was_typed
+from worker.cli.options import client_options, reading_option, was_typed
 from worker.cli.output import bar
 from worker.errors import Failure, UsageFailure
 from worker.kafka.client import parse_properties
@@ -93,6 +93,7 @@ OPTIONS = {
     "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
 )
 @client_options
+@reading_option
 @click.option("--test", metavar="SOURCE", help="Held-out rows; the model's error on them is told.")
 @click.option("--test-skip", type=click.IntRange(0), help="Leave out the first rows of --test, or of SOURCE.")
 @click.option("--test-limit", type=click.IntRange(1), help="Take only that many rows of --test, or of SOURCE.")
@@ -313,6 +314,7 @@ def _open(
 
 
 def _topic_rows(given: dict[str, Any], target: Target, resumed: ResumeFile | None) -> TopicRows:
+    from worker.kafka.choice import resolved
     from worker.lab.training.bounds import Bound
     from worker.lab.training.topic import Part, Range, TopicRows
 
@@ -322,7 +324,7 @@ def _topic_rows(given: dict[str, Any], target: Target, resumed: ResumeFile | Non
     ranges = None
     if resumed is not None:  # the log has grown since, and a time may mean other offsets now
         ranges = [Range(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
-    return TopicRows(given["bootstrap"], passthrough, part, target, ranges)
+    return TopicRows(given["bootstrap"], passthrough, part, target, ranges, resolved(given["client"])[0])
 
 
 @contextlib.contextmanager

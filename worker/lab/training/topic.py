@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from worker.errors import Failure, Unreachable, UsageFailure
-from worker.kafka.client import CONSUMER_TUNING, base_properties, require_broker, without_membership
-from worker.kafka.columns import records_of
+from worker.kafka.choice import make_fetcher
+from worker.kafka.client import CONSUMER_TUNING, PYTHON, base_properties, require_broker, without_membership
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ASK_SECONDS, POLL_SECONDS, Reader, lone_reader, spoken, watermarks
+from worker.kafka.interface import Fetcher
+from worker.kafka.reading.reader import ASK_SECONDS, POLL_SECONDS, lone_properties, lone_reader, spoken, watermarks
+from worker.kafka.reading.records import RecordReader
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import Unfinished
 from worker.lab.training.bounds import Bound
 from worker.lab.training.rows import Blocks, Counts
 from worker.wire.codec import Decoder
-from worker.wire.events import Target
+from worker.wire.events import Records, Target
 from worker.wire.rejections import shown
 
 
@@ -70,6 +72,8 @@ class TopicRows:
         What labels mean.
     ranges : sequence of Range or None
         What to read; None: resolve `part` against the log as it is now.
+    client : str
+        PYTHON or NATIVE.
 
     Raises
     ------
@@ -88,6 +92,7 @@ class TopicRows:
         part: Part,
         target: Target,
         ranges: Sequence[Range] | None = None,
+        client: str = PYTHON,
     ) -> None:
         counts = partition_counts(require_broker(bootstrap, passthrough))
         if part.topic not in counts:
@@ -98,7 +103,8 @@ class TopicRows:
         self.part = part
         self.target = target
         self.counts = Counts()
-        self._bootstrap, self._passthrough = bootstrap, passthrough
+        self._bootstrap, self._client = bootstrap, client
+        self._given = without_membership(base_properties(bootstrap, passthrough))
         self._decoder = Decoder(target, form=part.form)
         partitions = range(n) if part.partition is None else (part.partition,)
         with closing(self._reader()) as reader, self._explained():
@@ -140,32 +146,37 @@ class TopicRows:
         """
         self.counts = Counts()
         self._decoder = Decoder(self.target, form=self.part.form)
-        with closing(self._reader()) as reader, self._explained():
+        properties = lone_properties(self._given, CONSUMER_TUNING)
+        with (
+            closing(self._reader()) as reader,
+            closing(make_fetcher(self._client, properties, self.part.topic)) as fetcher,
+            self._explained(),
+        ):
             for one in self.ranges:
                 if one.first < one.end:
-                    yield from self._read(reader, one)
+                    yield from self._read(fetcher, one)
             self._require_held(reader)
 
     def _reader(self) -> Consumer:
-        return lone_reader(without_membership(base_properties(self._bootstrap, self._passthrough)), CONSUMER_TUNING)
+        return lone_reader(self._given, CONSUMER_TUNING)
 
-    def _read(self, reader: Consumer, one: Range) -> Blocks:
+    def _read(self, fetcher: Fetcher, one: Range) -> Blocks:
         place, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
-        reading = Reader(reader, {place: one.first}, {place: one.end}, spoken(where, _lost(where, one.first)))
+        reading = RecordReader(fetcher, place, one.first, one.end, spoken(where, _lost(where, one.first)))
         while reading.unread:
             inside = reading.take(POLL_SECONDS)
             if reading.unread:
                 reading.require_news(self._bootstrap, where)
-            if inside:
-                yield self._rows(one.partition, inside)
+            if inside is not None:
+                yield self._rows(inside)
 
-    def _rows(self, partition: int, messages: list[Message]) -> tuple[Any, Any]:
-        """Labelled rows of the messages."""
-        batch = self._decoder.decode(records_of(partition, messages))
+    def _rows(self, records: Records) -> tuple[Any, Any]:
+        """Labelled rows of the records."""
+        batch = self._decoder.decode(records)
         known, counts = ~np.isnan(batch.y), self.counts
         if batch.rejected and counts.first_rejected is None:
             bad = batch.rejected[0]
-            counts.first_rejected = f"{self.part.topic}/{partition}@{bad.offset}: {shown(bad.reason)}"
+            counts.first_rejected = f"{self.part.topic}/{records.partition}@{bad.offset}: {shown(bad.reason)}"
         counts.rejected += len(batch.rejected)
         counts.unlabelled += int((~known).sum())
         counts.rows += int(known.sum())

@@ -190,22 +190,18 @@ class Intake:
 
     def pause(self, partition: int) -> None:
         """Hold a partition back; one that has just been taken away has nothing to be held."""
-        if self._inside:
-            self._later[partition] = self.pause
-            return
-        with contextlib.suppress(KafkaException):
-            what = f"a pause of {self.settings.input}/{partition}"
-            bounded(lambda: self.member.pause(partition), SEEK_SECONDS, what)
+        self._turn(partition, self.pause, self.member.pause, "pause")
 
     def resume(self, partition: int) -> None:
         """Let a partition flow again from where it was held back."""
+        self._turn(partition, self.resume, self.member.resume, "resume")
+
+    def _turn(self, partition: int, later: Callable[[int], None], turn: Callable[[int], None], name: str) -> None:
         if self._inside:
-            self._later[partition] = self.resume
+            self._later[partition] = later
             return
         with contextlib.suppress(KafkaException):
-            bounded(
-                lambda: self.member.resume(partition), SEEK_SECONDS, f"a resume of {self.settings.input}/{partition}"
-            )
+            bounded(lambda: turn(partition), SEEK_SECONDS, f"a {name} of {self.settings.input}/{partition}")
 
     def close(self) -> None:
         """Leave the group."""

@@ -17,7 +17,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from worker.errors import Unreachable
 from worker.kafka.client import base_properties, without_membership
-from worker.kafka.reader import lone_reader
+from worker.kafka.reading.reader import lone_reader
 from worker.runtime.observability.journal import Journal
 from worker.settings import WorkerSettings
 

@@ -34,9 +34,8 @@ from worker.kafka.choice import make_sender
 from worker.kafka.client import Properties, base_properties, without_membership
 from worker.kafka.deadline import Deadline
 from worker.kafka.interface import Sender, Span
-from worker.kafka.reader import refused_properties
 from worker.kafka.topics import LARGEST_RECORD
-from worker.kafka.verdicts import Unfinished
+from worker.kafka.verdicts import Unfinished, refused_properties
 from worker.settings import EXACTLY_ONCE, WorkerSettings
 from worker.state.model import Outputs
 from worker.state.position import Position

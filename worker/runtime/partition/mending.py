@@ -17,9 +17,9 @@ from confluent_kafka import Consumer
 
 from worker.kafka.deadline import Deadline
 from worker.kafka.interface import Span
-from worker.kafka.reader import Reader, to_the_end, watermarks
+from worker.kafka.reading.reader import Reader, to_the_end, watermarks
+from worker.kafka.reading.visibility import shown, stable
 from worker.kafka.topics import Topics
-from worker.kafka.visibility import shown, stable
 from worker.state.history import positions
 from worker.state.model import Outputs
 from worker.state.position import Position

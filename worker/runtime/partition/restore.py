@@ -26,10 +26,10 @@ from confluent_kafka import Consumer
 
 from worker.errors import CannotRestore
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ANY, committed_offset, open_reader, watermarks
+from worker.kafka.reading.reader import ANY, committed_offset, open_reader, watermarks
+from worker.kafka.reading.visibility import first_from, log_ends, stable
 from worker.kafka.topics import grow_topics, partition_counts
 from worker.kafka.verdicts import Missing, Unfinished, ask
-from worker.kafka.visibility import first_from, log_ends, stable
 from worker.runtime.partition.checkpoint import Checkpoint
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 
 from worker.errors import CannotRestore
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import watermarks
+from worker.kafka.reading.reader import watermarks
 from worker.runtime.partition.mending import Mend
 from worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
 from worker.state import snapshot

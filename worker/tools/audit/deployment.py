@@ -9,8 +9,8 @@ from confluent_kafka import KafkaException
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.kafka.client import require_broker
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ASK_SECONDS, committed_offset, watermarks
-from worker.kafka.stream import reader_of
+from worker.kafka.reading.reader import ASK_SECONDS, committed_offset, watermarks
+from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import Unfinished
 from worker.settings import WorkerSettings

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from worker.kafka.stream import Stream
+from worker.kafka.reading.records import RecordStream
+from worker.kafka.reading.stream import Stream
 from worker.tools.audit.contrast import Difference, contrast, input_offset, shown
 from worker.wire.events import Rejection
+from worker.wire.strings import Strings
 
 Face = tuple[Any, ...]
 """What must be equal in a record: key and value, and the headers where they say something."""
@@ -20,7 +22,7 @@ class Ledger:
 
     Parameters
     ----------
-    stream : Stream
+    stream : Stream or RecordStream
         The records that are there.
     input_name : str
         The input partition, for sentences: ``EVENTS/0``.
@@ -30,7 +32,7 @@ class Ledger:
 
     noun = "record"
 
-    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int]) -> None:
+    def __init__(self, stream: Stream | RecordStream, input_name: str, span: tuple[int, int]) -> None:
         self.stream = stream
         self.matched = 0
         self.newest = -1
@@ -152,9 +154,34 @@ class Ledger:
 
 
 class Predictions(Ledger):
-    """Of the champion; JSON or packed."""
+    """Of the champion; JSON or packed.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `Ledger`.
+    """
 
     noun = "prediction"
+
+    def __init__(self, stream: RecordStream, input_name: str, span: tuple[int, int]) -> None:
+        super().__init__(stream, input_name, span)
+        self.columns = stream.columns
+
+    def require_columns(self, keys: Strings, values: Strings) -> None:
+        """As `require`, all at once where they are the same.
+
+        Raises
+        ------
+        Difference
+            As `require`.
+        """
+        found, n = self.columns(len(values)), len(values)
+        if found.keys == keys and found.values == values:
+            self.stream.drop(n)
+            self.matched += n
+        else:
+            self.require(list(zip(keys, values, strict=True)))
 
 
 class Points(Ledger):

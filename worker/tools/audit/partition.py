@@ -15,12 +15,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from worker.kafka.columns import BATCH_MESSAGES, records_of
+import numpy as np
+
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ANY, ASK_SECONDS, committed_offset, open_reader
-from worker.kafka.stream import Stream, reader_of
-from worker.kafka.visibility import log_ends
+from worker.kafka.reading.reader import ANY, ASK_SECONDS, committed_offset, open_reader
+from worker.kafka.reading.records import RecordStream
+from worker.kafka.reading.stream import Stream, reader_of
+from worker.kafka.reading.visibility import log_ends
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from worker.state.model import Model, Outputs
 from worker.state.snapshot import Pointer, unlike
@@ -29,7 +32,7 @@ from worker.tools.audit.outputs import Ledger, Points, Predictions, Rejections
 from worker.tools.audit.snapshots import Snapshots, Written
 from worker.wire.codec import JSON, PACKED
 from worker.wire.events import Records
-from worker.wire.packed import is_packed
+from worker.wire.packed import are_packed
 from worker.wire.rejections import kind_of
 
 Progress = Callable[[int], None]
@@ -43,6 +46,16 @@ class Standing:
     partition: int
     committed: int | None
     metadata: str | None = None
+
+
+class Streams(NamedTuple):
+    """What is read of a partition."""
+
+    events: RecordStream
+    predictions: RecordStream
+    points: Stream
+    rejections: Stream
+    chunks: Stream
 
 
 @dataclass
@@ -82,10 +95,21 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
     outputs = topics.predictions, topics.accuracy, topics.rejected, topics.snapshots
     with closing(open_reader(settings, ANY)) as witness:
         found = log_ends(witness, outputs, p, Deadline(ASK_SECONDS))
-    ends = standing.committed or 0, *(found[name] for name in outputs)
     with ExitStack() as stack:
-        names = zip((topics.input, *outputs), ends, strict=True)
-        streams = [stack.enter_context(Stream(settings, name, p, end)) for name, end in names]
+
+        def records(name: str, end: int) -> RecordStream:
+            return stack.enter_context(RecordStream(settings, settings.client, name, p, end))
+
+        def messages(name: str) -> Stream:
+            return stack.enter_context(Stream(settings, name, p, found[name]))
+
+        streams = Streams(
+            records(topics.input, standing.committed or 0),
+            records(topics.predictions, found[topics.predictions]),
+            messages(topics.accuracy),
+            messages(topics.rejected),
+            messages(topics.snapshots),
+        )
         return Partition(settings, standing, streams, progress).audit()
 
 
@@ -98,13 +122,13 @@ class Partition:
         The worker's.
     standing : Standing
         Up to where.
-    streams : list of Stream
-        Input, predictions, accuracy, rejected, snapshots.
+    streams : Streams
+        See there.
     progress : Progress
         See there.
     """
 
-    def __init__(self, settings: WorkerSettings, standing: Standing, streams: list[Stream], progress: Progress) -> None:
+    def __init__(self, settings: WorkerSettings, standing: Standing, streams: Streams, progress: Progress) -> None:
         self.settings = settings
         self.standing = standing
         self.committed = standing.committed or 0
@@ -235,33 +259,34 @@ class Partition:
 
     def _batches(self) -> Iterator[Records]:
         """The input from the beginning to the committed offset."""
-        while messages := self._input.peek(BATCH_MESSAGES):
-            self._input.drop(len(messages))
-            share = [message for message in messages if message.offset() >= self._position]
-            if share:
-                yield records_of(self.standing.partition, share)
+        while (records := self._input.take()) is not None:
+            records = records.after(int(records.offsets.searchsorted(self._position)))
+            if len(records):
+                yield records
 
     def _cut(self, rest: Records) -> int:
         """How many records go to the model at once: up to the next snapshot, and of one form of predictions."""
         n = len(rest)
         if self._ahead is not None:
             n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
-        found = self.predictions.stream.peek(n)
-        forms = [is_packed(message.value() or b"") for message in found]
-        if forms:
-            form = PACKED if forms[0] else JSON
+        found = self.predictions.columns(n).values
+        packed = are_packed(found)
+        if len(packed):
+            form = PACKED if packed[0] else JSON
             self._model.settings = self._forms.get(form, self._model.settings)
-            if (not forms[0]) not in forms:
+            others = np.flatnonzero(packed != packed[0])
+            if not len(others):
                 return n
             try:
-                change = input_offset(found[forms.index(not forms[0])].value() or b"")
+                change = input_offset(found[int(others[0])] or b"")
             except ValueError:
                 return n  # the comparison will say what it is
             n = min(n, int(rest.offsets.searchsorted(change)) or n)
         return n
 
     def _require(self, outputs: Outputs) -> None:
-        self.predictions.require(list(zip(outputs.keys, outputs.predictions, strict=True)))
+        self.predictions.require_columns(outputs.keys, outputs.predictions)
+        outputs.predictions.release()
         self.rejections.require(self.rejections.faces(outputs.rejected))
         self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
         self.points.require(outputs.points)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from worker.kafka.stream import Stream
+from worker.kafka.reading.stream import Stream
 from worker.settings import ModelSettings
 from worker.state import snapshot
 from worker.state.assembly import Assembler

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from worker.cli.learning import event_options, given_model, target_options
-from worker.cli.options import client_options, outputs_option
+from worker.cli.options import client_options, outputs_option, reading_option
 from worker.cli.output import bar, whole_console
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
@@ -30,6 +30,7 @@ ORPHANS_SHOWN = 5
 @warm_options
 @outputs_option
 @client_options
+@reading_option
 @click.option(
     "--start",
     metavar=START_PLACES,
@@ -58,6 +59,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
       driftway audit --input TRADES --group t --labels DOWN,UP --start latest --json
       driftway audit --input EVENTS --group e --warm-start electricity.driftway --start 20000
     """
+    from worker.kafka.choice import resolved
     from worker.tools.audit.contrast import Difference
     from worker.tools.audit.deployment import Deployment
 
@@ -71,6 +73,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
         start=given["start"],
         passthrough=passthrough,
         outputs=given["outputs"],
+        client=resolved(given["client"])[0],
     )
     deployment = Deployment(settings)
     try:

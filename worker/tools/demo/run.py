@@ -11,7 +11,7 @@ from typing import Any
 
 from worker.drawing.curves import Curves, Dip, dips, scaled
 from worker.errors import Failure
-from worker.kafka.reader import Place
+from worker.kafka.reading.reader import Place
 from worker.kafka.topics import Topics, create_topics, output_plan
 from worker.tools.demo.children import Command, end_all
 from worker.tools.watch.board import Board, Row

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from worker.kafka.stream import Stream
+from worker.kafka.reading.stream import Stream
 from worker.settings import WorkerSettings
 from worker.state import snapshot
 from worker.state.assembly import Assembler

@@ -17,8 +17,8 @@ from confluent_kafka.admin import AdminClient
 from worker.errors import Failure, UsageFailure
 from worker.kafka.client import base_properties, quiet, require_broker, without_membership
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ASK_SECONDS
-from worker.kafka.stream import reader_of
+from worker.kafka.reading.reader import ASK_SECONDS
+from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import create_topics, output_plan, partition_counts
 from worker.kafka.verdicts import told
 from worker.runtime.partition.checkpoint import Due

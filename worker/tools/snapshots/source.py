@@ -9,8 +9,8 @@ from learners.spec import Spec
 from worker.errors import Failure, UsageFailure
 from worker.kafka.client import require_broker
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ASK_SECONDS, committed_offset, watermarks
-from worker.kafka.stream import reader_of
+from worker.kafka.reading.reader import ASK_SECONDS, committed_offset, watermarks
+from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings, WorkerSettings

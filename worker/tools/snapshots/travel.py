@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from worker.errors import CannotRestore, Failure, UsageFailure
 from worker.kafka.columns import BATCH_MESSAGES, records_of
-from worker.kafka.stream import Stream
+from worker.kafka.reading.stream import Stream
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings
 from worker.state.model import Model

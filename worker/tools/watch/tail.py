@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
 from worker.errors import Failure, Unreachable
 from worker.kafka.client import Properties, base_properties
-from worker.kafka.reader import Place, Reader, lone_reader
+from worker.kafka.reading.reader import Place, Reader, lone_reader
 from worker.wire.codec import read_json
 from worker.wire.packed import decode_predictions, is_packed
 from worker.wire.rejections import kind_of
@@ -142,9 +142,9 @@ class Tail:
         self._consumer.close()
 
 
-def _complain(message: Message, error: KafkaError) -> None:
+def _complain(place: Place, error: KafkaError) -> None:
     if error.fatal() or error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
-        raise Failure(f"cannot read {message.topic()}: {error.str()}")
+        raise Failure(f"cannot read {place[0]}: {error.str()}")
 
 
 def near(ends: Mapping[Place, int], back: int) -> dict[Place, int]:

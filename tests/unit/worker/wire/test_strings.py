@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from tests.unit.worker.rows import drifting, pieces, records, tabled
 from worker.wire.codec import JSON, PACKED, Decoder, encode_events
 from worker.wire.events import Records, Target
 from worker.wire.packed import encode_events as pack_events
-from worker.wire.strings import END, NOTHING, Listed, Located, Strings, Terminated, read_only
+from worker.wire.strings import END, NOTHING, Listed, Located, Strings, Terminated, joined, none, read_only
 
 ITEMS = st.lists(st.one_of(st.none(), st.just(b""), st.binary(max_size=20)), max_size=12)
 
@@ -49,6 +49,38 @@ def test_all_columns_of_the_same_strings_are_alike(values: list[bytes | None], d
         alike(column[first:last], values[first:last])
         alike(column[first:][: last - first], values[first:last])
         alike(column.chosen(keep), [value for value, kept in zip(values, keep, strict=True) if kept])
+
+
+def without_gaps(values: Sequence[bytes | None]) -> Located:
+    return Located(*Listed(values).located())
+
+
+Way = Callable[[Sequence[bytes | None]], Strings]
+WAYS: tuple[Way, ...] = (Listed, gathered, scattered, without_gaps)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ITEMS, ITEMS)
+def test_columns_are_equal_where_their_strings_are(values: list[bytes | None], others: list[bytes | None]) -> None:
+    for mine in WAYS:
+        for theirs in WAYS:
+            assert mine(values) == theirs(values)
+            assert (mine(values) == theirs(others)) == (values == others)
+            assert (mine([None, *values]) == theirs([b"", *values])) is False
+
+
+def test_the_same_bytes_cut_elsewhere_are_other_strings() -> None:
+    assert without_gaps([b"ab", b"c"]) != without_gaps([b"a", b"bc"])
+    assert without_gaps([b"ab"]) != without_gaps([b"ab", b""])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(WAYS), ITEMS), max_size=4))
+def test_joined_columns_are_their_strings_in_order(
+    parts: list[tuple[Callable[..., Strings], list[bytes | None]]],
+) -> None:
+    alike(joined([way(values) for way, values in parts]), [value for _, values in parts for value in values])
+    alike(joined([none(), *(way(values)[1:] for way, values in parts)]), [v for _, values in parts for v in values[1:]])
 
 
 def alike(column: Strings, values: Sequence[bytes | None]) -> None:

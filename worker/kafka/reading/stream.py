@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 
 from worker.kafka.client import Link, Properties
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import ASK_SECONDS, POLL_SECONDS, Reader, open_reader, spoken, watermarks
+from worker.kafka.reading.reader import ASK_SECONDS, POLL_SECONDS, Reader, open_reader, spoken, watermarks
 
 PATIENCE_SECONDS = 10.0
 """How long an open transaction is waited for: a commit's markers reach the topics a moment after its offset."""

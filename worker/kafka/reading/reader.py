@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from worker.errors import Failure, Unreachable, UsageFailure
-from worker.kafka.client import READER, Link, Properties, base_properties, quiet, without_membership
+from worker.errors import Failure, Unreachable
+from worker.kafka.client import READER, Link, Properties, base_properties, without_membership
 from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.deadline import Deadline
+from worker.kafka.plain.consumer import make_consumer
 from worker.kafka.verdicts import Unfinished, ask, hopeless
 
 READER_TUNING: Properties = {
@@ -29,16 +29,16 @@ SILENT_SECONDS = 60.0
 
 Place = tuple[str, int]
 """Topic and partition."""
-Complaint = Callable[[Message, KafkaError], None]
+Complaint = Callable[[Place, KafkaError], None]
 """Given an error that came in a message's place; raises, or lets the reading go on."""
 
 
-def strict(_message: Message, error: KafkaError) -> None:
+def strict(_place: Place, error: KafkaError) -> None:
     """No error is let pass."""
     raise KafkaException(error)
 
 
-def to_the_end(_message: Message, error: KafkaError) -> None:
+def to_the_end(_place: Place, error: KafkaError) -> None:
     """A log that does not reach to where reading begins has ended there."""
     if error.code() != KafkaError._AUTO_OFFSET_RESET:
         raise KafkaException(error)
@@ -47,7 +47,7 @@ def to_the_end(_message: Message, error: KafkaError) -> None:
 def spoken(where: str, lost: str) -> Complaint:
     """What no waiting helps against becomes a sentence, `lost` where the log does not hold the beginning any more."""
 
-    def complain(_message: Message, error: KafkaError) -> None:
+    def complain(_place: Place, error: KafkaError) -> None:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise Failure(lost)
         if hopeless(error):
@@ -56,36 +56,26 @@ def spoken(where: str, lost: str) -> Complaint:
     return complain
 
 
-class Reader:
-    """Partitions that a client is sent to, read piece by piece until their bounds, or the ends of their logs, are met.
+class Bounded:
+    """Partitions that are read until their bounds, or the ends of their logs, are met.
 
     Parameters
     ----------
-    consumer : Consumer
-        Of no group's; reports ends of partitions.
     begins : mapping
         Place -> the offset of the first record.
-    ends : mapping or None
-        Place -> the offset of the first record that is left out; None: none is.
+    ends : mapping
+        Place -> the offset of the first record that is left out; of a place that is not in it none is.
     complain : Complaint
         What becomes of errors.
     """
 
-    def __init__(
-        self,
-        consumer: Consumer,
-        begins: Mapping[Place, int],
-        ends: Mapping[Place, int] | None = None,
-        complain: Complaint = strict,
-    ) -> None:
-        self._consumer, self._complain, self._ends = consumer, complain, ends or {}
-        self.unread = {place for place, first in begins.items() if place not in self._ends or first < self._ends[place]}
+    def __init__(self, begins: Mapping[Place, int], ends: Mapping[Place, int], complain: Complaint) -> None:
+        self._complain, self._ends = complain, ends
+        self.unread = {place for place, first in begins.items() if place not in ends or first < ends[place]}
         """Places whose bound is not met yet."""
         self.at_end: dict[Place, int | None] = {}
         """Place -> where its log ended, as long as nothing comes behind that."""
         self._heard = time.monotonic()
-        if self.unread:
-            consumer.assign([TopicPartition(*place, begins[place]) for place in sorted(self.unread)])
 
     @property
     def done(self) -> bool:
@@ -97,6 +87,64 @@ class Reader:
         """Since a record came, or the end of a log."""
         return time.monotonic() - self._heard
 
+    def require_news(self, bootstrap: str, where: str) -> None:
+        """See that the broker still delivers.
+
+        Raises
+        ------
+        Unreachable
+            Nothing for a minute.
+        """
+        if (silent := self.silent_seconds) > SILENT_SECONDS:
+            raise Unreachable(f"the broker at {bootstrap} has delivered nothing of {where} for {silent:.0f} s")
+
+    def _come(self, place: Place, offset: int, now: float) -> bool:
+        """Note that a place's records have come up to this one; whether it is inside of the bound."""
+        end = self._ends.get(place)
+        self._heard = now
+        self.at_end.pop(place, None)
+        if end is not None and offset >= end - 1:
+            self.unread.discard(place)
+        return end is None or offset < end
+
+    def _failed(self, place: Place, offset: int | None, error: KafkaError, now: float) -> None:
+        """Note what came in a record's place: the end of a log, or what there is to complain about."""
+        end = self._ends.get(place)
+        if error.code() != KafkaError._PARTITION_EOF:
+            self._complain(place, error)
+            if error.code() == KafkaError._AUTO_OFFSET_RESET:
+                self.at_end[place] = None
+            return
+        if place not in self.at_end:
+            self._heard = now
+        self.at_end[place] = offset
+        if end is not None and (offset or 0) >= end:  # markers and aborted records may be all that is left
+            self.unread.discard(place)
+
+
+class Reader(Bounded):
+    """A client that is sent to partitions and read piece by piece, message by message.
+
+    Parameters
+    ----------
+    consumer : Consumer
+        Of no group's; reports ends of partitions.
+    begins, ends, complain
+        As `Bounded`.
+    """
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        begins: Mapping[Place, int],
+        ends: Mapping[Place, int] | None = None,
+        complain: Complaint = strict,
+    ) -> None:
+        super().__init__(begins, ends or {}, complain)
+        self._consumer = consumer
+        if self.unread:
+            consumer.assign([TopicPartition(*place, begins[place]) for place in sorted(self.unread)])
+
     def take(self, seconds: float, most: int = BATCH_MESSAGES) -> list[Message]:
         """The records that are there, after waiting up to `seconds` for the first."""
         first = self._consumer.poll(seconds)
@@ -104,25 +152,11 @@ class Reader:
             return []
         now, arrived = time.monotonic(), []
         for message in [first, *self._consumer.consume(most - 1, timeout=0)] if most > 1 else [first]:
-            place = message.topic() or "", message.partition() or 0
-            offset, error, end = message.offset() or 0, message.error(), self._ends.get(place)
-            if error is None:
-                self._heard = now
-                self.at_end.pop(place, None)
-                if end is None or offset < end:
-                    arrived.append(message)
-                if end is not None and offset >= end - 1:
-                    self.unread.discard(place)
-            elif error.code() == KafkaError._PARTITION_EOF:
-                if place not in self.at_end:
-                    self._heard = now
-                self.at_end[place] = message.offset()
-                if end is not None and offset >= end:  # markers and aborted records may be all that is left
-                    self.unread.discard(place)
-            else:
-                self._complain(message, error)
-                if error.code() == KafkaError._AUTO_OFFSET_RESET:
-                    self.at_end[place] = None
+            place, error = (message.topic() or "", message.partition() or 0), message.error()
+            if error is not None:
+                self._failed(place, message.offset(), error, now)
+            elif self._come(place, message.offset() or 0, now):
+                arrived.append(message)
         return arrived
 
     def next(self, deadline: Deadline, what: str) -> Message | None:
@@ -140,23 +174,17 @@ class Reader:
                 raise Unfinished(f"{what} not delivered in time")
         return arrived[0]
 
-    def require_news(self, bootstrap: str, where: str) -> None:
-        """See that the broker still delivers.
-
-        Raises
-        ------
-        Unreachable
-            Nothing for a minute.
-        """
-        if (silent := self.silent_seconds) > SILENT_SECONDS:
-            raise Unreachable(f"the broker at {bootstrap} has delivered nothing of {where} for {silent:.0f} s")
-
 
 def open_reader(link: Link, level: str = COMMITTED, tuning: Properties | None = None) -> Consumer:
     """A client that reads the group's offsets and the snapshot topic, without being a member.
 
     The member itself cannot be asked: the client lets one call at a time in, and the loop is always polling.
     """
+    return make_consumer(reader_properties(link, level, tuning))
+
+
+def reader_properties(link: Link, level: str = COMMITTED, tuning: Properties | None = None) -> Properties:
+    """Of a client of the group that is no member."""
     own = {
         "group.id": link.group,
         "enable.auto.commit": False,
@@ -165,39 +193,17 @@ def open_reader(link: Link, level: str = COMMITTED, tuning: Properties | None = 
         "isolation.level": level,
     }
     theirs = without_membership(base_properties(link.bootstrap, link.passthrough))
-    return make_consumer({**READER_TUNING, **(tuning or {}), **theirs, **own})
+    return {**READER_TUNING, **(tuning or {}), **theirs, **own}
 
 
 def lone_reader(given: Properties, tuning: Properties, reset: str = "error") -> Consumer:
     """A client that reads whole logs and is of no group, with `given` properties of the user."""
-    return make_consumer({**tuning, **given, **READER, "auto.offset.reset": reset})
+    return make_consumer(lone_properties(given, tuning, reset))
 
 
-def make_consumer(properties: Properties) -> Consumer:
-    """A client of the group's, or of none.
-
-    Raises
-    ------
-    UsageFailure
-        A property is not valid.
-    """
-    with refused_properties():
-        return Consumer(quiet(properties))
-
-
-@contextlib.contextmanager
-def refused_properties() -> Iterator[None]:
-    """Make a sentence of a client's refusal to be made.
-
-    Raises
-    ------
-    UsageFailure
-        A property is not valid.
-    """
-    try:
-        yield
-    except KafkaException as error:
-        raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
+def lone_properties(given: Properties, tuning: Properties, reset: str = "error") -> Properties:
+    """Of a client that is of no group."""
+    return {**tuning, **given, **READER, "auto.offset.reset": reset}
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:

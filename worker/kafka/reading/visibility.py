@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from worker.kafka.deadline import Deadline
-from worker.kafka.reader import Reader, watermarks
+from worker.kafka.reading.reader import Place, Reader, watermarks
 
 STABLE_WAIT_SECONDS = 0.05
 """Between two looks at how far a log is decided; a transaction's markers follow its end within milliseconds."""
@@ -57,7 +57,7 @@ def first_from(reader: Consumer, topic: str, partition: int, offset: int, deadli
     """
     place = topic, partition
 
-    def complain(_message: Message, error: KafkaError) -> None:
+    def complain(_place: Place, error: KafkaError) -> None:
         raise KafkaException(KafkaError(error.code(), f"{topic}/{partition} cannot be read: {error.str()}"))
 
     reading = Reader(reader, {place: offset}, complain=complain)

@@ -1,0 +1,48 @@
+"""A reader of one topic by the C library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from worker.kafka.interface import Fetcher, Taken
+from worker.kafka.native.arrivals import Arrivals
+from worker.kafka.native.handle import Handle, PlaceList
+from worker.kafka.native.library import CONSUMER, Library
+
+
+class NativeFetcher(Fetcher):
+    """See `worker.kafka.interface.Fetcher`.
+
+    Parameters
+    ----------
+    library : Library
+        The functions.
+    properties : mapping
+        Of the client.
+    topic : str
+        What is read.
+
+    Raises
+    ------
+    KafkaException
+        A property is not valid.
+    """
+
+    def __init__(self, library: Library, properties: Mapping[str, Any], topic: str) -> None:
+        self._library, self._topic = library, topic
+        self._handle = Handle(library, CONSUMER, properties)
+        self._arrivals = Arrivals(library, self._handle, lasting=True)
+
+    def send_to(self, begins: Mapping[int, int]) -> None:
+        with PlaceList(self._library, self._topic, begins.items()) as places:
+            self._library.require(self._library.assign(self._handle.address, places))
+
+    def take(self, most: int, wait: float) -> Taken:
+        return self._arrivals.take(most, wait)
+
+    def close(self) -> None:
+        if self._handle.address:
+            self._arrivals.close()
+            self._library.consumer_close(self._handle.address)
+            self._handle.close()

@@ -1,0 +1,34 @@
+"""A reader of one topic by confluent-kafka's consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, TopicPartition
+
+from worker.kafka.interface import Fetcher, Taken
+from worker.kafka.plain.consumer import arrivals
+
+
+class PlainFetcher(Fetcher):
+    """See `worker.kafka.interface.Fetcher`.
+
+    Parameters
+    ----------
+    consumer : Consumer
+        The client.
+    topic : str
+        What is read.
+    """
+
+    def __init__(self, consumer: Consumer, topic: str) -> None:
+        self._consumer, self._topic = consumer, topic
+
+    def send_to(self, begins: Mapping[int, int]) -> None:
+        self._consumer.assign([TopicPartition(self._topic, partition, begins[partition]) for partition in begins])
+
+    def take(self, most: int, wait: float) -> Taken:
+        return arrivals(self._consumer, most, wait)
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,173 @@
+"""A bounded part of one partition as columns, by either client."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from worker.kafka.choice import make_fetcher
+from worker.kafka.client import Link
+from worker.kafka.columns import BATCH_MESSAGES
+from worker.kafka.deadline import Deadline
+from worker.kafka.interface import Fetcher
+from worker.kafka.reading.reader import (
+    ASK_SECONDS,
+    POLL_SECONDS,
+    Bounded,
+    Complaint,
+    Place,
+    reader_properties,
+    spoken,
+    watermarks,
+)
+from worker.kafka.reading.stream import PATIENCE_SECONDS, TUNING, reader_of
+from worker.wire.events import Records
+from worker.wire.strings import Integers, Strings, joined, none
+
+
+class RecordReader(Bounded):
+    """A fetcher that is sent to one partition.
+
+    Parameters
+    ----------
+    fetcher : Fetcher
+        Of the place's topic.
+    place : Place
+        What is read.
+    first, end : int
+        Where to begin, and the offset of the first record that is left out.
+    complain : Complaint
+        What becomes of errors.
+    """
+
+    def __init__(self, fetcher: Fetcher, place: Place, first: int, end: int, complain: Complaint) -> None:
+        super().__init__({place: first}, {place: end}, complain)
+        self._fetcher, self._place, self._end = fetcher, place, end
+        if self.unread:
+            fetcher.send_to({place[1]: first})
+
+    def take(self, seconds: float) -> Records | None:
+        """The records that are there, after waiting up to `seconds` for the first; None: none came."""
+        found, problems = self._fetcher.take(BATCH_MESSAGES, seconds)
+        now, last = time.monotonic(), -1
+        own = next((records for records in found if records.partition == self._place[1]), None)
+        if own is not None:
+            last = int(own.offsets[-1])
+            if not self._come(self._place, last, now):
+                own = own.before(int(own.offsets.searchsorted(self._end)))
+        for problem in problems:
+            # What has come behind an end is no end any more, whichever of both is told first.
+            if problem.offset is None or problem.offset > last:
+                self._failed(self._place, problem.offset, problem.error, now)
+        return own if own is not None and len(own) else None
+
+
+class Columns(NamedTuple):
+    """Records, without what hardly anybody asks for."""
+
+    offsets: Integers
+    keys: Strings
+    values: Strings
+
+    def between(self, start: int, end: int | None = None) -> Columns:
+        """The records of these indices."""
+        return Columns(self.offsets[start:end], self.keys[start:end], self.values[start:end])
+
+    def followed_by(self, records: Records) -> Columns:
+        """These and more."""
+        offsets = np.concatenate([self.offsets, records.offsets])
+        return Columns(offsets, joined([self.keys, records.keys]), joined([self.values, records.values]))
+
+
+class Row:
+    """One record, as confluent-kafka's messages are looked at."""
+
+    def __init__(self, columns: Columns, i: int) -> None:
+        self._columns, self._i = columns, i
+
+    def offset(self) -> int:
+        """See `confluent_kafka.Message`."""
+        return int(self._columns.offsets[self._i])
+
+    def key(self) -> bytes | None:
+        """See `confluent_kafka.Message`."""
+        return self._columns.keys[self._i]
+
+    def value(self) -> bytes | None:
+        """See `confluent_kafka.Message`."""
+        return self._columns.values[self._i]
+
+
+class RecordStream:
+    """The records of one partition from its log's start, as a read_committed reader sees them, for a ``with`` block.
+
+    Parameters
+    ----------
+    link : Link
+        Broker, group and client properties.
+    client : str
+        PYTHON or NATIVE.
+    topic, partition
+        What is read.
+    end : int
+        Where to stop.
+    """
+
+    def __init__(self, link: Link, client: str, topic: str, partition: int, end: int) -> None:
+        self.topic, self.partition, self.end = topic, partition, end
+        self._bootstrap = link.bootstrap
+        with closing(reader_of(link)) as asking:
+            self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
+        self._fetcher = make_fetcher(client, reader_properties(link, tuning=TUNING), topic)
+        complain = spoken(str(self), f"{self} has lost its beginning while it was read: run this again")
+        self._reading = RecordReader(self._fetcher, (topic, partition), self.low, end, complain)
+        self._over = not self._reading.unread
+        self._buffer = Columns(np.empty(0, np.int64), none(), none())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._fetcher.close()
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}"
+
+    def take(self) -> Records | None:
+        """The next records, none of which was looked at before; None where the stream is over.
+
+        Raises
+        ------
+        Failure
+            The broker refuses this reader, or the log loses its beginning meanwhile.
+        Unreachable
+            The broker delivers nothing any more.
+        """
+        reading, found = self._reading, None
+        while found is None and not self._over:
+            found = reading.take(POLL_SECONDS)
+            self._over = not reading.unread or (reading.done and reading.silent_seconds > PATIENCE_SECONDS)
+            if not self._over:
+                reading.require_news(self._bootstrap, str(self))
+        return found
+
+    def columns(self, n: int) -> Columns:
+        """The next n records, fewer only where the stream is over; raises as `take`."""
+        while len(self._buffer.offsets) < n and (more := self.take()) is not None:
+            self._buffer = self._buffer.followed_by(more)
+        return self._buffer.between(0, n)
+
+    def peek(self, n: int) -> list[Row]:
+        """The same, one by one."""
+        found = self.columns(n)
+        return [Row(found, i) for i in range(len(found.offsets))]
+
+    def drop(self, n: int) -> None:
+        """Go past the next n records."""
+        self._buffer = self._buffer.between(n)
