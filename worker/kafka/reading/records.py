@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
+from confluent_kafka import KafkaError
 
 from worker.kafka.choice import make_fetcher
 from worker.kafka.client import Link
@@ -60,8 +61,8 @@ class RecordReader(Bounded):
             if not self._come(self._place, last, now):
                 own = own.before(int(own.offsets.searchsorted(self._end)))
         for problem in problems:
-            # What has come behind an end is no end any more, whichever of both is told first.
-            if problem.offset is None or problem.offset > last:
+            # Where records have come behind an end there is none any more, whichever of both is told first.
+            if problem.error.code() != KafkaError._PARTITION_EOF or (problem.offset or 0) > last:
                 self._failed(self._place, problem.offset, problem.error, now)
         return own if own is not None and len(own) else None
 
