@@ -16,8 +16,8 @@ def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(
     """A compacted topic takes no record without a key, and these events have none."""
     stage = Stage(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
     stage.fill()
-    with Driftway(*stage.worker("--guarantee", guarantee, "--give-up-after", "3")) as worker:
-        assert worker.wait(60) == 1, worker.story()
+    with Driftway(*stage.worker("--guarantee", guarantee, "--give-up-after", "8")) as worker:
+        assert worker.wait(120) == 1, worker.story()
         sentence = worker.stderr.splitlines()[-1]
         assert "Traceback" not in worker.stderr
         assert worker.stderr.count("commit failed") >= 3
