@@ -10,8 +10,10 @@ from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves
 from tests.conformance.table import Case, cases
 
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
-"""What `Learner` does for all, whatever the parameters: once per learner and task is enough; and what `Standardized` does
-for all, whatever it wraps: once per task is."""
+"""What `Learner` does for all, whatever the parameters: once per learner and task is enough.
+
+What `Standardized` does for all, whatever it wraps: once per task.
+"""
 
 
 def pairs() -> Iterator[object]:
