@@ -57,17 +57,9 @@ class Strings(Sequence[bytes | None]):
 
     def __eq__(self, other: object) -> bool:
         """Whether the strings are the same, wherever they lie."""
-        if isinstance(other, Strings):
-            mine, theirs = self._run(), other._run()
-            if mine is not None and theirs is not None:
-                return np.array_equal(self.lengths(), other.lengths()) and np.array_equal(mine, theirs)
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def _run(self) -> Text | None:
-        """All strings one after the other, if that is how they lie in a buffer."""
-        return None
 
     @abstractmethod
     def listed(self) -> Sequence[bytes | None]:
@@ -220,15 +212,6 @@ class Located(Strings):
     @property
     def nbytes(self) -> int:
         return int(np.maximum(self._lengths, 0).sum())
-
-    def _run(self) -> Text | None:
-        """All strings one after the other, if that is how they lie."""
-        starts, sizes = self._starts, np.maximum(self._lengths, 0)
-        if not len(starts):
-            return self._text[:0]
-        if (starts[1:] != starts[:-1] + sizes[:-1]).any():
-            return None
-        return self._text[int(starts[0]) : int(starts[-1] + sizes[-1])]
 
 
 def joined(parts: Sequence[Strings]) -> Strings:

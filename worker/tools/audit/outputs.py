@@ -7,6 +7,7 @@ from typing import Any
 
 from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import Stream
+from worker.tools.audit.columns import same
 from worker.tools.audit.contrast import Difference, contrast, input_offset, shown
 from worker.wire.events import Rejection
 from worker.wire.strings import Strings
@@ -177,7 +178,7 @@ class Predictions(Ledger):
             As `require`.
         """
         found, n = self.columns(len(values)), len(values)
-        if found.keys == keys and found.values == values:
+        if same(found.keys, keys) and same(found.values, values):
             self.stream.drop(n)
             self.matched += n
         else:
