@@ -23,14 +23,17 @@ Pointers = NDArray[np.int64]
 
 
 @bare_kernel
-def read(pointers: Pointers, rows: Rows) -> None:
-    """Copy messages, not what they point to. Shapes: pointers i8[n], rows i8[n, WORDS]."""
+def read(pointers: Pointers, rows: Rows) -> int:
+    """Copy messages, not what they point to; how many have an error. Shapes: pointers i8[n], rows i8[n, WORDS]."""
+    bad = 0
     for i in range(len(pointers)):
         for word in range(WORDS):
             rows[i, word] = word_at(pointers[i] + WORD_BYTES * word)
         # Both are 32 bits wide, and what lies behind them is anything.
         rows[i, ERROR] = np.int32(rows[i, ERROR])
         rows[i, PARTITION] = np.int32(rows[i, PARTITION])
+        bad += rows[i, ERROR] != 0
+    return bad
 
 
 @bare_kernel

@@ -90,5 +90,5 @@ def test_a_kernel_reads_negative_numbers_of_32_bits() -> None:
     words[message.ERROR] = np.uint32(-191 & 0xFFFFFFFF)
     words[message.PARTITION] = 0x7FFF_FFFF_0000_0003
     rows = np.empty((1, message.WORDS), np.int64)
-    message.read(np.array([words.ctypes.data]), rows)
+    assert message.read(np.array([words.ctypes.data]), rows) == 1
     assert (rows[0, message.ERROR], rows[0, message.PARTITION]) == (-191, 3)
