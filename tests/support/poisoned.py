@@ -23,23 +23,23 @@ class PoisonedDriftway(Driftway):
 def main() -> None:
     """Spoil what is free, and run the command line."""
     import driftway
-    from worker.kafka.native import member
+    from worker.kafka.native import arrivals
     from worker.wire import packed, writer, written
 
-    give, take = written.give_buffer, member.NativeMember.take
+    give, take = written.give_buffer, arrivals.Arrivals.take
 
     def spoil_and_give(buffer: written.Text) -> None:
         buffer[:] = RUBBISH
         give(buffer)
 
-    def spoil_and_take(self: member.NativeMember, most: int, wait: float) -> Any:
+    def spoil_and_take(self: arrivals.Arrivals, most: int, wait: float) -> Any:
         for old in (self._text, self._rows, self._pointers):
             old.view("u1")[:] = RUBBISH
         return take(self, most, wait)
 
     for module in (written, writer, packed):
         module.give_buffer = spoil_and_give
-    member.NativeMember.take = spoil_and_take  # type: ignore[method-assign]
+    arrivals.Arrivals.take = spoil_and_take  # type: ignore[method-assign]
     driftway.main(sys.argv[1:])
 
 

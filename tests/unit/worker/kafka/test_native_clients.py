@@ -18,8 +18,9 @@ from worker.kafka import choice
 from worker.kafka.client import AUTO, NATIVE, PYTHON
 from worker.kafka.interface import Span
 from worker.kafka.native import library, message
+from worker.kafka.native.arrivals import keys_of, values_of
 from worker.kafka.native.library import Unsupported
-from worker.kafka.native.member import NativeMember, keys_of, values_of
+from worker.kafka.native.member import NativeMember
 from worker.kafka.native.message import (
     ERROR,
     KEY,
@@ -85,12 +86,13 @@ def test_messages_become_columns_and_columns_become_messages(values: list[bytes 
 
 def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     member = NativeMember(proven(), {**NOBODY, "group.id": "g"}, "t", incremental=False)
-    monkeypatch.setattr("worker.kafka.native.member.stamp", lambda pointers, function, kind, stamps: None)
+    arrivals = member._arrivals
+    monkeypatch.setattr("worker.kafka.native.arrivals.stamp", lambda pointers, function, kind, stamps: None)
     memory = Memory([b"a", b"reason", b"b", None, b"", b"c"], [None, None, b"k", b"", None, b"l"], [3, 1, 2, 3, 2, 3])
     memory.rows[1, ERROR] = KafkaError._ALL_BROKERS_DOWN & 0xFFFFFFFF | 0x7F << 32  # half of the word is anything
     memory.rows[:, PARTITION] |= 0x55 << 32
     try:
-        records, problems = member._columns(memory.pointers)
+        records, problems = arrivals._columns(memory.pointers)
         assert [(part.partition, part.offsets.tolist(), list(part.values), list(part.keys)) for part in records] == [
             (3, [100, 103, 105], [b"a", None, b"c"], [None, b"", b"l"]),
             (2, [102, 104], [b"b", b""], [b"k", None]),
@@ -102,8 +104,8 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
         ((error, partition, offset),) = problems
         assert (error.code(), error.str(), partition, offset) == (KafkaError._ALL_BROKERS_DOWN, "reason", 1, 101)
         kept = [list(part.keys) for part in records], [part.offsets.copy() for part in records]
-        member._rows[:] = -1
-        member._text[:] = 255
+        arrivals._rows[:] = -1
+        arrivals._text[:] = 255
         assert kept[0] == [list(part.keys) for part in records], "held outputs keep keys and offsets"
         assert all((one == part.offsets).all() for one, part in zip(kept[1], records, strict=True))
     finally:

@@ -11,6 +11,7 @@ import pytest
 
 from learners import Spec
 from tests.unit.worker.rows import records
+from worker.kafka.reading.records import Columns
 from worker.settings import ModelSettings
 from worker.state.model import Model
 from worker.state.snapshot import chunk_key, mark_key, position_key, unlike, write
@@ -18,6 +19,7 @@ from worker.tools.audit.contrast import Difference, contrast, input_offset
 from worker.tools.audit.outputs import Points, Predictions, Rejections
 from worker.tools.audit.snapshots import Snapshots
 from worker.wire.codec import PACKED, encode_events
+from worker.wire.strings import Listed as Strings
 
 
 @dataclass
@@ -54,6 +56,11 @@ class Listed:
     def peek(self, n: int) -> list[Written]:
         return self.written[:n]
 
+    def columns(self, n: int) -> Columns:
+        found = self.peek(n)
+        keys, values = (Strings([getattr(record, which) for record in found]) for which in ("told_key", "told_value"))
+        return Columns(np.array([record.at for record in found], np.int64), keys, values)
+
     def drop(self, n: int) -> None:
         del self.written[:n]
 
@@ -71,14 +78,27 @@ def wanted(*offsets: int) -> list[tuple[Any, ...]]:
     return [(None, value(offset)) for offset in offsets]
 
 
-def check(found: Any, *offsets: int) -> int:
-    """Require the offsets one by one and all at once gives the same; then finish."""
+def one_by_one(found: Predictions, *offsets: int) -> None:
     found.require(wanted(*offsets))
-    found.finish()
-    return int(found.matched)
 
 
-def test_the_same_records_are_checked_off() -> None:
+def as_columns(found: Predictions, *offsets: int) -> None:
+    found.require_columns(Strings([None] * len(offsets)), Strings(list(map(value, offsets))))
+
+
+@pytest.fixture(params=[one_by_one, as_columns])
+def check(request: pytest.FixtureRequest) -> Any:
+    """Requires the offsets and then the end; gives how many were there."""
+
+    def required(found: Predictions, *offsets: int) -> int:
+        request.param(found, *offsets)
+        found.finish()
+        return found.matched
+
+    return required
+
+
+def test_the_same_records_are_checked_off(check: Any) -> None:
     assert check(ledger(1, 2, 5), 1, 2, 5) == 3
     assert check(ledger()) == 0
 
@@ -93,19 +113,19 @@ def test_the_same_records_are_checked_off() -> None:
         ((1, 2, 5, 11, 2), "OUT/3@54 is one prediction of IN/3@2 too many"),
     ],
 )
-def test_the_first_difference_is_named(there: tuple[int, ...], words: str) -> None:
+def test_the_first_difference_is_named(check: Any, there: tuple[int, ...], words: str) -> None:
     with pytest.raises(Difference) as raised:
         check(ledger(*there), 1, 2, 5)
     assert str(raised.value).startswith(words)
 
 
-def test_what_is_newer_than_the_commit_is_noted() -> None:
+def test_what_is_newer_than_the_commit_is_noted(check: Any) -> None:
     found = ledger(1, 2, 10, 12, 11)
     assert check(found, 1, 2) == 2
     assert found.newest == 12
 
 
-def test_retention_and_a_later_beginning_forgive_the_first_records_only() -> None:
+def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: Any) -> None:
     assert check(ledger(3, 4, low=7), 1, 2, 3, 4) == 2
     assert check(ledger(low=7), 1, 2) == 0
     assert check(ledger(1, 2, 3, 4, span=(3, 10)), 3, 4) == 2
