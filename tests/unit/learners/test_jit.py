@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core import ir
 from numba.core.errors import TypingError
 
-from learners.jit import bare_kernel, kernel, load8, store8, trailing_zeros
+from learners.jit import bare_kernel, fragment, kernel, load8, store8, trailing_zeros
 from learners.kernel_cache import MARKS, SOURCES
 
 BYTES = np.frombuffer(bytes(range(1, 41)), np.uint8)
@@ -48,6 +51,42 @@ def makes_an_array(n):
 @bare_kernel
 def returns_an_array(array):
     return array[1:]
+
+
+@fragment
+def clipped(value):
+    return min(value, 9.0) if value > 0 else 0.0
+
+
+@fragment
+def clipped_sum(array):
+    total = 0.0
+    for value in array:
+        total += clipped(value) if value != 4.0 else clipped(-value)
+    return total
+
+
+def sums(array, other):
+    return clipped_sum(array) + clipped_sum(other) * clipped(other[0])
+
+
+def instructions(function, array):
+    """Of its machine code, without the names of other functions."""
+    compiled = numba.njit(error_model="numpy", _nrt=False)(function)
+    compiled(array, array)
+    code = compiled.inspect_asm(compiled.signatures[0])
+    return [re.sub(r"_ZN\w+|\w*NumbaEnv\w*", "name", line) for line in code.splitlines() if re.match(r"\t\w", line)]
+
+
+def test_names_that_are_not_copied_change_no_instruction(monkeypatch):
+    ours = instructions(sums, np.arange(5.0))
+    copied = []
+    monkeypatch.delattr(ir.Scope, "__deepcopy__")
+    monkeypatch.setattr(
+        ir.Scope, "__reduce_ex__", lambda self, version: copied.append(self) or object.__reduce_ex__(self, version)
+    )
+    assert instructions(sums, np.arange(5.0)) == ours
+    assert copied, "numba copies them no more: learners.jit need not forbid it"
 
 
 @pytest.mark.parametrize("kind", [int, np.uint64])
