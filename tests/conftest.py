@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what asks for the broker, so that ``-m "not broker"`` is exact, and sort it last."""
     for item in items:
+        item.add_marker(pytest.mark.xdist_group(kernels_of(item)))
         fixtures = getattr(item, "fixturenames", ())
         folder = item.path.parent.name
         if "kafka" in fixtures or folder in {"broker", "fault"}:
@@ -42,6 +43,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "data_dir" in fixtures:
             item.add_marker(pytest.mark.data)
     items.sort(key=lambda item: item.get_closest_marker("broker") is not None)  # stable: files stay together
+
+
+def kernels_of(item: pytest.Item) -> str:
+    """Tests with the same name here stay in one process (``--dist loadgroup``): two would both compile the kernels."""
+    if item.path.parent.name == "conformance" and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        return item.callspec.id.partition(":")[0].partition("{")[0].partition("@")[0]
+    return str(item.path.relative_to(ROOT))
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from tests.support.forked import HERE, ROOT, Forked
 from tests.support.kafka import await_until
 
-ROOT = Path(__file__).resolve().parents[2]
 END_SECONDS = 30.0
+PARENTS = {("demo",), ("broker",)}
+"""Commands with children of their own."""
 
 
 def clean_environment(**more: str) -> dict[str, str]:
@@ -62,12 +64,17 @@ class Driftway:
     def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self.arguments = arguments
         self.env = clean_environment(**(env or {}))
+        self._forked = HERE and not env and arguments[:1] not in PARENTS
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="driftway-test-")
         folder = Path(self._folder.name)
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
+        self.process: Forked | subprocess.Popen[bytes]
         with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
+            if self._forked:
+                self.process = Forked(self.module, self.arguments, self.env, self._stdout, self._stderr)
+                return self
             self.process = subprocess.Popen(
                 [sys.executable, "-m", self.module, *self.arguments],
                 cwd=ROOT,
@@ -82,7 +89,7 @@ class Driftway:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.process.poll() is None:
-            if self.arguments[0] in {"demo", "broker"}:  # they clear up their own children, given the chance
+            if self.arguments[:1] in PARENTS:  # they clear up their own children, given the chance
                 self.process.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self.process.wait(END_SECONDS)
