@@ -68,6 +68,7 @@ def closed_port() -> Iterator[int]:
         (("-X", "session.timeout.ms=soon"), "client property refused: Invalid value for configuration property"),
         (("-X", "group.protocol=consumer", "-X", "session.timeout.ms=6000"), "client property refused: "),
         (("--client-properties", "absent"), "cannot read client properties absent: No such file or directory"),
+        (("--commit-interval", "1000"), "the broker lets no transaction stay open for 2000 s, twice --commit-interval"),
         (("--http-port", "0", "--http-host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid:0: "),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from worker.errors import UsageFailure
 from worker.kafka.deadline import Deadline
 from worker.kafka.interface import Span
 from worker.kafka.verdicts import Verdict, ask, insist, judge
@@ -40,10 +41,11 @@ class TransactionalCheckpoint(Checkpoint):
         probe: Probe | None = None,
         callbacks: Mapping[str, Any] | None = None,
     ) -> None:
+        self._timeout_ms = max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval))
         own = {
             **(callbacks or {}),
             "transactional.id": settings.transactional_id(partition),
-            "transaction.timeout.ms": max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval)),
+            "transaction.timeout.ms": self._timeout_ms,
         }
         super().__init__(settings, partition, own, probe)
 
@@ -66,6 +68,12 @@ class TransactionalCheckpoint(Checkpoint):
             self.sender.init_transactions(seconds)
         except KafkaException as error:
             code = int(error.args[0].code())
+            if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+                seconds = self._timeout_ms / 1000
+                raise UsageFailure(
+                    f"the broker lets no transaction stay open for {seconds:g} s, twice --commit-interval "
+                    f"and at least {TRANSACTION_TIMEOUT_MS // 1000} s: its max.transaction.timeout.ms is less"
+                ) from None
             if deadline.passed or not (code in UNDECIDED or judge(error.args[0]) is Verdict.RETRY):
                 raise
             return code
