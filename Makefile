@@ -44,7 +44,7 @@ check: setup  ## Format, lint, types, and the rules of tests/meta
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(PYTEST) -q tests/meta
+	$(PYTEST) -q -n 2 tests/meta
 
 test-unit: setup  ## Tests without Kafka: seconds
 	$(PYTEST) -n 2 -m "not broker and not slow"
