@@ -35,10 +35,10 @@ demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
 	$(BIN)/driftway demo
 
 # Each process has a broker of its own where it needs one; files stay together, for their fixtures. Tests with a broker
-# mostly wait: four processes on two cores. Slow tests are left to test-broker and test-fault.
+# mostly wait: six processes on two cores. Slow tests are left to test-broker and test-fault.
 test: check  ## All checks and default tests on a real Kafka (what CI runs)
 	$(PYTEST) -n 2 --dist loadgroup --ignore=tests/meta -m "not broker and not slow"
-	$(PYTEST) --require-broker -n 4 --dist loadfile -m "broker and not slow"
+	$(PYTEST) --require-broker -n 6 --dist loadfile -m "broker and not slow"
 
 check: setup  ## Format, lint, types, and the rules of tests/meta
 	$(BIN)/ruff format --check .

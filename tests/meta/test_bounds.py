@@ -28,7 +28,8 @@ def environment(config) -> dict[str, str]:
 
 @pytest.mark.timeout(1850)
 def test_kernels_stay_inside_their_arrays(pytestconfig):
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", "-k", CHECKS, *SUITE]
+    shared = "-n", "2", "--dist", "loadgroup"
+    command = [sys.executable, "-m", "pytest", "-q", "-x", *shared, "-p", "no:cacheprovider", "-k", CHECKS, *SUITE]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(pytestconfig), capture_output=True, text=True, timeout=1800, check=False
     )
