@@ -3,8 +3,6 @@
 Batch solvers, each with a proof of how near it came. Online learning has its own files; nothing here runs row by row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

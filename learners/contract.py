@@ -3,6 +3,7 @@
 from learners.driver import Rule
 from learners.jit import bare_kernel, fragment
 from learners.learner import Learner
+from learners.memory import field, part, scratch
 from learners.parameters import ParameterError, Parameters, choice, flag, integer, intercept, number
 from learners.state import Array, Counts, Fields
 
@@ -16,9 +17,12 @@ __all__ = [
     "Rule",
     "bare_kernel",
     "choice",
+    "field",
     "flag",
     "fragment",
     "integer",
     "intercept",
     "number",
+    "part",
+    "scratch",
 ]

@@ -10,19 +10,16 @@ x is f8[d]. `parameters` is a NamedTuple of numbers, `memory` one of arrays: the
 With one score per class, `score` writes them to ``memory.S``, y is the class, and `margin` says whether all are finite.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from learners.jit import bare_kernel, fragment
+from learners.memory import Sizes
 from learners.merging import Merge, average
-from learners.state import Array, Fields
+from learners.state import Array
 
 Fragment = Callable[..., Any]
 Kernel = Callable[[Array, Array, Array, Any, Any], None]
@@ -42,11 +39,9 @@ class Rule(NamedTuple):
     parameters: Any
     """NamedTuple of numbers: those of the learner, as far as its fragments need them, or what follows from them."""
     memory: type[Any]
-    """NamedTuple class, whose names are those of the fields and of the scratch."""
-    fields: Fields
-    """The state: what the learner remembers. Sizes depend on n_features, n_classes and the parameters only."""
-    scratch: Mapping[str, tuple[int, ...]] = MappingProxyType({})
-    """name -> shape of arrays that mean nothing from one row to the next."""
+    """NamedTuple class that declares what is remembered, and scratch (`learners.memory`)."""
+    sizes: Sizes = MappingProxyType({})
+    """What its shapes are made of beside d (with the intercept), n (features) and K (classes); parameters decide."""
     classes: bool = False
     """Whether `score` makes one score per class."""
     weighs: bool = False
@@ -56,10 +51,6 @@ class Rule(NamedTuple):
     shared: tuple[str, ...] = ()
     """Fields that learners of other partitions may see, and that `merge` makes one of; none: each learns alone."""
     merge: Merge = average
-
-    def room(self, *axes: int) -> dict[str, Array]:
-        """The scratch, with more axes in front."""
-        return {name: np.empty((*axes, *shape)) for name, shape in self.scratch.items()}
 
 
 def kernel_of(rule: Rule, signed: bool) -> Kernel:

@@ -3,8 +3,6 @@
 Only `Learner.predict` is called, so that this works for any learner, behind any feature maps.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

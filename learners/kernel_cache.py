@@ -5,8 +5,6 @@ the folder is named after the sources of all kernels (docs/decisions/0006), and 
 after an upgrade or a power cut, or on a disk that fails, a kernel is compiled anew. It never runs other bits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,10 +1,8 @@
 """The contract that every learner keeps, and what it gives them for free: checks, snapshot, restore.
 
 A learner is an algorithm with state. It implements `rule` (what it remembers, how a row is scored and learned from,
-which `learners.driver` compiles into one loop) and, where not all begins with zeros, `initialise` (starting values).
+which `learners.driver` compiles into one loop) and, where parameters decide how the state begins, `initialise`.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -15,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from learners.driver import Rule, kernel_of
+from learners.memory import Sizes, begin, fields_of, room_for, seen_as
 from learners.merging import Part, Shared
 from learners.parameters import ParameterError, Parameters
 from learners.state import Array, Bytes, Fields, State
@@ -112,7 +111,7 @@ class Learner:
         self._live_in(None)
         self._bound: State | None = None
         """The state whose views the kernel has been given."""
-        self.initialise()
+        self._begin()
 
     @property
     def kind(self) -> str:
@@ -133,7 +132,7 @@ class Learner:
         raise NotImplementedError
 
     def initialise(self) -> None:
-        """Write the starting values into the freshly zeroed state. The default leaves the zeros."""
+        """Write the starting values that a memory cannot declare, because parameters decide, into the state."""
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         """For each row write the score, then learn unless its label is NaN.
@@ -149,7 +148,7 @@ class Learner:
         rule = self.rule()
         self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
         self._constants = rule.parameters
-        self._memory = self.state.seen_as(rule.memory, **rule.room())
+        self._memory = seen_as(rule.memory, self.state, **self.room())
         self._bound = self.state
 
     # What callers use.
@@ -204,7 +203,7 @@ class Learner:
     def reset(self) -> None:
         """Begin anew in place: the state of a fresh learner, where it lives."""
         self.state.memory[:] = 0
-        self.initialise()
+        self._begin()
 
     def shared(self) -> dict[str, Array]:
         """Copies of what learners of other partitions may see; nothing of a learner that cannot be merged."""
@@ -278,7 +277,7 @@ class Learner:
         score = np.empty((1, scratch.n_scores))
         scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), score)
 
-    def fresh(self) -> Learner:
+    def fresh(self) -> "Learner":
         """Another learner with the same parameters and shape, that has seen nothing."""
         return type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
 
@@ -288,7 +287,21 @@ class Learner:
 
     def fields(self) -> Fields:
         """The state's named views, in memory order."""
-        return self.rule().fields
+        rule = self.rule()
+        return fields_of(rule.memory, self._sizes(rule))
+
+    def room(self, *axes: int) -> dict[str, Array]:
+        """Scratch of its own, with more axes in front."""
+        rule = self.rule()
+        return room_for(rule.memory, self._sizes(rule), *axes)
+
+    def _sizes(self, rule: Rule) -> Sizes:
+        return {"d": self.width, "n": self.n_features, "K": self.n_classes, **rule.sizes}
+
+    def _begin(self) -> None:
+        """Write what a zeroed state begins as."""
+        begin(self.rule().memory, self.state)
+        self.initialise()
 
     def _live_in(self, memory: Bytes | None) -> None:
         """Have the state in `memory`, which holds it already, or in new zeros."""

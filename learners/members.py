@@ -5,15 +5,14 @@ A kernel takes member i out of the stacked views by `learners.jit.member` and ca
 a rule that has `begin` wants it called for a member that was put there by copying.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from learners.driver import Rule
 from learners.learner import Learner
-from learners.state import Array, named
+from learners.memory import named
+from learners.state import Array
 
 
 class Members:
@@ -40,7 +39,7 @@ class Members:
             view, start = self.one.state[name], self.one.state.start(name)
             shape, strides = (self.count, *view.shape), (states.strides[0], *view.strides)
             views[name] = np.ndarray(shape, view.dtype, states.data, start, strides)
-        return named(self.rule.memory, {**views, **self.rule.room(self.count)})
+        return named(self.rule.memory, {**views, **self.one.room(self.count)})
 
     def like(self, m: int) -> Learner:
         """Member m as it begins, on its own."""

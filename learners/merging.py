@@ -4,8 +4,6 @@ A rule names the fields that others may see, and how they become one: an average
 each has seen. Sums are taken in the order of the parts, which must be the same everywhere: it decides the last bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

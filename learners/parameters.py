@@ -5,12 +5,11 @@ are made by :func:`number`, :func:`integer`, :func:`choice` and :func:`flag`. Co
 command line), checks every bound and names the violated inequality.
 """
 
-from __future__ import annotations
-
+import collections
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 
 class ParameterError(ValueError):
@@ -79,6 +78,11 @@ class Bounds:
     def several(self) -> bool:
         """Whether there may be more than one."""
         return self.kind in ("numbers", "integers")
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is one number or flag, whatever is given."""
+        return self.kind in ("number", "integer", "flag") and not self.options
 
     def check(self, name: str, value: Any) -> Any:
         """Return `value` coerced to its type, or raise ParameterError naming what is violated."""
@@ -161,8 +165,16 @@ def intercept() -> Any:
 class Parameters:
     """Base of every learner's parameters; see the module's docstring."""
 
+    Numbers: ClassVar[Any]
+    """NamedTuple class of those that are numbers or flags, for kernels, which know no words."""
+
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True)(cls)
+        numeric = [f.name for f in dataclasses.fields(cls) if f.metadata["bounds"].numeric]
+        make: Any = collections.namedtuple
+        cls.Numbers = make("Numbers", numeric, module=cls.__module__)
+        # Its place in this very class, so that later processes find compiled code that takes it.
+        cls.Numbers.__qualname__ = f"{cls.__qualname__}.Numbers"
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -185,13 +197,18 @@ class Parameters:
                 raise ParameterError(f"no parameter {name!r}; there is: {offer}")
         return cls(**given)
 
+    def numbers(self) -> Any:
+        """Those that are numbers or flags, as kernels take them: under the same names."""
+        return self.Numbers(*(getattr(self, name) for name in self.Numbers._fields))
+
     def as_dict(self) -> dict[str, Any]:
         """Name -> value, in declaration order."""
         return dataclasses.asdict(self)
 
     @classmethod
     def describe(cls) -> list[dict[str, Any]]:
-        """One row per parameter: name, default, admitted values, meaning."""
+        """One row per parameter: name, default, admitted values, meaning; its own before those of its family."""
+        own = vars(cls).get("__annotations__", {})
         return [
             {
                 "name": f.name,
@@ -199,5 +216,5 @@ class Parameters:
                 "values": f.metadata["bounds"].describe(),
                 "text": f.metadata["bounds"].text,
             }
-            for f in dataclasses.fields(cls)
+            for f in sorted(dataclasses.fields(cls), key=lambda f: f.name not in own)
         ]

@@ -1,7 +1,5 @@
 """Prequential evaluation: predict first, then learn, block after block, without Kafka."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 

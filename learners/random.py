@@ -4,8 +4,6 @@ No global generator and no cache: the state array is all there is, so a snapshot
 continues identically. Draws other than the raw words are derived from `uniform`. ALGORITHMS.md 1.6.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

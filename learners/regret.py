@@ -3,8 +3,6 @@
 The models are those of `learners.comparators`; here they are put one after the other. ALGORITHMS.md 15.3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -4,15 +4,11 @@ A snapshot is a copy of these bytes and a restore is one copy back; nothing that
 live outside its `State`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-N = TypeVar("N")
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -20,24 +16,6 @@ Bytes = NDArray[np.uint8]
 
 Fields = Mapping[str, tuple[str, tuple[int, ...]]]
 """name -> (dtype, shape), in memory order; every dtype has 8-byte items, so every view is aligned."""
-
-
-def behind(prefix: str, fields: Fields) -> Fields:
-    """The fields of a part, like a detector, under its name and a dot."""
-    return {f"{prefix}.{name}": spec for name, spec in fields.items()}
-
-
-def named(kind: type[N], views: Mapping[str, NDArray[Any]]) -> N:
-    """Views as a NamedTuple of that class, which kernels take; those behind a dot in one of their own inside it."""
-    own: dict[str, Any] = {name: view for name, view in views.items() if "." not in name}
-    if len(own) == len(views):
-        return kind(**own)
-    hints = get_type_hints(kind)  # takes a hundred microseconds, and metrics ask once a batch
-    for prefix in {name.partition(".")[0] for name in views} - own.keys():
-        start = len(prefix) + 1
-        inside = {name[start:]: view for name, view in views.items() if name.startswith(f"{prefix}.")}
-        own[prefix] = named(hints[prefix], inside)
-    return kind(**own)
 
 
 class State:
@@ -83,10 +61,6 @@ class State:
     def start(self, name: str) -> int:
         """Where a view begins in the memory, in bytes."""
         return self._starts[name]
-
-    def seen_as(self, kind: type[N], **more: NDArray[Any]) -> N:
-        """The views, and `more` arrays, as `named`."""
-        return named(kind, {**self._views, **more})
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._views[name]

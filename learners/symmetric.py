@@ -4,8 +4,6 @@ A down-date must be *bitwise* symmetric. With outer(k / h, k) rounding makes P a
 multiplies the antisymmetric part by 1 / lambda each row, and at mu = 0.05 P overflows after 14,457 rows.
 """
 
-from __future__ import annotations
-
 import math
 
 from learners.jit import bare_kernel, fragment

@@ -1,7 +1,5 @@
 """The vector operations that linear kernels are made of: a product, guarded steps and lengths that do not overflow."""
 
-from __future__ import annotations
-
 import math
 
 from learners.jit import fragment

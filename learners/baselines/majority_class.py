@@ -1,10 +1,8 @@
 """The most frequent class so far."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
 
 
 class MajorityClass(Learner):
@@ -26,21 +24,17 @@ class MajorityClass(Learner):
     tasks = ("binary", "multiclass")
     uses_features = False
 
-    class Params(Parameters):
-        pass
+    Params = Parameters
 
     def rule(self) -> Rule:
-        K = self.n_classes
-        return Rule(score, learn, (), Tally, {"counts": ("i8", (K,))}, {"S": (K,)}, classes=True)
+        return Rule(score, learn, (), Tally, classes=True)
 
 
 class Tally(NamedTuple):
     """Memory of `majority_class`."""
 
-    counts: Counts
-    """i8[K]: labelled rows of each class."""
-    S: Array
-    """f8[K], scratch: the scores."""
+    counts: Counts = field("i8[K]", "labelled rows of each class")
+    S: Array = scratch("f8[K]", "the scores")
 
 
 @fragment

@@ -1,11 +1,9 @@
 """The previous row's label."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
 from learners.learner import REGRESSION
 
 
@@ -28,34 +26,27 @@ class NoChange(Learner):
     tasks = ("binary", "multiclass", "regression")
     uses_features = False
 
-    class Params(Parameters):
-        pass
+    Params = Parameters
 
     def rule(self) -> Rule:
-        fields = {"last": ("f8", (1,)), "labels": ("i8", (1,))}
         if self.task == REGRESSION:
-            return Rule(last_target, learn_target, (), LastTarget, fields)
-        return Rule(last_class, learn_class, (), LastClass, fields, {"S": (self.n_classes,)}, classes=True)
+            return Rule(last_target, learn_target, (), LastTarget)
+        return Rule(last_class, learn_class, (), LastClass, classes=True)
 
 
 class LastTarget(NamedTuple):
     """Memory of `no_change` in regression."""
 
-    last: Array
-    """f8[1]: the last target."""
-    labels: Counts
-    """i8[1]: labelled rows so far."""
+    last: Array = field("f8[1]", "the last target")
+    labels: Counts = field("i8[1]", "labelled rows so far")
 
 
 class LastClass(NamedTuple):
     """Memory of `no_change` in classification."""
 
-    last: Array
-    """f8[1]: the last class index."""
-    labels: Counts
-    """i8[1]: labelled rows so far."""
-    S: Array
-    """f8[K], scratch: the scores."""
+    last: Array = field("f8[1]", "the last class index")
+    labels: Counts = field("i8[1]", "labelled rows so far")
+    S: Array = scratch("f8[K]", "the scores")
 
 
 @fragment

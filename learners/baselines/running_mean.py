@@ -1,11 +1,9 @@
 """The mean of the targets so far."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment
 
 
 class RunningMean(Learner):
@@ -26,23 +24,18 @@ class RunningMean(Learner):
     tasks = ("regression",)
     uses_features = False
 
-    class Params(Parameters):
-        pass
+    Params = Parameters
 
     def rule(self) -> Rule:
-        fields = {"mean": ("f8", (1,)), "labels": ("i8", (1,)), "skipped": ("i8", (1,))}
-        return Rule(score, learn, (), Mean, fields)
+        return Rule(score, learn, (), Mean)
 
 
 class Mean(NamedTuple):
     """Memory of `running_mean`."""
 
-    mean: Array
-    """f8[1]: mean of the targets."""
-    labels: Counts
-    """i8[1]: how many it is of."""
-    skipped: Counts
-    """i8[1]: targets so far from the mean that their difference overflows."""
+    mean: Array = field("f8[1]", "mean of the targets")
+    labels: Counts = field("i8[1]", "how many it is of")
+    skipped: Counts = field("i8[1]", "targets so far from the mean that their difference overflows")
 
 
 @fragment

@@ -1,12 +1,10 @@
 """Algorithm I: pass over the rows, remove what is mistaken, until a pass is clean."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from learners.batch.procedure import Procedure
 from learners.batch.sample import Sample
-from learners.parameters import Parameters, flag, integer
+from learners.contract import Parameters, flag, integer
 
 
 class AlgorithmI(Procedure):

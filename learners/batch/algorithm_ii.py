@@ -1,12 +1,10 @@
 """Algorithm II: Algorithm I on phi copies of every row, for phi = 1, 2, 3, and so on."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from learners.batch.procedure import Procedure
 from learners.batch.sample import Sample
-from learners.parameters import Parameters, flag, integer
+from learners.contract import Parameters, flag, integer
 from learners.state import Bytes
 
 

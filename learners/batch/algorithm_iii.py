@@ -1,14 +1,12 @@
 """Algorithm III: III-weak(Z) for a list of Z, and the best of their hypotheses."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar
 
 from learners.batch.algorithm_iii_weak import SuperIterations
 from learners.batch.procedure import Procedure
 from learners.batch.sample import Sample
-from learners.parameters import Parameters, choice, flag, number
+from learners.contract import Parameters, choice, flag, number
 from learners.state import Bytes
 
 

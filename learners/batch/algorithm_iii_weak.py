@@ -1,12 +1,10 @@
 """Algorithm III-weak(Z): Algorithm I, begun from scratch on what is left whenever it has removed more than Z rows."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from learners.batch.procedure import Procedure
 from learners.batch.sample import Sample
-from learners.parameters import Parameters, flag, integer
+from learners.contract import Parameters, flag, integer
 
 
 class SuperIterations:

@@ -1,14 +1,12 @@
 """Passes of any learner of two classes: predict a block, learn the first row that is wrong, go on behind it."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from learners.batch.passes import LONGEST, RUN, Passes
 from learners.batch.problem import Problem
 from learners.batch.sample import Ids, Sample
-from learners.learner import Learner
+from learners.contract import Learner
 
 WIDEST = 4096
 """Rows that are predicted at once, at most."""
@@ -51,7 +49,7 @@ class AnyPasses(Passes):
             seen += 1
         return kept, seen, mistakes
 
-    def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
+    def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
         mistakes, width = 0, 1
         while first < len(draws):
             block = draws[first : first + width]

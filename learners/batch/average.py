@@ -1,22 +1,18 @@
 """The average of all hypotheses along a stream of draws."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from learners.batch.draws import Draws
+from learners.batch.draws import Drawing
 from learners.batch.linear_passes import Standing, right_before_a_mistake, standing, weights_of
-from learners.batch.procedure import Procedure
 from learners.batch.sample import Ids
-from learners.jit import bare_kernel
-from learners.parameters import Parameters, integer
-from learners.state import Array, Bytes
+from learners.contract import Array, bare_kernel
+from learners.state import Bytes
 from learners.vectors import step_along
 
 
-class Average(Procedure):
+class Average(Drawing):
     """Learns along rows drawn from the problem and hands over the mean of the weights that it had for each of them.
 
     Only for the learner `perceptron`, whose hypotheses are weights.
@@ -39,13 +35,10 @@ class Average(Procedure):
     name = "average"
     KEPT: ClassVar[tuple[str, ...]] = ("late",)
 
-    class Params(Parameters):
-        mult: int = integer(10, at_least=1)
-
     def begin(self) -> None:
+        super().begin()
         self.weight = weights_of(self.online.learner, self.name)
         self.at = standing(self.problem, self.online.learner)
-        self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
         self.late = np.zeros_like(self.weight)
 
     def step(self) -> None:
@@ -62,13 +55,6 @@ class Average(Procedure):
         learner.state["weight"][:] = self.weight - self.late / max(1, self.draws.taken)
         return learner.state.memory
 
-    @property
-    def what(self) -> str:
-        return f"draw {self.draws.taken} of {self.draws.length}"
-
-    def findings(self) -> dict[str, Any]:
-        return {"draws": self.draws.taken}
-
 
 @bare_kernel
 def follow(at: Standing, draws: Ids, before: int, late: Array) -> int:
@@ -81,8 +67,8 @@ def follow(at: Standing, draws: Ids, before: int, late: Array) -> int:
     while t < last:
         right = right_before_a_mistake(at, draws, t, last)
         t += right
-        if right == 4 or t == last:
-            continue
+        if t == last:
+            break
         x, step = at.rows[draws[t]], at.eta * (2.0 * at.y[draws[t]] - 1.0)
         t += 1
         if step_along(at.weight, x, step):

@@ -1,22 +1,18 @@
 """The averages of those hypotheses that survived some draws, and the best of these averages."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
 
-from learners.batch.draws import Draws
+from learners.batch.draws import Drawing
 from learners.batch.linear_passes import Standing, right_before_a_mistake, standing, weights_of
-from learners.batch.procedure import Procedure
 from learners.batch.sample import Ids
-from learners.jit import bare_kernel
-from learners.parameters import Parameters, integer
-from learners.state import Array, Bytes
+from learners.contract import Array, bare_kernel
+from learners.state import Bytes
 from learners.vectors import step_along
 
 
-class CutoffAverage(Procedure):
+class CutoffAverage(Drawing):
     """As `average`, but a hypothesis enters only from its (k + 1)-th draw on, for k = 0, 1, 2, 4 and so on.
 
     Of these averages the one with the least empirical error is handed over, that of the smaller k on ties. Only for the
@@ -40,15 +36,11 @@ class CutoffAverage(Procedure):
     name = "cutoff-average"
     KEPT: ClassVar[tuple[str, ...]] = ("used", "sums", "counts", "k")
 
-    class Params(Parameters):
-        mult: int = integer(10, at_least=1)
-
     def begin(self) -> None:
+        super().begin()
         self.weight = weights_of(self.online.learner, self.name)
         self.at = standing(self.problem, self.online.learner)
-        length = self.parameters.mult * self.problem.n
-        self.source = self.draws = Draws(self.problem.n, length, self.seed)
-        self.cutoffs = np.array([0, *(2**i for i in range(length.bit_length()))])
+        self.cutoffs = np.array([0, *(2**i for i in range(self.draws.length.bit_length()))])
         self.sums, self.counts = np.zeros((len(self.cutoffs), len(self.weight))), np.zeros(len(self.cutoffs), np.int64)
         self.used = np.zeros(1, np.int64)
         self.k = 0
@@ -78,12 +70,8 @@ class CutoffAverage(Procedure):
         place = np.flatnonzero(self.cutoffs == self.k)[0]
         return self._average(place) if self.counts[place] else self.online.memory
 
-    @property
-    def what(self) -> str:
-        return f"draw {self.draws.taken} of {self.draws.length}"
-
     def findings(self) -> dict[str, Any]:
-        return {"draws": self.draws.taken, "k": self.k}
+        return {**super().findings(), "k": self.k}
 
 
 @bare_kernel
@@ -111,8 +99,8 @@ def follow(at: Standing, draws: Ids, used: Ids, cutoffs: Ids, sums: Array, count
         right = right_before_a_mistake(at, draws, t, last)
         t += right
         used[0] += right
-        if right == 4 or t == last:
-            continue
+        if t == last:
+            break
         enter(at.weight, used[0] + 1, cutoffs, sums, counts)
         used[0] = 0
         step_along(at.weight, at.rows[draws[t]], at.eta * (2.0 * at.y[draws[t]] - 1.0))

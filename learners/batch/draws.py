@@ -1,13 +1,12 @@
 """The stream that the i.i.d. conversions run along: rows drawn from the problem, uniformly and with replacement."""
 
-from __future__ import annotations
-
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from learners.batch.procedure import Procedure
 from learners.batch.sample import Ids
-from learners.jit import bare_kernel
+from learners.contract import Parameters, bare_kernel, integer
 from learners.random import Words, randint
 from learners.random import seed as fill_with
 
@@ -50,6 +49,23 @@ class Draws:
         draw(self.words, self.n, ids)
         self.taken += len(ids)
         return ids
+
+
+class Drawing(Procedure):
+    """What the conversions share: they learn along L = mult n draws."""
+
+    class Params(Parameters):
+        mult: int = integer(10, at_least=1)
+
+    def begin(self) -> None:
+        self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
+
+    @property
+    def what(self) -> str:
+        return f"draw {self.draws.taken} of {self.draws.length}"
+
+    def findings(self) -> dict[str, Any]:
+        return {"draws": self.draws.taken}
 
 
 @bare_kernel

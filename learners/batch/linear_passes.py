@@ -1,19 +1,11 @@
 """Passes of the perceptron, compiled."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.batch.passes import LONGEST, RUN, Passes
+from learners.batch.passes import CompiledPasses, loops
 from learners.batch.problem import Problem
-from learners.batch.sample import Ids, Sample
-from learners.jit import bare_kernel, fragment
-from learners.learner import Learner
-from learners.parameters import ParameterError
-from learners.state import Array
+from learners.batch.sample import Ids
+from learners.contract import Array, Learner, ParameterError, bare_kernel, fragment
 from learners.vectors import step_along
 
 
@@ -32,7 +24,7 @@ class Standing(NamedTuple):
     """i8[1]: mistakes whose step was not finite."""
 
 
-class LinearPasses(Passes):
+class LinearPasses(CompiledPasses):
     """See `Passes`. Four rows are predicted at a time, and those behind a mistake once more.
 
     Rows are visited out of order, and four of them come from memory in the time of one: a pass over the 124 columns of
@@ -47,16 +39,7 @@ class LinearPasses(Passes):
     """
 
     def __init__(self, problem: Problem, learner: Learner) -> None:
-        self._at = standing(problem, learner)
-
-    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
-        return visit(self._at, sample.ids, sample.copies, (sample.first, sample.last), most, revisit)
-
-    def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
-        return follow(self._at, draws, first, survival)
-
-    def errors(self) -> int:
-        return errors(self._at)
+        super().__init__(standing(problem, learner), LOOPS)
 
 
 def standing(problem: Problem, learner: Learner) -> Standing:
@@ -91,7 +74,7 @@ def four_dots(a: Array, b: Array, c: Array, d: Array, w: Array) -> tuple[float, 
 
 
 @fragment
-def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
+def right_of_four(at: Standing, ids: Ids, t: int, last: int) -> int:
     """How many of the next four rows, ids[t:t + 4] or fewer, are right before one is wrong.
 
     Shapes: ids i8[m]; t < last <= m.
@@ -112,62 +95,20 @@ def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
 
 
 @fragment
+def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
+    """How many of the rows ids[t:last] are right before one is wrong. Shapes: ids i8[m]; t < last <= m."""
+    end, right = t, 4
+    while right == 4 and end < last:
+        right = right_of_four(at, ids, end, last)
+        end += right
+    return end - t
+
+
+@fragment
 def learn(at: Standing, i: int) -> None:
     """Learn from row i, which was mistaken."""
     if not step_along(at.weight, at.rows[i], at.eta * (2.0 * at.y[i] - 1.0)):
         at.skipped[0] += 1
-
-
-@bare_kernel
-def visit(at: Standing, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
-    """Lines 3 to 5 of Algorithm I: feed the rows, learn from each mistake and take a copy of it away.
-
-    Shapes: ids i8[n], copies i8[n]. `span` says where in `ids` the pass begins and ends. Invariant: ids[first:kept]
-    have copies left and were visited, ids[t:last] were not. Returns kept, t, and the mistakes.
-    """
-    first, last = span
-    kept, t, mistakes = first, first, 0
-    while t < last and mistakes < most:
-        right = right_before_a_mistake(at, ids, t, last)
-        for k in range(right):
-            ids[kept + k] = ids[t + k]
-        kept += right
-        t += right
-        if right == 4 or t == last:
-            continue
-        i = ids[t]
-        learn(at, i)
-        mistakes += 1
-        copies[i] -= 1
-        if copies[i] > 0 and revisit:
-            continue
-        if copies[i] > 0:
-            ids[kept] = i
-            kept += 1
-        t += 1
-    return kept, t, mistakes
-
-
-@bare_kernel
-def follow(at: Standing, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
-    """Learn along the draws until a mistake ends the longest run; see `Online.follow`.
-
-    Shapes: draws i8[m], survival i8[2].
-    """
-    t, last, mistakes = first, draws.shape[0], 0
-    while t < last:
-        right = right_before_a_mistake(at, draws, t, last)
-        survival[RUN] += right
-        t += right
-        if right == 4 or t == last:
-            continue
-        if survival[RUN] > survival[LONGEST]:
-            break
-        learn(at, draws[t])
-        mistakes += 1
-        survival[RUN] = 0
-        t += 1
-    return t, mistakes
 
 
 @bare_kernel
@@ -187,3 +128,6 @@ def errors(at: Standing) -> int:
             s += weight[j] * rows[t, j]
         wrong += (s >= 0.0) != (y[t] == 1.0)
     return wrong
+
+
+LOOPS = loops(right_before_a_mistake, learn, errors)

@@ -1,19 +1,15 @@
 """Longest survival: the hypothesis that got the most draws right in a row."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
 
-from learners.batch.draws import Draws
+from learners.batch.draws import Drawing
 from learners.batch.passes import LONGEST, RUN
-from learners.batch.procedure import Procedure
-from learners.parameters import Parameters, integer
 from learners.state import Bytes
 
 
-class LongestSurvival(Procedure):
+class LongestSurvival(Drawing):
     """Learns along rows drawn from the problem and keeps the hypothesis that lasted longest, the first one on ties.
 
     Parameters
@@ -34,11 +30,8 @@ class LongestSurvival(Procedure):
     name = "longest-survival"
     KEPT: ClassVar[tuple[str, ...]] = ("best", "survival")
 
-    class Params(Parameters):
-        mult: int = integer(10, at_least=1)
-
     def begin(self) -> None:
-        self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
+        super().begin()
         self.best = self.online.memory.copy()
         self.survival = np.array([0, -1])  # even no row right is more than none seen
 
@@ -65,9 +58,5 @@ class LongestSurvival(Procedure):
     def hypothesis(self) -> Bytes:
         return self.best
 
-    @property
-    def what(self) -> str:
-        return f"draw {self.draws.taken} of {self.draws.length}"
-
     def findings(self) -> dict[str, Any]:
-        return {"draws": self.draws.taken, "survived": int(max(0, self.survival[LONGEST]))}
+        return {**super().findings(), "survived": int(max(0, self.survival[LONGEST]))}

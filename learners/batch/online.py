@@ -1,16 +1,11 @@
 """The online learner as the procedures see it: a black box that changes on mistakes only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
 
 from learners.batch.passes import Passes
 from learners.batch.problem import Problem
 from learners.batch.sample import Ids, Sample
-from learners.learner import Learner
+from learners.contract import Learner
 from learners.spec import Spec
 from learners.state import Bytes
 
@@ -42,7 +37,7 @@ class Online:
         """Back to the initial hypothesis h_0."""
         self.memory[:] = self._initial
 
-    def at(self, hypothesis: Bytes) -> Online:
+    def at(self, hypothesis: Bytes) -> "Online":
         """Another of the same kind, standing at `hypothesis`."""
         other = Online(self.problem, self.learner.fresh(), self._make_passes)
         other.memory[:] = hypothesis
@@ -69,7 +64,7 @@ class Online:
         sample.close_gap(kept, seen)
         return mistakes
 
-    def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
+    def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
         """Learn along draws[first:] until a mistake ends a run longer than survival[LONGEST].
 
         Parameters

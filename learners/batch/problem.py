@@ -1,7 +1,5 @@
 """The rows that a batch procedure learns from: all of them at once, standardised over the whole set."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterable
@@ -10,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from learners.jit import bare_kernel
+from learners.contract import Array, bare_kernel
 from learners.reductions.scaled import scale
-from learners.state import Array
 
 FIRST_ROOM = 4096
 """Rows for which there is room at first where their number is not known."""

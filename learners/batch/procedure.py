@@ -1,7 +1,5 @@
 """What every batch procedure keeps: it goes on in steps, can be put down and taken up, and gives a hypothesis."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator
@@ -13,8 +11,8 @@ import numpy as np
 from learners.batch.online import Online, online_for
 from learners.batch.problem import Problem
 from learners.batch.sample import Sample
-from learners.learner import DIGEST_BYTES, Learner
-from learners.parameters import ParameterError, Parameters
+from learners.contract import Learner, ParameterError, Parameters
+from learners.learner import DIGEST_BYTES
 from learners.spec import Spec
 from learners.state import Bytes
 

@@ -1,19 +1,14 @@
 """Passes of the quadratic perceptron, compiled."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.batch.passes import LONGEST, RUN, Passes
+from learners.batch.passes import CompiledPasses, loops
 from learners.batch.problem import Problem
-from learners.batch.sample import Ids, Sample
-from learners.jit import bare_kernel, fragment
-from learners.learner import Learner
+from learners.batch.sample import Ids
+from learners.contract import Array, Learner, bare_kernel, fragment
 from learners.linear.quadratic_perceptron import add_products, quadratic
-from learners.state import Array
 
 
 class Standing(NamedTuple):
@@ -31,7 +26,7 @@ class Standing(NamedTuple):
     """f8[d], scratch."""
 
 
-class QuadraticPasses(Passes):
+class QuadraticPasses(CompiledPasses):
     """See `Passes`.
 
     Parameters
@@ -44,22 +39,22 @@ class QuadraticPasses(Passes):
 
     def __init__(self, problem: Problem, learner: Learner) -> None:
         form, skipped = learner.state["form"], learner.state["skipped"]
-        self._at = Standing(problem.rows, problem.y, form, skipped, np.empty(learner.width))
-
-    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
-        return visit(self._at, sample.ids, sample.copies, (sample.first, sample.last), most, revisit)
-
-    def follow(self, draws: Ids, first: int, survival: NDArray[np.int64]) -> tuple[int, int]:
-        return follow(self._at, draws, first, survival)
-
-    def errors(self) -> int:
-        return errors(self._at)
+        super().__init__(Standing(problem.rows, problem.y, form, skipped, np.empty(learner.width)), LOOPS)
 
 
 @fragment
 def right(at: Standing, i: int) -> bool:
     """Whether the hypothesis is right about row i."""
     return bool((quadratic(at.form, at.rows[i], at.k) >= 0.0) == (at.y[i] == 1.0))
+
+
+@fragment
+def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
+    """How many of the rows ids[t:last] are right before one is wrong. Shapes: ids i8[m]; t < last <= m."""
+    end = t
+    while end < last and right(at, ids[end]):
+        end += 1
+    return end - t
 
 
 @fragment
@@ -70,49 +65,12 @@ def learn(at: Standing, i: int) -> None:
 
 
 @bare_kernel
-def visit(at: Standing, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
-    """As `linear_passes.visit`. Shapes: ids i8[n], copies i8[n]."""
-    first, last = span
-    kept, t, mistakes = first, first, 0
-    while t < last and mistakes < most:
-        i = ids[t]
-        if right(at, i):
-            ids[kept] = i
-            kept += 1
-            t += 1
-            continue
-        learn(at, i)
-        mistakes += 1
-        copies[i] -= 1
-        if copies[i] > 0 and revisit:
-            continue
-        if copies[i] > 0:
-            ids[kept] = i
-            kept += 1
-        t += 1
-    return kept, t, mistakes
-
-
-@bare_kernel
-def follow(at: Standing, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
-    """As `linear_passes.follow`. Shapes: draws i8[m], survival i8[2]."""
-    mistakes = 0
-    for t in range(first, draws.shape[0]):
-        if right(at, draws[t]):
-            survival[RUN] += 1
-            continue
-        if survival[RUN] > survival[LONGEST]:
-            return t, mistakes
-        learn(at, draws[t])
-        mistakes += 1
-        survival[RUN] = 0
-    return draws.shape[0], mistakes
-
-
-@bare_kernel
 def errors(at: Standing) -> int:
     """Rows that the hypothesis mistakes."""
     wrong = 0
     for i in range(at.rows.shape[0]):
         wrong += not right(at, i)
     return wrong
+
+
+LOOPS = loops(right_before_a_mistake, learn, errors)

@@ -1,19 +1,15 @@
 """Random stopping: the hypothesis after a random number of draws."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from learners.batch.draws import Draws
-from learners.batch.procedure import Procedure
-from learners.parameters import Parameters, integer
+from learners.batch.draws import Drawing
 
 NEVER = np.iinfo(np.int64).max
 
 
-class RandomStopping(Procedure):
+class RandomStopping(Drawing):
     """Learns along rows drawn from the problem and stops at a place drawn beforehand.
 
     Parameters
@@ -33,13 +29,9 @@ class RandomStopping(Procedure):
 
     name = "random-stopping"
 
-    class Params(Parameters):
-        mult: int = integer(10, at_least=1)
-
     def begin(self) -> None:
-        length = self.parameters.mult * self.problem.n
-        self.source = self.draws = Draws(self.problem.n, length, self.seed)
-        self.draws.length = self.draws.below(length)
+        super().begin()
+        self.draws.length = self.draws.below(self.draws.length)
         self.survival = np.array([0, NEVER])  # no run is so long that the learner is stopped for it
 
     def step(self) -> None:
@@ -51,9 +43,5 @@ class RandomStopping(Procedure):
         if self.done:
             self.errors = self.online.errors()
 
-    @property
-    def what(self) -> str:
-        return f"draw {self.draws.taken} of {self.draws.length}"
-
     def findings(self) -> dict[str, Any]:
-        return {"draws": self.draws.taken, "length": self.parameters.mult * self.problem.n}
+        return {**super().findings(), "length": self.parameters.mult * self.problem.n}

@@ -1,7 +1,5 @@
 """What is left of the rows while a procedure removes those that were mistaken, and the order of visits."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,13 +1,23 @@
 """Bayesian linear regression on weights that may walk: a Kalman filter."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, bare_kernel, fragment, intercept, number
+from learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    bare_kernel,
+    field,
+    fragment,
+    intercept,
+    number,
+    scratch,
+)
 from learners.forgetting.recursion import pin
 from learners.linear.weights import product
 from learners.second_order.covariance import start_variance
@@ -81,32 +91,16 @@ class BayesLinear(Learner):
         return variance
 
     def rule(self) -> Rule:
-        p, d = self.parameters, self.width
-        given = Walk(p.noise_var, p.q, p.p_max or math.inf)
-        fields = {"weight": ("f8", (d,)), "P": ("f8", (d, d)), "skipped": ("i8", (1,))}
-        return Rule(product, learn, given, Belief, fields, {"k": (d,)}, weighs=True)
-
-
-class Walk(NamedTuple):
-    """Parameters of `bayes_linear`."""
-
-    noise_var: float
-    q: float
-    p_max: float
-    """inf leaves P unbounded."""
+        return Rule(product, learn, self.parameters.numbers(), Belief, weighs=True)
 
 
 class Belief(NamedTuple):
     """Memory of `bayes_linear`."""
 
-    weight: Array
-    """f8[d]: mean of the weights, d with the intercept."""
-    P: Array
-    """f8[d, d]: covariance of the weights, bitwise symmetric."""
-    skipped: Counts
-    """i8[1]: labelled rows whose step was not finite."""
-    k: Array
-    """f8[d], scratch: P x."""
+    weight: Array = field("f8[d]", "mean of the weights, d with the intercept")
+    P: Array = field("f8[d, d]", "covariance of the weights, bitwise symmetric")
+    skipped: Counts = field("i8[1]", "labelled rows whose step was not finite")
+    k: Array = scratch("f8[d]", "P x")
 
 
 @bare_kernel
@@ -117,7 +111,7 @@ def predict_variance(rows: Array, noise: float, P: Array, k: Array, variance: Ar
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Walk, memory: Belief) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: BayesLinear.Params, memory: Belief) -> None:
     """Condition the weights on the target, seen with noise noise_var / omega, then let them walk.
 
     Shapes: x f8[d]. ALGORITHMS.md 6. A row that would overflow teaches nothing; the weights walk on.
@@ -131,7 +125,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: Walk, memory: Belief) -
     if p.q > 0.0:
         for j in range(x.shape[0]):
             P[j, j] += p.q
-    if p.p_max < math.inf:
+    if p.p_max > 0.0:
         for j in range(x.shape[0]):
             if P[j, j] > p.p_max:
                 pin(P, j, p.p_max, k)

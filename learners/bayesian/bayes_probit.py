@@ -1,11 +1,9 @@
 """Online Bayesian probit regression by assumed-density filtering."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
 from learners.driver import Fragment
 from learners.elementary.error_function import erfc
 from learners.elementary.exponential import exp
@@ -16,7 +14,7 @@ from learners.second_order.covariance import (
     Form,
     covariance,
     fill,
-    gaussian_fields,
+    form_of,
     inflate_diagonal,
     is_full,
     spread_diagonal,
@@ -69,37 +67,20 @@ class BayesProbit(Learner):
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
-        given = Probit(p.beta * p.beta, p.prior_var, p.q)
-        fields = gaussian_fields(p.cov, self.width)
-        return Rule(score, learn, given, Posterior, fields, {"k": (d,), "latent": (2,)}, weighs=True)
+        return Rule(score, learn, p.numbers(), Posterior, form_of(p.cov, d), weighs=True)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.prior_var)
 
 
-class Probit(NamedTuple):
-    """Parameters of `bayes_probit`."""
-
-    noise: float
-    """beta^2."""
-    start: float
-    """Variance of every weight at the start."""
-    q: float
-
-
 class Posterior(NamedTuple):
     """Memory of `bayes_probit`."""
 
-    weight: Array
-    """f8[d]: mean mu of the weights, d with the intercept."""
-    covariance: Array
-    """f8[d, d]: Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    k: Array
-    """f8[d], scratch: Sigma x."""
-    latent: Array
-    """f8[2], scratch: mean mu.x and variance x.k of the row's latent score, without the noise."""
+    weight: Array = field("f8[d]", "mean mu of the weights, d with the intercept")
+    covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    k: Array = scratch("f8[d]", "Sigma x")
+    latent: Array = scratch("f8[2]", "mean mu.x and variance x.k of the row's latent score, without the noise")
 
 
 def score_probit(form: Form) -> Fragment:
@@ -107,12 +88,12 @@ def score_probit(form: Form) -> Fragment:
     spread = form.spread
 
     @fragment
-    def score(x: Array, p: Probit, memory: Posterior) -> float:
+    def score(x: Array, p: BayesProbit.Params, memory: Posterior) -> float:
         """The latent score's mean in its deviations; `learn` takes over what it is made of. Shapes: x f8[d]."""
         v = spread(memory.covariance, x, memory.k)
         mean = dot(memory.weight, x)
         memory.latent[0], memory.latent[1] = mean, v
-        return mean / math.sqrt(p.noise + max(0.0, v))
+        return mean / math.sqrt(p.beta * p.beta + max(0.0, v))
 
     return score
 
@@ -122,13 +103,13 @@ def learn_probit(form: Form) -> Fragment:
     _, shrink, inflate = form
 
     @fragment
-    def learn(x: Array, y: float, omega: float, _s: float, p: Probit, memory: Posterior) -> None:
+    def learn(x: Array, y: float, omega: float, _s: float, p: BayesProbit.Params, memory: Posterior) -> None:
         """Match the mean and covariance of the posterior, the noise being beta^2 / omega.
 
         Shapes: x f8[d]. ALGORITHMS.md 6. A row that would overflow changes nothing.
         """
         mean, v = memory.latent[0], memory.latent[1]
-        noise = p.noise / omega
+        noise = p.beta * p.beta / omega
         deviation = math.sqrt(noise + max(0.0, v))
         u = y * (mean / deviation)
         V = surprise(u)
@@ -138,7 +119,7 @@ def learn_probit(form: Form) -> Fragment:
         else:
             memory.skipped[0] += 1
         if p.q > 0.0:
-            inflate(memory.covariance, p.q, p.start)
+            inflate(memory.covariance, p.q, p.prior_var)
 
     return learn
 

@@ -1,10 +1,8 @@
 """A coin's bias under a Beta prior."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Learner, Parameters, Rule, fragment, number
+from learners.contract import Array, Learner, Parameters, Rule, field, fragment, number
 from learners.elementary.logarithm import log
 
 
@@ -38,28 +36,17 @@ class BetaBernoulli(Learner):
         )
 
     def rule(self) -> Rule:
-        p = self.parameters
-        return Rule(score, learn, Prior(p.a0, p.b0, p.decay), Coin, {"a": ("f8", (1,)), "b": ("f8", (1,))})
+        return Rule(score, learn, self.parameters.numbers(), Coin)
 
     def initialise(self) -> None:
         self.state["a"][0], self.state["b"][0] = self.parameters.a0, self.parameters.b0
 
 
-class Prior(NamedTuple):
-    """Parameters of `beta_bernoulli`."""
-
-    a0: float
-    b0: float
-    decay: float
-
-
 class Coin(NamedTuple):
     """Memory of `beta_bernoulli`."""
 
-    a: Array
-    """f8[1]: a0 and the rows of class 1, faded."""
-    b: Array
-    """f8[1]: b0 and the rows of class 0, faded."""
+    a: Array = field("f8[1]", "a0 and the rows of class 1, faded")
+    b: Array = field("f8[1]", "b0 and the rows of class 0, faded")
 
 
 @fragment
@@ -69,7 +56,7 @@ def score(_x: Array, _parameters: Any, memory: Coin) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, _s: float, p: Prior, memory: Coin) -> None:
+def learn(_x: Array, y: float, _omega: float, _s: float, p: BetaBernoulli.Params, memory: Coin) -> None:
     """Fade the posterior towards the prior and count the row. ALGORITHMS.md 6. Invariant: a >= a0, b >= b0."""
     if p.decay < 1.0:
         memory.a[0] = p.a0 + p.decay * (memory.a[0] - p.a0)

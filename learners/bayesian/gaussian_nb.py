@@ -1,11 +1,9 @@
 """Gaussian naive Bayes."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, number, scratch
 from learners.elementary.logarithm import log
 
 UNSEEN = -1e300
@@ -46,37 +44,22 @@ class GaussianNB(Learner):
         )
 
     def rule(self) -> Rule:
-        p, K = self.parameters, self.n_classes
-        moments = ("f8", (K, self.n_features))
-        fields = {"count": ("f8", (K,)), "mean": moments, "squares": moments, "skipped": ("i8", (1,))}
-        return Rule(score, learn, Fading(p.var_floor, p.decay), Moments, fields, {"S": (K,)}, classes=True)
-
-
-class Fading(NamedTuple):
-    """Parameters of `gaussian_nb`."""
-
-    floor: float
-    """Least variance of a feature."""
-    decay: float
+        return Rule(score, learn, self.parameters.numbers(), Moments, classes=True)
 
 
 class Moments(NamedTuple):
     """Memory of `gaussian_nb`."""
 
-    count: Array  # type: ignore[assignment] # a tuple has a method of that name
-    """f8[K]: weight of each class's rows, 0 for one not seen."""
-    mean: Array
-    """f8[K, d]: means of the features."""
-    squares: Array
-    """f8[K, d]: weighted sums of squared deviations from the mean; v = squares / count."""
-    skipped: Counts
-    """i8[1]: labelled rows that would have overflowed the sums."""
-    S: Array
-    """f8[K], scratch: the scores."""
+    # A tuple has a method of that name.
+    count: Array = field("f8[K]", "weight of each class's rows, 0 for one not seen")  # type: ignore[assignment]
+    mean: Array = field("f8[K, d]", "means of the features")
+    squares: Array = field("f8[K, d]", "weighted sums of squared deviations from the mean; v = squares / count")
+    skipped: Counts = field("i8[1]", "labelled rows that would have overflowed the sums")
+    S: Array = scratch("f8[K]", "the scores")
 
 
 @fragment
-def score(x: Array, p: Fading, memory: Moments) -> None:
+def score(x: Array, p: GaussianNB.Params, memory: Moments) -> None:
     """How well the row fits each class; of two classes of which one was never seen, 1 for the other. ALGORITHMS.md 2.
 
     Shapes: x f8[d].
@@ -89,7 +72,7 @@ def score(x: Array, p: Fading, memory: Moments) -> None:
     comparable = K > 2 or (count[0] > 0.0 and count[1] > 0.0)
     for c in range(K):
         if comparable:
-            memory.S[c] = log_posterior(x, count[c], total, mean[c], squares[c], p.floor)
+            memory.S[c] = log_posterior(x, count[c], total, mean[c], squares[c], p.var_floor)
         else:
             memory.S[c] = 1.0 if count[c] > 0.0 else 0.0
 
@@ -111,7 +94,7 @@ def log_posterior(x: Array, count: float, total: float, mean: Array, squares: Ar
 
 
 @fragment
-def learn(x: Array, label: int, _omega: float, _finite: bool, p: Fading, memory: Moments) -> None:
+def learn(x: Array, label: int, _omega: float, _finite: bool, p: GaussianNB.Params, memory: Moments) -> None:
     """Let all classes decay, then add the row to its own (Welford); or nothing, if some sum would overflow.
 
     Shapes: x f8[d]. ALGORITHMS.md 2.

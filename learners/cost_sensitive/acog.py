@@ -1,11 +1,9 @@
 """Adaptive-regularised cost-sensitive online gradient descent (ACOG)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Rule, choice, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, scratch
 from learners.cost_sensitive.imbalance import Priced, imbalance, prices
 from learners.driver import Fragment
 from learners.linear.weights import product
@@ -13,13 +11,11 @@ from learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
     FULL,
+    Covarying,
     Form,
-    covariance,
-    covariance_shape,
-    drift,
     fill,
+    form_of,
     is_full,
-    start_variance,
 )
 from learners.vectors import step_along
 
@@ -46,7 +42,7 @@ class ACOG(Learner):
     name = "acog"
     tasks = ("binary",)
 
-    class Params(Priced):
+    class Params(Covarying, Priced):
         loss: str = choice(
             "II", ("I", "II"), "`I`: the weightier class needs a larger margin. `II`: it takes larger steps."
         )
@@ -54,26 +50,15 @@ class ACOG(Learner):
         gamma: float = number(
             10.0, "Regularisation, unit of a squared feature. Larger = the covariance narrows slower.", above=0.0
         )
-        a: float = start_variance()
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
         given = Adaptive(p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p))
-        fields = {
-            "weight": ("f8", (self.width,)),
-            "covariance": ("f8", covariance_shape(p.cov, self.width)),
-            "classes": ("i8", (2,)),
-            "skipped": ("i8", (1,)),
-        }
-        return Rule(product, learn, given, CountingGaussian, fields, {"k": (self.width,)})
+        return Rule(product, learn, given, CountingGaussian, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
-        self.state["classes"][:] = 1
 
 
 class Adaptive(NamedTuple):
@@ -96,16 +81,11 @@ class Adaptive(NamedTuple):
 class CountingGaussian(NamedTuple):
     """Memory of `acog`."""
 
-    weight: Array
-    """f8[d]: mean mu of the weights, d with the intercept."""
-    covariance: Array
-    """f8[d, d]: Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form."""
-    classes: Counts
-    """i8[2]: labelled rows of class 0 and of class 1, plus 1."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    k: Array
-    """f8[d], scratch: Sigma x."""
+    weight: Array = field("f8[d]", "mean mu of the weights, d with the intercept")
+    covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
+    classes: Counts = field("i8[2]", "labelled rows of class 0 and of class 1, plus 1", start=1.0)
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    k: Array = scratch("f8[d]", "Sigma x")
 
 
 def learn_costs(form: Form) -> Fragment:

@@ -1,7 +1,5 @@
 """Cost-sensitive online gradient descent, with a steeper loss (CSOGD-II)."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Rule, intercept, number
 from learners.cost_sensitive.imbalance import Priced
 from learners.cost_sensitive.weighted_hinge import weighted_hinge
@@ -35,7 +33,4 @@ class CSOGD2(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return weighted_hinge(True, self.parameters, self.width)
-
-    def initialise(self) -> None:
-        self.state["classes"][:] = 1
+        return weighted_hinge(True, self.parameters)

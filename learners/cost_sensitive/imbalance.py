@@ -1,14 +1,8 @@
 """How much more a missed positive weighs than a false alarm: what cost-sensitive learners share."""
 
-from __future__ import annotations
-
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from learners.jit import fragment
-from learners.parameters import Parameters, choice, number
+from learners.contract import Counts, Parameters, choice, fragment, number
 
 OBJECTIVES = ("sum", "cost")
 """Weighted sum of sensitivity and specificity, or cost of mistakes."""
@@ -36,7 +30,7 @@ def prices(p: Any) -> tuple[float, float, bool]:
 
 
 @fragment
-def imbalance(price_p: float, price_n: float, shared: bool, classes: NDArray[np.int64]) -> float:
+def imbalance(price_p: float, price_n: float, shared: bool, classes: Counts) -> float:
     """rho, by which a row of class 1 counts more than one of class 0. Shapes: classes i8[2], each >= 1.
 
     Where a class shares its weight, each of its rows has the less of it the more there are.

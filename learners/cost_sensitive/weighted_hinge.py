@@ -1,11 +1,9 @@
 """Online gradient descent on the two cost-sensitive hinge losses, shared by `csogd1` and `csogd2`."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Rule, fragment
+from learners.contract import Array, Counts, Rule, field, fragment
 from learners.cost_sensitive.imbalance import imbalance, prices
 from learners.linear.weights import product
 from learners.vectors import step_along
@@ -28,18 +26,14 @@ class Descent(NamedTuple):
 class CountingWeights(NamedTuple):
     """Memory of the two."""
 
-    weight: Array
-    """f8[d]: d with the intercept."""
-    classes: Counts
-    """i8[2]: labelled rows of class 0 and of class 1, plus 1."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
+    weight: Array = field("f8[d]", "d with the intercept")
+    classes: Counts = field("i8[2]", "labelled rows of class 0 and of class 1, plus 1", start=1.0)
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
 
 
-def weighted_hinge(steeper: bool, p: Any, width: int) -> Rule:
+def weighted_hinge(steeper: bool, p: Any) -> Rule:
     """The rule of a learner whose parameters p have eta and the prices."""
-    fields = {"weight": ("f8", (width,)), "classes": ("i8", (2,)), "skipped": ("i8", (1,))}
-    return Rule(product, learn, Descent(steeper, p.eta, *prices(p)), CountingWeights, fields, weighs=True)
+    return Rule(product, learn, Descent(steeper, p.eta, *prices(p)), CountingWeights, weighs=True)
 
 
 @fragment

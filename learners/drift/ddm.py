@@ -5,18 +5,13 @@ and one buffer: ``detect(error, parameters, memory)``. Its fields stand in the s
 zeros is a detector that has seen nothing.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.jit import fragment
-from learners.state import Array, Counts, Fields
+from learners.contract import Array, Counts, field, fragment
 
 QUIET, WARNING, DRIFT = range(3)
 """What a detector says of a row."""
-
-FIELDS: Fields = {"rows": ("i8", (1,)), "rate": ("f8", (1,)), "least": ("f8", (2,))}
 
 
 class Limits(NamedTuple):
@@ -33,12 +28,9 @@ class Limits(NamedTuple):
 class Minimum(NamedTuple):
     """Memory of `ddm`."""
 
-    rows: Counts
-    """i8[1]: rows since the last drift."""
-    rate: Array
-    """f8[1]: their error rate."""
-    least: Array
-    """f8[2]: rate and deviation where their sum was least; 0 = nowhere yet."""
+    rows: Counts = field("i8[1]", "rows since the last drift")
+    rate: Array = field("f8[1]", "their error rate")
+    least: Array = field("f8[2]", "rate and deviation where their sum was least; 0 = nowhere yet")
 
 
 @fragment

@@ -4,8 +4,6 @@ The bins are 16 per doubling of 1 + x. x^2 is exact in two parts, as in Cody, Ra
 error function, Math. Comp. 23, 1969. Error below 0.6 ulp for x >= 0, 0.8 below 0 and where the result is subnormal.
 """
 
-from __future__ import annotations
-
 import math
 
 from learners.elementary.exponential import exp_parts

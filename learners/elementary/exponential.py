@@ -4,8 +4,6 @@ Tang, Table-driven implementation of the exponential function, ACM TOMS 15, 1989
 the result is subnormal.
 """
 
-from __future__ import annotations
-
 import math
 
 from learners.elementary.tables import EXP2, EXP2_REST

@@ -5,8 +5,6 @@ z / c - 1 is exact in two parts, and are 1 on both sides of 1, so that small res
 below 0.52 ulp, log2 below 1.5 and exact for powers of two.
 """
 
-from __future__ import annotations
-
 import math
 
 from learners.elementary.tables import INVERSE, LOG, LOG_REST

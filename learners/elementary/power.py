@@ -4,8 +4,6 @@ The exponential turns an error of 2^-66 of a logarithm of up to 745 into one of 
 ulp, and 0.8 where the result is subnormal.
 """
 
-from __future__ import annotations
-
 import math
 
 from learners.elementary.exponential import OVERFLOW, UNDERFLOW, exp_parts

@@ -3,8 +3,6 @@
 Kernels hold copies of them: the word `@kernel` here puts this file into the digest of `learners.kernel_cache`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

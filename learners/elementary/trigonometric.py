@@ -6,8 +6,6 @@ trigonometric functions, SIGNUM 18, 1983). Both are exact to 2^-53 of the result
 ulp.
 """
 
-from __future__ import annotations
-
 import math
 
 from learners.elementary.tables import TWO_OVER_PI

@@ -1,7 +1,5 @@
 """Numbers as words of 64 bits, and back: sign, 11 bits of exponent (1023 stands for 2^0), 52 of mantissa."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from learners.jit import fragment

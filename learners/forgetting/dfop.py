@@ -1,11 +1,10 @@
 """Recursive least squares with a forgetting factor (DFOP)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.forgetting.recursion import Forgetting, least_squares
+from learners.forgetting.recursion import Forgetting, LeastSquares, learn
+from learners.linear.weights import product
 
 
 class DFOP(Learner):
@@ -35,7 +34,8 @@ class DFOP(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return least_squares(Forgetting(1.0 - self.parameters.mu, self.parameters.p_max), self.width)
+        given = Forgetting(1.0 - self.parameters.mu, self.parameters.p_max)
+        return Rule(product, learn, given, LeastSquares, weighs=True)
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

@@ -1,7 +1,5 @@
 """Least squares whose forgetting factor varies from row to row (G-DFOP)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -15,16 +13,18 @@ from learners.contract import (
     Parameters,
     Rule,
     choice,
+    field,
     fragment,
     integer,
     intercept,
     number,
+    part,
+    scratch,
 )
-from learners.drift.ddm import DRIFT, FIELDS, Limits, Minimum, detect
+from learners.drift.ddm import DRIFT, Limits, Minimum, detect
 from learners.forgetting.recursion import absorb
 from learners.linear.weights import product
 from learners.parameters import TooNarrow
-from learners.state import behind
 from learners.symmetric import times
 from learners.vectors import dot
 
@@ -93,23 +93,11 @@ class GDFOP(Learner):
             raise TooNarrow(message, p.column + 1)
         if p.lambda_source == "detector" and self.kind == "regression":
             raise ParameterError("lambda_source=detector needs classes: in regression there are no mistakes to count")
-        d = self.width - (p.lambda_source == "field")
-        fields = {
-            "weight": ("f8", (d,)),
-            "P": ("f8", (d, d)),
-            "learned": ("i8", (1,)),
-            "variance": ("f8", (1,)),
-            "boosted": ("i8", (1,)),
-            "alarms": ("i8", (1,)),
-            **behind("ddm", FIELDS),
-            "skipped": ("i8", (1,)),
-        }
         source = SOURCES.index(p.lambda_source)
         given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, Limits())
         if source == FIELD:
-            scratch = {"k": (d,), "features": (d,)}
-            return Rule(score_features, learn_features, given, Varying, fields, scratch, weighs=True)
-        return Rule(product, learn, given, Varying, fields, {"k": (d,), "features": (0,)}, weighs=True)
+            return Rule(score_features, learn_features, given, Varying, {"c": self.width - 1}, weighs=True)
+        return Rule(product, learn, given, Varying, {"c": self.width}, weighs=True)
 
     def initialise(self) -> None:
         self.standardizable = self.parameters.lambda_source != "field"
@@ -132,28 +120,18 @@ class Variation(NamedTuple):
 
 
 class Varying(NamedTuple):
-    """Memory of `g_dfop`."""
+    """Memory of `g_dfop`; c is d, less the column that is lambda under ``field``."""
 
-    weight: Array
-    """f8[d]: least-squares weights, d with the intercept and without a ``field``."""
-    P: Array
-    """f8[d, d]: inverse of the discounted second-moment matrix, bitwise symmetric."""
-    learned: Counts
-    """i8[1]: t, labelled rows."""
-    variance: Array
-    """f8[1]: of ``fortescue``, running variance of the errors."""
-    boosted: Counts
-    """i8[1]: of ``detector``, rows of mu_high that are still to come."""
-    alarms: Counts
-    """i8[1]: of ``detector``, drifts so far."""
-    ddm: Minimum
-    """Of ``detector``."""
-    skipped: Counts
-    """i8[1]: labelled rows whose step was not finite, or whose ``field`` was not in (0, 1]."""
-    k: Array
-    """f8[d], scratch: P x."""
-    features: Array
-    """f8[d], scratch: of ``field``, the row without it; otherwise f8[0]."""
+    weight: Array = field("f8[c]", "least-squares weights, with the intercept and without a ``field``")
+    P: Array = field("f8[c, c]", "inverse of the discounted second-moment matrix, bitwise symmetric")
+    learned: Counts = field("i8[1]", "t, labelled rows")
+    variance: Array = field("f8[1]", "of ``fortescue``, running variance of the errors")
+    boosted: Counts = field("i8[1]", "of ``detector``, rows of mu_high that are still to come")
+    alarms: Counts = field("i8[1]", "of ``detector``, drifts so far")
+    ddm: Minimum = part(Minimum, "of ``detector``")
+    skipped: Counts = field("i8[1]", "labelled rows whose step was not finite, or whose ``field`` was not in (0, 1]")
+    k: Array = scratch("f8[c]", "P x")
+    features: Array = scratch("f8[c]", "of ``field``, the row without it")
 
 
 @fragment
@@ -181,10 +159,10 @@ def learn_features(x: Array, y: float, omega: float, s: float, p: Variation, mem
 
 
 @fragment
-def vary(x: Array, field: float, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
+def vary(x: Array, read: float, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
     """Choose lambda by what the row shows, fold the row in, then show the detector whether it was right.
 
-    Shapes: x f8[d]; `field` is lambda if the source is FIELD. ALGORITHMS.md 11. A row that would overflow counts for t
+    Shapes: x f8[d]; `read` is lambda if the source is FIELD. ALGORITHMS.md 11. A row that would overflow counts for t
     and the detector only.
     """
     memory.learned[0] += 1
@@ -194,9 +172,9 @@ def vary(x: Array, field: float, y: float, omega: float, s: float, p: Variation,
     if p.source == HARMONIC:
         forgetting = 1.0 - max(p.mu, 1.0 / (learned + 1.0))
     elif p.source == FIELD:
-        usable = 0.0 < field <= 1.0
+        usable = 0.0 < read <= 1.0
         if usable:
-            forgetting = max(field, LEAST)
+            forgetting = max(read, LEAST)
     elif p.source == DETECTOR and memory.boosted[0] > 0:
         forgetting = 1.0 - p.mu_high
         memory.boosted[0] -= 1

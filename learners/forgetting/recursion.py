@@ -1,12 +1,9 @@
 """The recursion shared by RLS and its forgetting variants: discounted least squares, one row at a time."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Rule, bare_kernel, fragment
-from learners.linear.weights import product
+from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
@@ -23,20 +20,10 @@ class Forgetting(NamedTuple):
 class LeastSquares(NamedTuple):
     """Memory of the recursion."""
 
-    weight: Array
-    """f8[d]: least-squares weights, d with the intercept."""
-    P: Array
-    """f8[d, d]: inverse of the ridge and the sum of x x', both discounted; bitwise symmetric."""
-    skipped: Counts
-    """i8[1]: labelled rows whose step was not finite."""
-    k: Array
-    """f8[d], scratch: P x."""
-
-
-def least_squares(forgetting: Forgetting, width: int) -> Rule:
-    """The rule of a learner that forgets at one rate."""
-    fields = {"weight": ("f8", (width,)), "P": ("f8", (width, width)), "skipped": ("i8", (1,))}
-    return Rule(product, learn, forgetting, LeastSquares, fields, {"k": (width,)}, weighs=True)
+    weight: Array = field("f8[d]", "least-squares weights, d with the intercept")
+    P: Array = field("f8[d, d]", "inverse of the ridge and the sum of x x', both discounted; bitwise symmetric")
+    skipped: Counts = field("i8[1]", "labelled rows whose step was not finite")
+    k: Array = scratch("f8[d]", "P x")
 
 
 @fragment

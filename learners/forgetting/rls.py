@@ -1,13 +1,12 @@
 """Recursive least squares without forgetting (RLS)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.forgetting.recursion import Forgetting, least_squares
+from learners.forgetting.recursion import Forgetting, LeastSquares, learn
+from learners.linear.weights import product
 from learners.merging import add_information
 
 
@@ -34,8 +33,8 @@ class RLS(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        rule = least_squares(Forgetting(1.0, math.inf), self.width)
-        return rule._replace(shared=("weight", "P"), merge=add_information)  # noqa: SLF001 - public in NamedTuples
+        given, shared = Forgetting(1.0, math.inf), ("weight", "P")
+        return Rule(product, learn, given, LeastSquares, weighs=True, shared=shared, merge=add_information)
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

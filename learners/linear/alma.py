@@ -1,13 +1,20 @@
 """ALMA: large margins within a ball."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 from learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
 from learners.linear.p_norm import Dual, exponent, exponent_for, image_product, norm_of, renew
 from learners.vectors import multiply, step_along
+
+
+class InBall(Parameters):
+    """Parameters of `alma`, with a margin and without."""
+
+    alpha: float = number(0.1, "Step size.", above=0.0)
+    B: float = number(10.0, "Longest dual vector; longer ones are scaled back.", above=0.0)
+    p: float | str = exponent()
+    intercept: bool = intercept()
 
 
 class ALMA(Learner):
@@ -28,16 +35,12 @@ class ALMA(Learner):
     name = "alma"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        alpha: float = number(0.1, "Step size.", above=0.0)
-        B: float = number(10.0, "Longest dual vector; longer ones are scaled back.", above=0.0)
+    class Params(InBall):
         rho: float = number(1.0, "Margin up to which a row is learned, in units of the score.", at_least=0.0)
-        p: float | str = exponent()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         a = self.parameters
-        return adding(Addition(exponent_for(a.p, self.width), a.alpha, a.rho, a.B), self.width)
+        return adding(Addition(exponent_for(a.p, self.width), a.alpha, a.rho, a.B))
 
 
 class Addition(NamedTuple):
@@ -54,10 +57,9 @@ class Addition(NamedTuple):
     """Of a score of exactly 0, whatever the label; otherwise it stands for class 1."""
 
 
-def adding(given: Addition, width: int) -> Rule:
+def adding(given: Addition) -> Rule:
     """The rule of a learner with these parameters."""
-    fields = {"theta": ("f8", (width,)), "skipped": ("i8", (1,))}
-    return Rule(image_product, learn, given, Dual, fields, {"weight": (width,)}, weighs=True, begin=renew)
+    return Rule(image_product, learn, given, Dual, weighs=True, begin=renew)
 
 
 @fragment

@@ -1,11 +1,9 @@
 """ALMA as Gentile published it: step and margin shrink with every correction."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
 from learners.linear.number_or_word import AUTO, positive_or
 from learners.linear.p_norm import exponent, exponent_for, norm_of, renew
 from learners.vectors import dots, multiply, step_along
@@ -50,12 +48,7 @@ class ALMAGentile(Learner):
         a = self.parameters
         B = math.sqrt(8.0) / a.a if a.B == AUTO else a.B
         given = Approximation(exponent_for(a.p, self.width), 1.0 - a.a, B, a.C)
-        scratch = {"weight": (self.width,), "squared": (1,)}
-        fields = {"theta": ("f8", (self.width,)), "k": ("i8", (1,)), "skipped": ("i8", (1,))}
-        return Rule(score, learn, given, CountedDual, fields, scratch, weighs=True, begin=renew)
-
-    def initialise(self) -> None:
-        self.state["k"][0] = 1
+        return Rule(score, learn, given, CountedDual, weighs=True, begin=renew)
 
 
 class Approximation(NamedTuple):
@@ -72,16 +65,11 @@ class Approximation(NamedTuple):
 class CountedDual(NamedTuple):
     """Memory of `alma_gentile`."""
 
-    theta: Array
-    """f8[d]: dual weights, d with the intercept, |theta|_p <= 1."""
-    k: Counts
-    """i8[1]: number of the next correction, starts at 1."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite, zero rows among them."""
-    weight: Array
-    """f8[d], scratch: the image of theta; not used for p = 2, where it is theta itself."""
-    squared: Array
-    """f8[1], scratch: x'x."""
+    theta: Array = field("f8[d]", "dual weights, d with the intercept, |theta|_p <= 1")
+    k: Counts = field("i8[1]", "number of the next correction", start=1)
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite, zero rows among them")
+    weight: Array = scratch("f8[d]", "the image of theta; not used for p = 2, where it is theta itself")
+    squared: Array = scratch("f8[1]", "x'x")
 
 
 @fragment

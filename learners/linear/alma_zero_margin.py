@@ -1,10 +1,8 @@
 """ALMA without a margin: a perceptron within a ball."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.linear.alma import Addition, adding
-from learners.linear.p_norm import exponent, exponent_for
+from learners.contract import Learner, Rule
+from learners.linear.alma import Addition, InBall, adding
+from learners.linear.p_norm import exponent_for
 
 
 class ALMAZeroMargin(Learner):
@@ -26,12 +24,8 @@ class ALMAZeroMargin(Learner):
     name = "alma_zero_margin"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        alpha: float = number(0.1, "Step size.", above=0.0)
-        B: float = number(10.0, "Longest dual vector; longer ones are scaled back.", above=0.0)
-        p: float | str = exponent()
-        intercept: bool = intercept()
+    Params = InBall
 
     def rule(self) -> Rule:
         a = self.parameters
-        return adding(Addition(exponent_for(a.p, self.width), a.alpha, 0.0, a.B), self.width)
+        return adding(Addition(exponent_for(a.p, self.width), a.alpha, 0.0, a.B))

@@ -1,7 +1,5 @@
 """Aggressive ROMMA, the relaxed online maximum margin algorithm."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept
 from learners.linear.relaxed_margin import towards_half_spaces
 
@@ -29,7 +27,4 @@ class AROMMA(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return towards_half_spaces(aggressive=True, width=self.width)
-
-    def initialise(self) -> None:
-        self.state["mu"][0] = 1.0
+        return towards_half_spaces(aggressive=True)

@@ -1,11 +1,9 @@
 """The averaged perceptron."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, scratch
 from learners.vectors import dots, step_both
 
 
@@ -30,24 +28,17 @@ class AveragedPerceptron(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        d = self.width
-        fields = {"weight": ("f8", (d,)), "late": ("f8", (d,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
-        return Rule(score, learn, (), WeightSum, fields, {"newest": (1,)}, weighs=True)
+        return Rule(score, learn, (), WeightSum, weighs=True)
 
 
 class WeightSum(NamedTuple):
     """Memory of `averaged_perceptron`."""
 
-    weight: Array
-    """f8[d]: w, the perceptron's, d with the intercept."""
-    late: Array
-    """f8[d]: u, each update times the row it came at: what the sum lacks of c w."""
-    learned: Counts
-    """i8[1]: c - 1, labelled rows so far."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
-    newest: Array
-    """f8[1], scratch: w'x, the perceptron's score."""
+    weight: Array = field("f8[d]", "w, the perceptron's, d with the intercept")
+    late: Array = field("f8[d]", "u, each update times the row it came at: what the sum lacks of c w")
+    learned: Counts = field("i8[1]", "c - 1, labelled rows so far")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
+    newest: Array = scratch("f8[1]", "w'x, the perceptron's score")
 
 
 @fragment

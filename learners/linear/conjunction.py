@@ -1,10 +1,8 @@
 """The elimination learner of conjunctions."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment
 
 
 class Conjunction(Learner):
@@ -26,28 +24,18 @@ class Conjunction(Learner):
     tasks = ("binary",)
     standardizable = False
 
-    class Params(Parameters):
-        pass
+    Params = Parameters
 
     def rule(self) -> Rule:
-        literals = ("i8", (self.n_features,))
-        fields = {"positive": literals, "negative": literals, "inconsistent": ("i8", (1,))}
-        return Rule(score, learn, (), Literals, fields)
-
-    def initialise(self) -> None:
-        self.state["positive"][:] = 1
-        self.state["negative"][:] = 1
+        return Rule(score, learn, (), Literals)
 
 
 class Literals(NamedTuple):
     """Memory of `conjunction`."""
 
-    positive: Counts
-    """i8[d]: 1 where x_j is still in the conjunction, at first everywhere."""
-    negative: Counts
-    """i8[d]: 1 where not x_j still is, likewise."""
-    inconsistent: Counts
-    """i8[1]: rows of class 0 that the conjunction held for: no conjunction can repair them."""
+    positive: Counts = field("i8[d]", "1 where x_j is still in the conjunction, at first everywhere", start=1)
+    negative: Counts = field("i8[d]", "1 where not x_j still is, likewise", start=1)
+    inconsistent: Counts = field("i8[1]", "rows of class 0 that it held for: no conjunction can repair them")
 
 
 @fragment

@@ -1,13 +1,11 @@
 """Online gradient descent: one rule for every loss, schedule, ball and restart."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, ParameterError, Rule, choice, fragment, number
+from learners.contract import Array, ParameterError, Parameters, Rule, choice, flag, fragment, intercept, number
 from learners.elementary.exponential import exp
-from learners.linear.weights import SteppedWeights, product, stepped_fields
+from learners.linear.weights import SteppedWeights, product
 from learners.vectors import dot, length, multiply, shrink_and_step, step_along
 
 LOSSES = ("hinge", "logistic", "square", "eps_insensitive")
@@ -39,11 +37,6 @@ class Descent(NamedTuple):
     """Whether the step is shortened to 1 / x'x, where the square loss of the row is 0."""
 
 
-def descend(given: Descent, width: int) -> Rule:
-    """The rule of a learner with these parameters."""
-    return Rule(product, learn, given, SteppedWeights, stepped_fields(width), weighs=True)
-
-
 def first_step() -> Any:
     """Eta."""
     return number(1.0, "Step size of the first row.", above=0.0)
@@ -58,31 +51,38 @@ def step_schedule() -> Any:
     return choice("inv_sqrt", SCHEDULES, text)
 
 
-def penalty() -> Any:
-    """What the weights are shrunk by."""
-    return number(0.0, "Weight of the penalty |w|^2 / 2, at most 1/eta.", at_least=0.0)
+def safe_step() -> Any:
+    """Whether a row may pull beyond itself."""
+    return flag(True, "Shorten the step of the square loss to 1 / x'x; it diverges from 2 / x'x on.")
 
 
-def longest() -> Any:
-    """Radius of the ball that the weights are kept in."""
-    return number(0.0, "Longest weight vector, longer ones are scaled back; 0 = no bound.", at_least=0.0)
+class Descending(Parameters):
+    """Parameters that all of the family have."""
+
+    eta: float = first_step()
+    schedule: str = step_schedule()
+    l2: float = number(0.0, "Weight of the penalty |w|^2 / 2, at most 1/eta.", at_least=0.0)
+    radius: float = number(0.0, "Longest weight vector, longer ones are scaled back; 0 = no bound.", at_least=0.0)
+    intercept: bool = intercept()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # The first step may shrink the weights to nothing, never turn them round; rounding of 1 / eta is let pass.
+        if self.eta * self.l2 > 1.0 + 1e-12:
+            raise ParameterError(f"l2 must be <= 1/eta = {1.0 / self.eta:g}, got {self.l2}")
 
 
-def refuse_overshrinking(eta: float, l2: float) -> None:
-    """The first step may shrink the weights to nothing, never turn them round; rounding of 1 / eta is let pass.
-
-    Raises
-    ------
-    ParameterError
-        eta * l2 > 1.
-    """
-    if eta * l2 > 1.0 + 1e-12:
-        raise ParameterError(f"l2 must be <= 1/eta = {1.0 / eta:g}, got {l2}")
+def descend(p: Any, loss: str, epoch: int = NEVER, eps: float = 0.0, safe: bool = False) -> Rule:
+    """The rule of a learner whose parameters are `Descending`."""
+    radius = p.radius if p.radius > 0.0 else math.inf
+    safe = safe and loss == "square"
+    given = Descent(LOSSES.index(loss), SCHEDULES.index(p.schedule), p.eta, p.l2, radius, epoch, eps, safe)
+    return descent(given)
 
 
-def ball(radius: float) -> float:
-    """What `Descent` takes for `radius`: a parameter of 0 means no bound."""
-    return radius if radius > 0.0 else math.inf
+def descent(given: Descent) -> Rule:
+    """The rule of a learner with these."""
+    return Rule(product, learn, given, SteppedWeights, weighs=True)
 
 
 @fragment

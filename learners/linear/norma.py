@@ -1,9 +1,7 @@
 """NORMA: large margins for a target that moves."""
 
-from __future__ import annotations
-
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from learners.contract import (
     Array,
@@ -12,15 +10,33 @@ from learners.contract import (
     ParameterError,
     Parameters,
     Rule,
+    field,
     fragment,
     intercept,
     number,
+    scratch,
 )
 from learners.linear.p_norm import exponent, exponent_for, image_product, renew
 from learners.vectors import multiply, step_along
 
 SMALLEST_SCALE = 1e-100
 """The common factor of theta is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
+
+
+class Decaying(Parameters):
+    """Parameters of `norma`, with a margin and without."""
+
+    alpha: float = number(0.1, "Step size.", above=0.0)
+    lam: float = number(
+        0.01, "Decay, 0 <= lam < 1/alpha: theta loses its share alpha lam at every labelled row.", at_least=0.0
+    )
+    p: float | str = exponent()
+    intercept: bool = intercept()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.alpha * self.lam < 1.0:
+            raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
 
 
 class NORMA(Learner):
@@ -41,26 +57,11 @@ class NORMA(Learner):
     name = "norma"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        alpha: float = number(0.1, "Step size.", above=0.0)
-        lam: float = number(
-            0.01, "Decay, 0 <= lam < 1/alpha: theta loses its share alpha lam at every labelled row.", at_least=0.0
-        )
+    class Params(Decaying):
         rho: float = number(1.0, "Margin up to which a row is learned, in units of the score.", at_least=0.0)
-        p: float | str = exponent()
-        intercept: bool = intercept()
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            if not self.alpha * self.lam < 1.0:
-                raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
 
     def rule(self) -> Rule:
-        a = self.parameters
-        return forgetting(Decay(exponent_for(a.p, self.width), a.alpha, a.rho, 1.0 - a.alpha * a.lam), self.width)
-
-    def initialise(self) -> None:
-        self.state["scale"][0] = 1.0
+        return forgetting(self.parameters, self.width, self.parameters.rho)
 
 
 class Decay(NamedTuple):
@@ -78,20 +79,16 @@ class Decay(NamedTuple):
 class ScaledDual(NamedTuple):
     """Memory of `norma`. The dual vector is scale * theta, so that shrinking costs O(1)."""
 
-    theta: Array
-    """f8[d]: dual weights divided by scale, d with the intercept."""
-    scale: Array
-    """f8[1]: factor of theta, starts at 1."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
-    weight: Array
-    """f8[d], scratch: the image of theta; not used for p = 2, where it is theta itself."""
+    theta: Array = field("f8[d]", "dual weights divided by scale, d with the intercept")
+    scale: Array = field("f8[1]", "factor of theta", start=1.0)
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
+    weight: Array = scratch("f8[d]", "the image of theta; not used for p = 2, where it is theta itself")
 
 
-def forgetting(given: Decay, width: int) -> Rule:
-    """The rule of a learner with these parameters."""
-    fields = {"theta": ("f8", (width,)), "scale": ("f8", (1,)), "skipped": ("i8", (1,))}
-    return Rule(score, learn, given, ScaledDual, fields, {"weight": (width,)}, weighs=True, begin=renew)
+def forgetting(a: Any, width: int, rho: float) -> Rule:
+    """The rule of a learner whose parameters are `Decaying`, and that learns up to the margin rho."""
+    given = Decay(exponent_for(a.p, width), a.alpha, rho, 1.0 - a.alpha * a.lam)
+    return Rule(score, learn, given, ScaledDual, weighs=True, begin=renew)
 
 
 @fragment

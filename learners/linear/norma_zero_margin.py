@@ -1,10 +1,7 @@
 """NORMA without a margin: a perceptron that forgets."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, ParameterError, Parameters, Rule, intercept, number
-from learners.linear.norma import Decay, forgetting
-from learners.linear.p_norm import exponent, exponent_for
+from learners.contract import Learner, Rule
+from learners.linear.norma import Decaying, forgetting
 
 
 class NORMAZeroMargin(Learner):
@@ -25,22 +22,7 @@ class NORMAZeroMargin(Learner):
     name = "norma_zero_margin"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        alpha: float = number(0.1, "Step size.", above=0.0)
-        lam: float = number(
-            0.01, "Decay, 0 <= lam < 1/alpha: theta loses its share alpha lam at every labelled row.", at_least=0.0
-        )
-        p: float | str = exponent()
-        intercept: bool = intercept()
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            if not self.alpha * self.lam < 1.0:
-                raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
+    Params = Decaying
 
     def rule(self) -> Rule:
-        a = self.parameters
-        return forgetting(Decay(exponent_for(a.p, self.width), a.alpha, 0.0, 1.0 - a.alpha * a.lam), self.width)
-
-    def initialise(self) -> None:
-        self.state["scale"][0] = 1.0
+        return forgetting(self.parameters, self.width, 0.0)

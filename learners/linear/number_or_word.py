@@ -1,7 +1,5 @@
 """A parameter that is a number, or a word for what the number follows from."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

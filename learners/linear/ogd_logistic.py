@@ -1,20 +1,7 @@
 """Online gradient descent on the logistic loss."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.linear.gradient_descent import (
-    LOGISTIC,
-    SCHEDULES,
-    Descent,
-    ball,
-    descend,
-    first_step,
-    longest,
-    penalty,
-    refuse_overshrinking,
-    step_schedule,
-)
+from learners.contract import Learner, Rule
+from learners.linear.gradient_descent import Descending, descend
 
 
 class OGDLogistic(Learner):
@@ -35,17 +22,7 @@ class OGDLogistic(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    class Params(Parameters):
-        eta: float = first_step()
-        schedule: str = step_schedule()
-        l2: float = penalty()
-        radius: float = longest()
-        intercept: bool = intercept()
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            refuse_overshrinking(self.eta, self.l2)
+    Params = Descending
 
     def rule(self) -> Rule:
-        p = self.parameters
-        return descend(Descent(LOGISTIC, SCHEDULES.index(p.schedule), p.eta, p.l2, ball(p.radius)), self.width)
+        return descend(self.parameters, "logistic")

@@ -1,20 +1,7 @@
 """Online gradient descent on the square loss: in regression, least mean squares (LMS)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, choice, flag, intercept, number
-from learners.linear.gradient_descent import (
-    LOSSES,
-    SCHEDULES,
-    Descent,
-    ball,
-    descend,
-    first_step,
-    longest,
-    penalty,
-    refuse_overshrinking,
-    step_schedule,
-)
+from learners.contract import Learner, Rule, choice, number
+from learners.linear.gradient_descent import Descending, descend, safe_step
 
 
 class OGDSquare(Learner):
@@ -35,26 +22,15 @@ class OGDSquare(Learner):
     name = "ogd_square"
     tasks = ("binary", "regression")
 
-    class Params(Parameters):
-        eta: float = first_step()
-        schedule: str = step_schedule()
-        l2: float = penalty()
-        radius: float = longest()
+    class Params(Descending):
         loss: str = choice(
             "square",
             ("square", "eps_insensitive"),
             "`square`, or `eps_insensitive`: g is the sign of s - y outside a tube of eps.",
         )
         eps: float = number(0.1, "Half width of that tube in units of the target.", at_least=0.0)
-        safe_step: bool = flag(True, "Shorten the step of the square loss to 1 / x'x; it diverges from 2 / x'x on.")
-        intercept: bool = intercept()
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            refuse_overshrinking(self.eta, self.l2)
+        safe_step: bool = safe_step()
 
     def rule(self) -> Rule:
         p = self.parameters
-        loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
-        safe = p.safe_step and p.loss == "square"
-        return descend(Descent(loss, schedule, p.eta, p.l2, ball(p.radius), eps=p.eps, safe=safe), self.width)
+        return descend(p, p.loss, eps=p.eps, safe=p.safe_step)

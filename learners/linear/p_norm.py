@@ -4,28 +4,22 @@ They keep the dual vector theta, to which rows are added. The weights w of the s
 link. For p = 2 the two are equal; a large p favours few relevant features.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
+from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
 from learners.elementary.logarithm import log
 from learners.elementary.power import power
-from learners.jit import bare_kernel, fragment
 from learners.linear.number_or_word import AUTO, number_or
-from learners.state import Array, Counts
 from learners.vectors import dot, length
 
 
 class Dual(NamedTuple):
     """Memory of a learner that adds rows to a dual vector."""
 
-    theta: Array
-    """f8[d]: dual weights, d with the intercept."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
-    weight: Array
-    """f8[d], scratch: the image of theta; not used for p = 2, where it is theta itself."""
+    theta: Array = field("f8[d]", "dual weights, d with the intercept")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
+    weight: Array = scratch("f8[d]", "the image of theta; not used for p = 2, where it is theta itself")
 
 
 def exponent() -> Any:

@@ -1,7 +1,5 @@
 """The p-norm perceptron."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
@@ -36,5 +34,4 @@ class PNormPerceptron(Learner):
 
     def rule(self) -> Rule:
         a = self.parameters
-        p = exponent_for(a.p, self.width)
-        return adding(Addition(p, a.alpha, 0.0, math.inf, a.ties == "update"), self.width)
+        return adding(Addition(exponent_for(a.p, self.width), a.alpha, 0.0, math.inf, a.ties == "update"))

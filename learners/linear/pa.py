@@ -1,7 +1,5 @@
 """Passive-aggressive learning (PA)."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Learner, Parameters, Rule, intercept
@@ -31,4 +29,4 @@ class PA(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return towards_margin(math.inf, 0.0, self.width)
+        return towards_margin(math.inf, 0.0)

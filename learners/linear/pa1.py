@@ -1,7 +1,5 @@
 """Passive-aggressive learning with a bounded step (PA-I)."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_margin
 
@@ -30,4 +28,4 @@ class PA1(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return towards_margin(self.parameters.C, 0.0, self.width)
+        return towards_margin(self.parameters.C, 0.0)

@@ -1,7 +1,5 @@
 """Passive-aggressive regression with a bounded step (PA-I)."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.linear.passive_aggressive import towards_target
 
@@ -30,4 +28,4 @@ class PA1Regressor(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return towards_target(self.parameters.C, 0.0, self.parameters.eps, self.width)
+        return towards_target(self.parameters.C, 0.0, self.parameters.eps)

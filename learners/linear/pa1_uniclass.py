@@ -1,9 +1,7 @@
 """Passive-aggressive learning of one class with a bounded step (PA-I)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, number
-from learners.linear.uniclass import largest_radius, radius, towards_rows
+from learners.contract import Learner, Rule, number
+from learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PA1Uniclass(Learner):
@@ -25,9 +23,7 @@ class PA1Uniclass(Learner):
     name = "pa1_uniclass"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        eps: float | str = radius()
-        eps_max: float | str = largest_radius()
+    class Params(Enclosing):
         C: float = number(0.1, "Longest step, in units of the features. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> Rule:

@@ -1,7 +1,5 @@
 """Passive-aggressive learning with a softened step (PA-II)."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
@@ -32,4 +30,4 @@ class PA2(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return towards_margin(math.inf, 0.5 / self.parameters.C, self.width)
+        return towards_margin(math.inf, 0.5 / self.parameters.C)

@@ -1,11 +1,9 @@
 """Passive-aggressive learning of one class with a damped step (PA-II)."""
 
-from __future__ import annotations
-
 import math
 
-from learners.contract import Learner, Parameters, Rule, number
-from learners.linear.uniclass import largest_radius, radius, towards_rows
+from learners.contract import Learner, Rule, number
+from learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PA2Uniclass(Learner):
@@ -27,9 +25,7 @@ class PA2Uniclass(Learner):
     name = "pa2_uniclass"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        eps: float | str = radius()
-        eps_max: float | str = largest_radius()
+    class Params(Enclosing):
         C: float = number(
             0.1, "Aggressiveness: the share 2C / (2C + 1) of the way is gone. Larger = faster.", above=0.0
         )

@@ -1,7 +1,5 @@
 """Passive-aggressive regression (PA)."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
@@ -31,4 +29,4 @@ class PARegressor(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return towards_target(math.inf, 0.0, self.parameters.eps, self.width)
+        return towards_target(math.inf, 0.0, self.parameters.eps)

@@ -1,11 +1,9 @@
 """Passive-aggressive learning of one class (PA)."""
 
-from __future__ import annotations
-
 import math
 
-from learners.contract import Learner, Parameters, Rule
-from learners.linear.uniclass import largest_radius, radius, towards_rows
+from learners.contract import Learner, Rule
+from learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PAUniclass(Learner):
@@ -27,9 +25,7 @@ class PAUniclass(Learner):
     name = "pa_uniclass"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        eps: float | str = radius()
-        eps_max: float | str = largest_radius()
+    Params = Enclosing
 
     def rule(self) -> Rule:
         return towards_rows(math.inf, 0.0, self.parameters, self.n_features)

@@ -1,12 +1,10 @@
 """The passive-aggressive step, shared by `pa`, `pa1`, `pa2`: they differ in how far one row may pull."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 from learners.contract import Array, Rule, fragment
-from learners.linear.weights import Weights, product, weight_fields
+from learners.linear.weights import Weights, product
 from learners.vectors import dot, step_along
 
 
@@ -19,16 +17,14 @@ class Pull(NamedTuple):
     """Half width of the tube, of regression; radius of the ball, of one class."""
 
 
-def towards_margin(cap: float, ridge: float, width: int) -> Rule:
+def towards_margin(cap: float, ridge: float) -> Rule:
     """The rule of two classes."""
-    fields, given = weight_fields(width), Pull(cap, ridge)
-    return Rule(product, learn_margin, given, Weights, fields, weighs=True, shared=("weight",))
+    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True, shared=("weight",))
 
 
-def towards_target(cap: float, ridge: float, eps: float, width: int) -> Rule:
+def towards_target(cap: float, ridge: float, eps: float) -> Rule:
     """The rule of regression."""
-    fields, given = weight_fields(width), Pull(cap, ridge, eps)
-    return Rule(product, learn_target, given, Weights, fields, weighs=True, shared=("weight",))
+    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True, shared=("weight",))
 
 
 @fragment

@@ -1,11 +1,9 @@
 """Pegasos: the support vector machine, one row at a time."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Learner, Parameters, Rule, flag, intercept, number
-from learners.linear.gradient_descent import HINGE, INV_T, Descent, descend
+from learners.linear.gradient_descent import HINGE, INV_T, Descent, descent
 
 
 class Pegasos(Learner):
@@ -34,4 +32,4 @@ class Pegasos(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         radius = 1.0 / math.sqrt(p.lam) if p.project else math.inf
-        return descend(Descent(HINGE, INV_T, 1.0 / p.lam, p.lam, radius), self.width)
+        return descent(Descent(HINGE, INV_T, 1.0 / p.lam, p.lam, radius))

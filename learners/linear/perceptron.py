@@ -1,12 +1,10 @@
 """The perceptron."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
 from learners.contract import Array, Learner, Parameters, Rule, choice, fragment, intercept, number
-from learners.linear.weights import Weights, product, weight_fields
+from learners.linear.weights import Weights, product
 from learners.vectors import step_along
 
 
@@ -44,7 +42,7 @@ class Perceptron(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         given = Correction(p.eta, p.ties == "update")
-        return Rule(product, learn, given, Weights, weight_fields(self.width), weighs=True)
+        return Rule(product, learn, given, Weights, weighs=True)
 
 
 class Correction(NamedTuple):

@@ -1,11 +1,9 @@
 """The perceptron on all products of two features."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, flag, fragment
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, flag, fragment, scratch
 from learners.linear.perceptron import right, ties
 
 
@@ -34,8 +32,7 @@ class QuadraticPerceptron(Learner):
 
     def rule(self) -> Rule:
         given = Ties(self.parameters.ties == "update")
-        fields = {"form": ("f8", (self.width * (self.width + 1) // 2,)), "skipped": ("i8", (1,))}
-        return Rule(score, learn, given, QuadraticForm, fields, {"k": (self.width,)}, weighs=True)
+        return Rule(score, learn, given, QuadraticForm, {"pairs": self.width * (self.width + 1) // 2}, weighs=True)
 
 
 class Ties(NamedTuple):
@@ -48,12 +45,9 @@ class Ties(NamedTuple):
 class QuadraticForm(NamedTuple):
     """Memory of `quadratic_perceptron`."""
 
-    form: Array
-    """f8[d (d + 1) / 2]: upper triangle of A by rows, doubled off the diagonal; d with the intercept."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
-    k: Array
-    """f8[d], scratch: sums of the form's columns, see `quadratic`."""
+    form: Array = field("f8[pairs]", "upper triangle of A by rows, doubled off the diagonal; d with the intercept")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
+    k: Array = scratch("f8[d]", "sums of the form's columns, see `quadratic`")
 
 
 @fragment

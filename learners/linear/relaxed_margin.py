@@ -1,11 +1,9 @@
 """The relaxed maximum margin step: the shortest weights in two half-spaces, one of the row and one for all before."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Rule, fragment
+from learners.contract import Array, Counts, Rule, field, fragment
 from learners.linear.weights import product
 from learners.vectors import dot, length, multiply, shrink_and_step
 
@@ -27,18 +25,14 @@ class Eagerness(NamedTuple):
 class Relaxation(NamedTuple):
     """Memory of `romma` and `aromma`."""
 
-    weight: Array
-    """f8[d], d with the intercept."""
-    mu: Array
-    """f8[1]: margin aimed at, in units of `weight`: 1 until the weights are scaled down."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite, zero rows among them."""
+    weight: Array = field("f8[d]", "d with the intercept")
+    mu: Array = field("f8[1]", "margin aimed at, in units of `weight`: 1 until the weights are scaled down", start=1.0)
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite, zero rows among them")
 
 
-def towards_half_spaces(aggressive: bool, width: int) -> Rule:
+def towards_half_spaces(aggressive: bool) -> Rule:
     """The rule of a learner."""
-    fields = {"weight": ("f8", (width,)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
-    return Rule(product, learn, Eagerness(aggressive), Relaxation, fields)
+    return Rule(product, learn, Eagerness(aggressive), Relaxation)
 
 
 @fragment

@@ -1,20 +1,7 @@
 """Online gradient descent that begins anew at fixed intervals."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, choice, flag, integer, intercept
-from learners.linear.gradient_descent import (
-    LOSSES,
-    SCHEDULES,
-    Descent,
-    ball,
-    descend,
-    first_step,
-    longest,
-    penalty,
-    refuse_overshrinking,
-    step_schedule,
-)
+from learners.contract import Learner, Rule, choice, integer
+from learners.linear.gradient_descent import Descending, descend, safe_step
 
 
 class RestartedOGD(Learner):
@@ -37,25 +24,14 @@ class RestartedOGD(Learner):
     tasks = ("binary",)
     link: str | None = "logistic"
 
-    class Params(Parameters):
+    class Params(Descending):
         loss: str = choice("logistic", ("hinge", "logistic", "square"), "`hinge`, `logistic` or `square`.")
         delta: int = integer(1000, "Labelled rows between restarts.", at_least=1)
-        eta: float = first_step()
-        schedule: str = step_schedule()
-        l2: float = penalty()
-        radius: float = longest()
-        safe_step: bool = flag(True, "Shorten the step of the square loss to 1 / x'x; it diverges from 2 / x'x on.")
-        intercept: bool = intercept()
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            refuse_overshrinking(self.eta, self.l2)
+        safe_step: bool = safe_step()
 
     def rule(self) -> Rule:
         p = self.parameters
-        loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
-        safe = p.safe_step and p.loss == "square"
-        return descend(Descent(loss, schedule, p.eta, p.l2, ball(p.radius), p.delta, safe=safe), self.width)
+        return descend(p, p.loss, p.delta, safe=p.safe_step)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":

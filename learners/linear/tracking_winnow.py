@@ -1,18 +1,13 @@
 """Winnow for targets that move."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.linear.weights import product
-from learners.linear.winnow import LARGEST_LOG
-
-SMALLEST = 1e-300
-"""Of a share that has vanished: its logarithm stays finite."""
+from learners.linear.winnow import share_evenly, step_within
 
 
 class TrackingWinnow(Learner):
@@ -41,59 +36,34 @@ class TrackingWinnow(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        p = self.parameters
-        given = Sharing(p.eta, max(SMALLEST, p.share / (2.0 * self.width)), p.U)
-        fields = {"log_share": ("f8", (2 * self.width,)), "skipped": ("i8", (1,))}
-        return Rule(product, learn, given, Shares, fields, {"weight": (self.width,)}, weighs=True, begin=renew)
+        return Rule(product, learn, self.parameters.numbers(), Shares, weighs=True, begin=renew)
 
     def initialise(self) -> None:
         self.state["log_share"][:] = log(0.5 / self.width)
 
 
-class Sharing(NamedTuple):
-    """Parameters of `tracking_winnow`; `least` is a share's."""
-
-    eta: float
-    least: float
-    U: float
-
-
 class Shares(NamedTuple):
     """Memory of `tracking_winnow`."""
 
-    log_share: Array
-    """f8[2 d]: logarithms of p+, then of p-, d with the intercept."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score was not finite."""
-    weight: Array
-    """f8[d], scratch: U (p+ - p-) from one row to the next."""
+    log_share: Array = field("f8[2 d]", "logarithms of p+, then of p-, d with the intercept")
+    skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")
+    weight: Array = scratch("f8[d]", "U (p+ - p-) from one row to the next")
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Sharing, memory: Shares) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: TrackingWinnow.Params, memory: Shares) -> None:
     """Multiply and share if the label is on the other side. Shapes: x f8[d]."""
     if not math.isfinite(s):
         memory.skipped[0] += 1
     elif y * s <= 0.0:
-        d, shares, step = x.shape[0], memory.log_share, p.eta * y * omega
-        largest, total, raised = -LARGEST_LOG, 0.0, 0.0
-        for j in range(2 * d):
-            moved = shares[j] + (step * x[j] if j < d else -step * x[j - d])
-            shares[j] = min(max(moved, -LARGEST_LOG), LARGEST_LOG)
-            largest = max(largest, shares[j])
-        for j in range(2 * d):
-            shares[j] = exp(shares[j] - largest)
-            total += shares[j]
-        for j in range(2 * d):
-            shares[j] = max(shares[j] / total, p.least)
-            raised += shares[j]
-        for j in range(2 * d):
-            shares[j] = log(shares[j] / raised)
+        step_within(memory.log_share[: x.shape[0]], x, p.eta * y * omega)
+        step_within(memory.log_share[x.shape[0] :], x, -p.eta * y * omega)
+        share_evenly(memory.log_share, p.share)
         renew(p, memory)
 
 
 @fragment
-def renew(p: Sharing, memory: Shares) -> None:
+def renew(p: TrackingWinnow.Params, memory: Shares) -> None:
     """Make the weights those of their logarithms."""
     d = memory.weight.shape[0]
     for j in range(d):

@@ -3,8 +3,6 @@
 On a stream little of it is: these are for experiments, and for what the theorems promise at best.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

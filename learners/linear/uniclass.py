@@ -5,12 +5,10 @@ the radius too, the centre gets a height above the rows: a ball of radius `eps_m
 their plane in a ball of radius sqrt(eps_max^2 - h^2), and every pull lowers the height.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Rule, fragment
+from learners.contract import Array, Counts, Parameters, Rule, field, fragment, scratch
 from learners.linear.number_or_word import AUTO, positive_or
 from learners.linear.passive_aggressive import Pull, tau
 
@@ -21,36 +19,28 @@ LEARNED = "learned"
 class Ball(NamedTuple):
     """Memory of a one-class learner."""
 
-    centre: Array
-    """f8[d]: centre of the ball; f8[d + 1] where the radius is learned: sqrt(eps_max^2 - centre[d]^2)."""
-    learned: Counts
-    """i8[1]: labelled rows so far; the first becomes the centre."""
-    skipped: Counts
-    """i8[1]: labelled rows whose distance was not finite."""
-    apart: Array
-    """f8[1], scratch: how far the row is from the centre."""
+    centre: Array = field("f8[c]", "c = d, or d + 1 where the radius is learned: sqrt(eps_max^2 - centre[d]^2)")
+    learned: Counts = field("i8[1]", "labelled rows so far; the first becomes the centre")
+    skipped: Counts = field("i8[1]", "labelled rows whose distance was not finite")
+    apart: Array = scratch("f8[1]", "how far the row is from the centre")
+
+
+class Enclosing(Parameters):
+    """Parameters that all of the family have."""
+
+    eps: float | str = positive_or(
+        AUTO,
+        LEARNED,
+        text="Radius, in units of the features; `auto` = sqrt(d), the usual length of a standardised row; `learned`: "
+        "it starts at 0 and grows.",
+    )
+    eps_max: float | str = positive_or(AUTO, text="What a learned radius stays below; `auto` = 2 sqrt(d).")
 
 
 def towards_rows(cap: float, ridge: float, p: Any, n_features: int) -> Rule:
-    """The rule of a learner whose parameters p have eps and eps_max; cap and ridge as those of two classes."""
-    size = n_features + (p.eps == LEARNED)
-    fields = {"centre": ("f8", (size,)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
+    """The rule of a learner whose parameters are `Enclosing`; cap and ridge as those of two classes."""
     given = Pull(cap, ridge, radius_of(p.eps, p.eps_max, n_features))
-    return Rule(depth, learn, given, Ball, fields, {"apart": (1,)}, weighs=True)
-
-
-def radius() -> Any:
-    """Of the ball."""
-    text = (
-        "Radius, in units of the features; `auto` = sqrt(d), the usual length of a standardised row; `learned`: it "
-        "starts at 0 and grows."
-    )
-    return positive_or(AUTO, LEARNED, text=text)
-
-
-def largest_radius() -> Any:
-    """Bound of a radius that is learned."""
-    return positive_or(AUTO, text="What a learned radius stays below; `auto` = 2 sqrt(d).")
+    return Rule(depth, learn, given, Ball, {"c": n_features + (p.eps == LEARNED)}, weighs=True)
 
 
 def radius_of(eps: float | str, eps_max: float | str, n_features: int) -> float:

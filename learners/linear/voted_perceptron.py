@@ -1,11 +1,9 @@
 """The voted perceptron, with a budget."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, integer, intercept
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, intercept, scratch
 from learners.vectors import dot
 
 
@@ -32,32 +30,18 @@ class VotedPerceptron(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        n = self.parameters.budget
-        fields = {
-            "hypotheses": ("f8", (n, self.width)),
-            "votes": ("f8", (n,)),
-            "count": ("i8", (1,)),
-            "skipped": ("i8", (1,)),
-        }
-        return Rule(score, learn, (), Voters, fields, {"newest": (1,)}, weighs=True)
-
-    def initialise(self) -> None:
-        self.state["count"][0] = 1
+        return Rule(score, learn, (), Voters, {"B": self.parameters.budget}, weighs=True)
 
 
 class Voters(NamedTuple):
     """Memory of `voted_perceptron`."""
 
-    hypotheses: Array
-    """f8[B, d]: weight vectors by age, d with the intercept, of which `count` are in use."""
-    votes: Array
-    """f8[B]: votes of each."""
-    count: Counts  # type: ignore[assignment] # a tuple has a method of that name
-    """i8[1]: vectors in use, 1 at the start: zero weights without a vote."""
-    skipped: Counts
-    """i8[1]: labelled rows whose newest score or step was not finite."""
-    newest: Array
-    """f8[1], scratch: the score of the newest weights."""
+    hypotheses: Array = field("f8[B, d]", "weight vectors by age, d with the intercept, of which `count` are in use")
+    votes: Array = field("f8[B]", "votes of each")
+    # A tuple has a method of that name.
+    count: Counts = field("i8[1]", "vectors in use, 1 at the start: zero weights without a vote", start=1)  # type: ignore[assignment]
+    skipped: Counts = field("i8[1]", "labelled rows whose newest score or step was not finite")
+    newest: Array = scratch("f8[1]", "the score of the newest weights")
 
 
 @fragment

@@ -1,7 +1,5 @@
 """Winnow: multiplicative updates, for concepts that few of many features decide."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -12,16 +10,22 @@ from learners.contract import (
     ParameterError,
     Parameters,
     Rule,
+    field,
     flag,
     fragment,
     intercept,
     number,
+    scratch,
 )
 from learners.elementary.exponential import exp
+from learners.elementary.logarithm import log
 from learners.vectors import dot
 
 LARGEST_LOG = 500.0
 """Bound of a logarithm of a weight: e^500 = 1e217, and 1e91 such weights still add up."""
+
+SMALLEST = 1e-300
+"""Of a share that has vanished: its logarithm stays finite."""
 
 BALANCED, NORMALIZED, UNBALANCED = range(3)
 
@@ -69,8 +73,7 @@ class Winnow(Learner):
         form = (NORMALIZED if p.normalize else BALANCED) if p.balanced else UNBALANCED
         eta, threshold = (p.eta, 0.0) if p.balanced else (LN_2, p.theta * self.width)
         given = Multiplication(form, eta, p.U, threshold)
-        fields = {"log_weight": ("f8", (self.width,)), "skipped": ("i8", (1,))}
-        return Rule(score, learn, given, Logarithms, fields, {"weight": (self.width,)}, weighs=True, begin=renew)
+        return Rule(score, learn, given, Logarithms, weighs=True, begin=renew)
 
 
 class Multiplication(NamedTuple):
@@ -87,12 +90,9 @@ class Multiplication(NamedTuple):
 class Logarithms(NamedTuple):
     """Memory of `winnow`."""
 
-    log_weight: Array
-    """f8[d]: l, logarithms of w+, d with the intercept; those of w- are -l."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score was not finite."""
-    weight: Array
-    """f8[d], scratch: the weights, which from one row to the next are those of log_weight."""
+    log_weight: Array = field("f8[d]", "l, logarithms of w+, d with the intercept; those of w- are -l")
+    skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")
+    weight: Array = scratch("f8[d]", "the weights, which from one row to the next are those of log_weight")
 
 
 @fragment
@@ -109,31 +109,31 @@ def learn(x: Array, y: float, omega: float, s: float, p: Multiplication, memory:
         return
     if y * s > 0.0:
         return
-    step = p.eta * y * omega
-    for j in range(x.shape[0]):
-        moved = memory.log_weight[j] + step * x[j]
-        memory.log_weight[j] = min(max(moved, -LARGEST_LOG), LARGEST_LOG)
+    step_within(memory.log_weight, x, p.eta * y * omega)
     renew(p, memory)
 
 
 @fragment
-def renew(p: Multiplication, memory: Logarithms) -> None:
-    """Make the weights those of their logarithms."""
-    weights_of(memory.log_weight, p.form, p.U, memory.weight)
+def step_within(log_weight: Array, x: Array, step: float) -> None:
+    """Multiply each weight by exp(step x_j), its logarithm kept within bounds. Shapes: log_weight f8[d], x f8[d]."""
+    for j in range(x.shape[0]):
+        moved = log_weight[j] + step * x[j]
+        log_weight[j] = min(max(moved, -LARGEST_LOG), LARGEST_LOG)
 
 
 @fragment
-def weights_of(log_weight: Array, form: int, U: float, weight: Array) -> None:
-    """The weights of a form from their logarithms. Shapes: log_weight f8[d], weight f8[d], written.
+def renew(p: Multiplication, memory: Logarithms) -> None:
+    """Make the weights those of their logarithms.
 
     Only the normalised form may be taken relative to the largest: elsewhere it would change the score.
     """
-    if form == UNBALANCED:
+    log_weight, weight = memory.log_weight, memory.weight
+    if p.form == UNBALANCED:
         for j in range(weight.shape[0]):
             weight[j] = exp(log_weight[j])
         return
     largest = 0.0
-    if form == NORMALIZED:
+    if p.form == NORMALIZED:
         for j in range(weight.shape[0]):
             largest = max(largest, abs(log_weight[j]))
     total = 0.0
@@ -142,6 +142,27 @@ def weights_of(log_weight: Array, form: int, U: float, weight: Array) -> None:
         negative = exp(-log_weight[j] - largest)
         weight[j] = positive - negative
         total += positive + negative
-    if form == NORMALIZED:
+    if p.form == NORMALIZED:
         for j in range(weight.shape[0]):
-            weight[j] *= U / total
+            weight[j] *= p.U / total
+
+
+@fragment
+def share_evenly(log_weight: Array, share: float) -> None:
+    """Bring weights to a sum of 1, then each of the N to `share` / N at least, then all to a sum of 1 once more.
+
+    Shapes: log_weight f8[N], logarithms within bounds.
+    """
+    n = log_weight.shape[0]
+    largest, total, raised = -LARGEST_LOG, 0.0, 0.0
+    for j in range(n):
+        largest = max(largest, log_weight[j])
+    for j in range(n):
+        log_weight[j] = exp(log_weight[j] - largest)
+        total += log_weight[j]
+    least = max(SMALLEST, share / n)
+    for j in range(n):
+        log_weight[j] = max(log_weight[j] / total, least)
+        raised += log_weight[j]
+    for j in range(n):
+        log_weight[j] = log(log_weight[j] / raised)

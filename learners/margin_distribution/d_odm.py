@@ -1,7 +1,5 @@
 """Dynamic optimal margin distribution machine (D-ODM)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -10,13 +8,13 @@ from learners.contract import (
     Counts,
     Learner,
     ParameterError,
-    Parameters,
     Rule,
     choice,
+    field,
     fragment,
     integer,
-    intercept,
     number,
+    scratch,
 )
 from learners.elementary.logarithm import log, log1p, log2
 from learners.margin_distribution.expert_weights import (
@@ -34,14 +32,7 @@ from learners.margin_distribution.expert_weights import (
     learning_rate,
     mixability_gap,
 )
-from learners.margin_distribution.loss import (
-    excess_price,
-    free_distance,
-    longest_safe_step,
-    loss_weight,
-    odm_loss,
-    odm_step,
-)
+from learners.margin_distribution.loss import MarginLoss, longest_safe_step, odm_loss, odm_step
 from learners.vectors import dot
 
 MOST_CANDIDATES = 48
@@ -88,10 +79,7 @@ class DODM(Learner):
     name = "d_odm"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        lam: float = loss_weight()
-        mu: float = excess_price()
-        theta: float = free_distance()
+    class Params(MarginLoss):
         rate: str = choice(
             "anytime",
             RATES,
@@ -116,7 +104,6 @@ class DODM(Learner):
         )
         C: float = number(100.0, "With a horizon: bound of the losses, larger ones count as C, C >= lam.", above=0.0)
         V_T: float = number(0.0, "With a horizon: how much the losses vary in all; 0 = not known.", at_least=0.0)
-        intercept: bool = intercept()
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -142,20 +129,7 @@ class DODM(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         n = len(self._grid) if p.horizon > 0 else MOST_CANDIDATES
-        fields = {
-            "weight": ("f8", (n, self.width)),
-            "epoch": ("i8", (n,)),
-            "age": ("i8", (n,)),
-            "log_prior": ("f8", (n,)),
-            "loss": ("f8", (n,)),
-            "beta": ("f8", (n,)),
-            "scale": ("f8", (1,)),
-            "gap": ("f8", (1,)),
-            "candidates": ("i8", (1,)),
-            "learned": ("i8", (1,)),
-            "skipped": ("i8", (1,)),
-        }
-        parameters = Weighing(
+        given = Weighing(
             p.lam,
             p.mu,
             p.theta,
@@ -166,7 +140,7 @@ class DODM(Learner):
             p.C if p.horizon > 0 else MOST_LOSS,
             self._first_scale,
         )
-        return Rule(score, learn, parameters, Candidates, fields, {"s": (n,), "f": (n,), "ordered": (n,)})
+        return Rule(score, learn, given, Candidates, {"N": n})
 
     def initialise(self) -> None:
         s, grid = self.state, self._grid
@@ -176,7 +150,6 @@ class DODM(Learner):
         s["log_prior"][:n] = -log1p(n - 1.0)
         s["beta"][:n] = 1.0 / n  # Algorithm 2, line 1
         s["scale"][0] = self._first_scale
-        s["gap"][0] = FIRST_GAP
 
 
 class Weighing(NamedTuple):
@@ -200,34 +173,20 @@ class Weighing(NamedTuple):
 class Candidates(NamedTuple):
     """Memory of `d_odm`. Invariant between rows: age < epoch or epoch = NEVER; beta of those in use sums to 1."""
 
-    weight: Array
-    """f8[N, d]: a candidate's weights per row, d with the intercept; `candidates` of them in use."""
-    epoch: Counts
-    """i8[N]: rows between a candidate's restarts, Delta_i; 0 = never."""
-    age: Counts
-    """i8[N]: labelled rows since its last restart."""
-    log_prior: Array
-    """f8[N]: ln of its weight before any loss."""
-    loss: Array
-    """f8[N]: its cumulated loss, beyond that of the best."""
-    beta: Array
-    """f8[N]: its weight now, 0 if not in use."""
-    scale: Array
-    """f8[1]: C, or the largest loss so far."""
-    gap: Array
-    """f8[1]: AdaHedge's cumulated mixability gap."""
-    candidates: Counts
-    """i8[1]: N so far."""
-    learned: Counts
-    """i8[1]: t, labelled rows so far."""
-    skipped: Counts
-    """i8[1]: labelled rows whose square overflowed."""
-    s: Array
-    """f8[N], scratch: the candidates' scores."""
-    f: Array
-    """f8[N], scratch: the candidates' losses of the row."""
-    ordered: Array
-    """f8[N], scratch: the same by size."""
+    weight: Array = field("f8[N, d]", "a candidate's weights per row, d with the intercept; `candidates` in use")
+    epoch: Counts = field("i8[N]", "rows between a candidate's restarts, Delta_i; 0 = never")
+    age: Counts = field("i8[N]", "labelled rows since its last restart")
+    log_prior: Array = field("f8[N]", "ln of its weight before any loss")
+    loss: Array = field("f8[N]", "its cumulated loss, beyond that of the best")
+    beta: Array = field("f8[N]", "its weight now, 0 if not in use")
+    scale: Array = field("f8[1]", "C, or the largest loss so far")
+    gap: Array = field("f8[1]", "AdaHedge's cumulated mixability gap", start=FIRST_GAP)
+    candidates: Counts = field("i8[1]", "N so far")
+    learned: Counts = field("i8[1]", "t, labelled rows so far")
+    skipped: Counts = field("i8[1]", "labelled rows whose square overflowed")
+    s: Array = scratch("f8[N]", "the candidates' scores")
+    f: Array = scratch("f8[N]", "the candidates' losses of the row")
+    ordered: Array = scratch("f8[N]", "the same by size")
 
 
 @fragment

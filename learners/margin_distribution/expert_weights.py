@@ -3,14 +3,11 @@
 Everything is kept in logarithms and recomputed from cumulated losses; products of weights would underflow.
 """
 
-from __future__ import annotations
-
 import math
 
+from learners.contract import Array, fragment
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
-from learners.jit import fragment
-from learners.state import Array
 
 RATES = ("anytime", "doubling", "adahedge")
 ANYTIME, DOUBLING, ADAHEDGE, HORIZON = range(4)

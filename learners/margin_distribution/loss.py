@@ -5,30 +5,21 @@ free, those below at their squared distance and those above at mu <= 1 times tha
 ALGORITHMS.md 10.0. Parameters p have `mu` and `theta`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from learners.jit import fragment
-from learners.parameters import number
-from learners.state import Array
+from learners.contract import Array, Parameters, fragment, intercept, number
 from learners.vectors import shrink_and_step
 
 
-def loss_weight() -> Any:
-    """Lambda."""
-    return number(3.0, "Weight of the loss beside |w|^2 / 2.", above=0.0)
+class MarginLoss(Parameters):
+    """Parameters that all of the family have: f, and the intercept."""
 
-
-def excess_price() -> Any:
-    """Mu."""
-    text = "Price of a margin that is too large; one that is too small costs 1."
-    return number(0.5, text, above=0.0, at_most=1.0)
-
-
-def free_distance() -> Any:
-    """Theta."""
-    return number(0.3, "Distance from 1 at which margins cost nothing.", at_least=0.0, below=1.0)
+    lam: float = number(3.0, "Weight of the loss beside |w|^2 / 2.", above=0.0)
+    mu: float = number(
+        0.5, "Price of a margin that is too large; one that is too small costs 1.", above=0.0, at_most=1.0
+    )
+    theta: float = number(0.3, "Distance from 1 at which margins cost nothing.", at_least=0.0, below=1.0)
+    intercept: bool = intercept()
 
 
 @fragment

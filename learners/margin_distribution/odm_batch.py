@@ -1,10 +1,8 @@
 """Batch optimal margin distribution machine: the minimiser that regret is measured against. Not a stream learner."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from learners.state import Array
+from learners.contract import Array
 
 MOST_STEPS = 100
 SUFFICIENT = 1e-4

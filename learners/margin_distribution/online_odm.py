@@ -1,25 +1,17 @@
 """Online optimal margin distribution machine."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import (
-    Array,
-    Counts,
-    Learner,
-    Parameters,
-    Rule,
-    choice,
-    flag,
-    fragment,
-    intercept,
-    number,
-)
+from learners.contract import Array, Counts, Learner, Rule, choice, field, flag, fragment, number
 from learners.linear.weights import product
-from learners.margin_distribution.loss import excess_price, free_distance, longest_safe_step, loss_weight, odm_step
+from learners.margin_distribution.loss import MarginLoss, longest_safe_step, odm_step
 from learners.vectors import dot
+
+
+def safe_step() -> Any:
+    """Whether a row may pull beyond itself."""
+    return flag(True, "Shorten steps to 1 / H, H = 1 + 2 lam x'x / (1 - theta)^2; longer ones may diverge.")
 
 
 class OnlineODM(Learner):
@@ -41,28 +33,21 @@ class OnlineODM(Learner):
     name = "online_odm"
     tasks = ("binary",)
 
-    class Params(Parameters):
+    class Params(MarginLoss):
         eta: float = number(1.0, "Step of the first row.", above=0.0, at_most=1.0)
         schedule: str = choice(
             "inv_t", ("const", "inv_t"), "Step at labelled row t: `inv_t` eta / t, or `const` eta, 0.001 to 0.1."
         )
-        safe_step: bool = flag(
-            True, "Shorten steps to 1 / H, H = 1 + 2 lam x'x / (1 - theta)^2; longer ones may diverge."
-        )
-        lam: float = loss_weight()
-        mu: float = excess_price()
-        theta: float = free_distance()
-        intercept: bool = intercept()
+        safe_step: bool = safe_step()
 
     def rule(self) -> Rule:
         p = self.parameters
-        parameters = Descent(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step)
-        fields = {"weight": ("f8", (self.width,)), "age": ("i8", (1,)), "skipped": ("i8", (1,))}
-        return Rule(product, learn, parameters, AgedWeights, fields, weighs=True)
+        given = Descent(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step)
+        return Rule(product, learn, given, AgedWeights, weighs=True)
 
 
 class Descent(NamedTuple):
-    """Parameters of `online_odm`."""
+    """Parameters of `online_odm`, and of `restarted_odm`, which alone looks at the last two."""
 
     lam: float
     mu: float
@@ -70,21 +55,22 @@ class Descent(NamedTuple):
     eta: float
     inv_t: bool
     safe: bool
+    epoch: int = 0
+    """Rows after which everything begins anew."""
+    spread: float = 0.0
+    """Standard deviation of a fresh weight."""
 
 
 class AgedWeights(NamedTuple):
     """Memory of `online_odm`."""
 
-    weight: Array
-    """f8[d], d with the intercept."""
-    age: Counts
-    """i8[1]: t, labelled rows so far."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
+    weight: Array = field("f8[d]", "d with the intercept")
+    age: Counts = field("i8[1]", "t, labelled rows so far")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Any, memory: Any) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: Any) -> None:
     """Step against the gradient of the row's f; one that counts omega has lam omega for lam.
 
     Shapes: x f8[d]; of memory weight f8[d], age i8[1], skipped i8[1]. ALGORITHMS.md 10. A row that would overflow

@@ -1,28 +1,14 @@
 """Online optimal margin distribution machine that begins anew at fixed intervals."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import (
-    Array,
-    Counts,
-    Learner,
-    Parameters,
-    Rule,
-    bare_kernel,
-    choice,
-    flag,
-    fragment,
-    integer,
-    intercept,
-    number,
-)
+from learners.contract import Array, Counts, Learner, Rule, bare_kernel, choice, field, fragment, integer, number
 from learners.linear.weights import product
-from learners.margin_distribution.loss import excess_price, free_distance, loss_weight
+from learners.margin_distribution.loss import MarginLoss
+from learners.margin_distribution.online_odm import Descent, safe_step
 from learners.margin_distribution.online_odm import learn as learn_online
 from learners.random import Words, normal, seed
 
@@ -45,24 +31,18 @@ class RestartedODM(Learner):
     name = "restarted_odm"
     tasks = ("binary",)
 
-    class Params(Parameters):
+    class Params(MarginLoss):
         eta: float = number(1.0, "Step of an epoch's first row.", above=0.0, at_most=1.0)
         schedule: str = choice(
             "inv_t", ("const", "inv_t"), "Step at row t of an epoch: `inv_t` eta / t, or `const` eta, 0.001 to 0.1."
         )
-        safe_step: bool = flag(
-            True, "Shorten steps to 1 / H, H = 1 + 2 lam x'x / (1 - theta)^2; longer ones may diverge."
-        )
-        lam: float = loss_weight()
-        mu: float = excess_price()
-        theta: float = free_distance()
+        safe_step: bool = safe_step()
         epoch: int = integer(1000, "Labelled rows between restarts.", at_least=1)
         init: str = choice(
             "zero", ("zero", "random"), "Weights of an epoch's start: `zero`, or `random` as in the paper."
         )
         init_scale: float = number(0.01, "Expected length of random weights.", at_least=0.0)
         seed: int = integer(1, "Of the random weights.", at_least=0, at_most=2**53)
-        intercept: bool = intercept()
 
     @property
     def _spread(self) -> float:
@@ -72,45 +52,21 @@ class RestartedODM(Learner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        parameters = Epochs(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step, p.epoch, self._spread)
-        fields = {
-            "weight": ("f8", (self.width,)),
-            "age": ("i8", (1,)),
-            "skipped": ("i8", (1,)),
-            "rng": ("u8", (4,)),
-        }
-        return Rule(product, learn, parameters, DrawnWeights, fields, weighs=True)
+        given = Descent(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step, p.epoch, self._spread)
+        return Rule(product, learn, given, DrawnWeights, weighs=True)
 
     def initialise(self) -> None:
         seed(self.state["rng"], np.uint64(self.parameters.seed))
         begin_epoch(self.state["weight"], self._spread, self.state["rng"])
 
 
-class Epochs(NamedTuple):
-    """Parameters of `restarted_odm`."""
-
-    lam: float
-    mu: float
-    theta: float
-    eta: float
-    inv_t: bool
-    safe: bool
-    epoch: int
-    spread: float
-    """Standard deviation of a fresh weight."""
-
-
 class DrawnWeights(NamedTuple):
     """Memory of `restarted_odm`. Invariant: age < epoch between rows."""
 
-    weight: Array
-    """f8[d], d with the intercept."""
-    age: Counts
-    """i8[1]: t, labelled rows of the present epoch."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
-    rng: Words
-    """u8[4]: the generator."""
+    weight: Array = field("f8[d]", "d with the intercept")
+    age: Counts = field("i8[1]", "t, labelled rows of the present epoch")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
+    rng: Words = field("u8[4]", "the generator")
 
 
 @bare_kernel
@@ -121,7 +77,7 @@ def begin_epoch(weight: Array, spread: float, rng: Words) -> None:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Epochs, memory: DrawnWeights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: DrawnWeights) -> None:
     """As `online_odm`, and after the last row of an epoch begin the next. Shapes: x f8[d]. ALGORITHMS.md 10."""
     learn_online(x, y, omega, s, p, memory)
     if memory.age[0] == p.epoch:

@@ -1,7 +1,5 @@
 """Rolling accuracy, and how far it is above the baselines' (ALGORITHMS.md 16)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import bare_kernel
+from learners.contract import Array, Counts, bare_kernel, field
 from learners.learner import check_labels, plain
+from learners.memory import fields_of, seen_as
 from learners.prequential import predicted_class
-from learners.state import Array, Counts, State
+from learners.state import State
 
 WORD_BITS = 64
 
@@ -20,22 +19,14 @@ WORD_BITS = 64
 class Hits(NamedTuple):
     """Memory of the metrics."""
 
-    labels: Counts
-    """i8[1]: labelled rows so far."""
-    hits: Counts
-    """i8[4]: of them right: the learner, no-change, majority, the learner inside the window."""
-    first: Counts
-    """i8[2]: whether the learner and no-change had the very first row right."""
-    actual: Counts
-    """i8[K]: rows per class."""
-    predicted: Counts
-    """i8[K]: predictions per class."""
-    last: Counts
-    """i8[1]: the last label."""
-    fading: Array
-    """f8[2]: fading sums of hits and of rows."""
-    ring: NDArray[np.uint64]
-    """u8[words]: one bit per row of the window: right or wrong."""
+    labels: Counts = field("i8[1]", "labelled rows so far")
+    hits: Counts = field("i8[4]", "of them right: the learner, no-change, majority, the learner inside the window")
+    first: Counts = field("i8[2]", "whether the learner and no-change had the very first row right")
+    actual: Counts = field("i8[K]", "rows per class")
+    predicted: Counts = field("i8[K]", "predictions per class")
+    last: Counts = field("i8[1]", "the last label")
+    fading: Array = field("f8[2]", "fading sums of hits and of rows")
+    ring: NDArray[np.uint64] = field("u8[words]", "one bit per row of the window: right or wrong")
 
 
 class ClassificationMetrics:
@@ -61,22 +52,10 @@ class ClassificationMetrics:
         self.n_classes, self.n_scores = n_classes, n_scores
         self.kind = "binary" if n_scores == 1 else "multiclass"
         self.window, self.fading = window, float(fading)
-        words = -(-window // WORD_BITS)
-        self.state = State(
-            {
-                "labels": ("i8", (1,)),
-                "hits": ("i8", (4,)),
-                "first": ("i8", (2,)),
-                "actual": ("i8", (n_classes,)),
-                "predicted": ("i8", (n_classes,)),
-                "last": ("i8", (1,)),
-                "fading": ("f8", (2,)),
-                "ring": ("u8", (words,)),
-            }
-        )
+        self.state = State(fields_of(Hits, {"K": n_classes, "words": -(-window // WORD_BITS)}))
         # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
         self.state["last"][0] = 1 if self.kind == "binary" else 0
-        self._memory = self.state.seen_as(Hits)
+        self._memory = seen_as(Hits, self.state)
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.

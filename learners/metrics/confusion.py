@@ -1,20 +1,16 @@
 """The confusion matrix of all rows, and what follows from it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from learners.contract import Array, Counts, bare_kernel
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
-from learners.jit import bare_kernel
 from learners.learner import check_labels, plain
 from learners.metrics.classification import ratio
 from learners.prequential import predicted_class
-from learners.state import Array
 
 SENSITIVITY_WEIGHT, SPECIFICITY_WEIGHT = 0.5, 0.5
 """Of ``sum_sens_spec``: what `csogd1`, `csogd2` and `acog` maximise by default (ALGORITHMS.md 14)."""
@@ -118,7 +114,7 @@ def mean_by_logarithms(values: Array) -> float:
 
 
 @bare_kernel
-def count_confusions(prediction: NDArray[np.int64], y: Array, counts: NDArray[np.int64]) -> None:
+def count_confusions(prediction: Counts, y: Array, counts: Counts) -> None:
     """Count each labelled row at its true and its predicted class.
 
     Shapes: prediction i8[n], y f8[n], counts i8[K, K].

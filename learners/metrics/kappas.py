@@ -1,18 +1,15 @@
 """The three kappas inside a window and with a fading factor; `ClassificationMetrics` has those in total."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from learners.jit import bare_kernel, fragment
+from learners.contract import Array, Counts, bare_kernel, field, fragment
 from learners.learner import check_labels, plain
+from learners.memory import fields_of, seen_as
 from learners.metrics.classification import check_memory, kappa, ratio
 from learners.prequential import predicted_class
-from learners.state import Array, Counts
+from learners.state import State
 
 HIT, NO_CHANGE_HIT, MAJORITY_HIT, HIT_BUT_FIRST, NO_CHANGE_HIT_BUT_FIRST, ROWS, ROWS_BUT_FIRST = range(7)
 """What is counted: right predictions of the learner, of no-change and of majority; the same without the very first row,
@@ -22,24 +19,15 @@ which no-change cannot know; rows."""
 class Agreement(NamedTuple):
     """What is counted."""
 
-    labels: Counts
-    """i8[1]: labelled rows so far."""
-    last: Counts
-    """i8[1]: the last label."""
-    seen: Counts
-    """i8[K]: rows per class."""
-    ring: Counts
-    """i8[window, 4]: label, prediction, hits of no-change and majority, of the window's rows."""
-    in_window: Counts
-    """i8[7]: sums over the window."""
-    margins: Counts
-    """i8[2, K]: rows and predictions per class, in the window."""
-    faded: Array
-    """f8[7]: fading sums."""
-    faded_margins: Array
-    """f8[2, K]: fading sums of rows and predictions per class."""
-    counted: Counts
-    """i8[7], scratch: what one row adds."""
+    labels: Counts = field("i8[1]", "labelled rows so far")
+    last: Counts = field("i8[1]", "the last label")
+    seen: Counts = field("i8[K]", "rows per class")
+    ring: Counts = field("i8[window, 4]", "label, prediction, hits of no-change and majority, of the window's rows")
+    in_window: Counts = field("i8[7]", "sums over the window")
+    margins: Counts = field("i8[2, K]", "rows and predictions per class, in the window")
+    faded: Array = field("f8[7]", "fading sums")
+    faded_margins: Array = field("f8[2, K]", "fading sums of rows and predictions per class")
+    counted: Counts = field("i8[7]", "what one row adds; means nothing between rows")
 
 
 class KappaMetrics:
@@ -71,19 +59,9 @@ class KappaMetrics:
         check_memory(window, fading)
         self.kind = "binary" if n_scores == 1 else "multiclass"
         self.fading = float(fading)
-        sums, margins = np.zeros(7, np.int64), np.zeros((2, n_classes), np.int64)
-        self.agreement = Agreement(
-            labels=np.zeros(1, np.int64),
-            # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
-            last=np.full(1, 1 if self.kind == "binary" else 0, np.int64),
-            seen=np.zeros(n_classes, np.int64),
-            ring=np.zeros((window, 4), np.int64),
-            in_window=sums,
-            margins=margins,
-            faded=sums.astype(float),
-            faded_margins=margins.astype(float),
-            counted=sums.copy(),
-        )
+        self.agreement = seen_as(Agreement, State(fields_of(Agreement, {"K": n_classes, "window": window})))
+        # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
+        self.agreement.last[0] = 1 if self.kind == "binary" else 0
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.

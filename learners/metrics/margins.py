@@ -1,16 +1,13 @@
 """What the scores of two classes are worth beyond their sign: hinge loss, and the area under the ROC curve."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
-from learners.jit import bare_kernel
+from learners.contract import Array, Counts, bare_kernel
 from learners.learner import plain
 from learners.metrics.classification import ratio
-from learners.state import Array, Counts
 
 
 class MarginMetrics:

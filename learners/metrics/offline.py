@@ -1,21 +1,18 @@
 """What evaluation counts beside the rolling metrics: never part of a snapshot, so it may grow without breaking one."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
-from learners.jit import bare_kernel
-from learners.learner import REGRESSION, Learner, plain
+from learners.contract import Array, Learner, bare_kernel
+from learners.learner import REGRESSION, plain
 from learners.metrics.classification import check_memory, kappa
 from learners.metrics.confusion import ConfusionMetrics
 from learners.metrics.kappas import KappaMetrics
 from learners.metrics.margins import MarginMetrics
 from learners.metrics.probabilities import ProbabilityMetrics, link_of
 from learners.metrics.regression import TINY, explained
-from learners.state import Array
 
 
 class OfflineMetrics:

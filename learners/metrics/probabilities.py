@@ -4,21 +4,17 @@ Only learners whose scores mean probabilities have these; they say so with `Lear
 A margin of `pa1` says which class, not how likely it is.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from learners.contract import Array, Counts, Learner, bare_kernel
 from learners.elementary.error_function import erfc
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
-from learners.jit import bare_kernel
-from learners.learner import Learner, plain
+from learners.learner import plain
 from learners.metrics.classification import ratio
-from learners.state import Array
 
 LINKS = ("logistic", "probit", "softmax", "direct")
 """How scores become probabilities: 1 / (1 + exp(-s)), Phi(s), softmax(S), or they are probabilities."""
@@ -118,7 +114,7 @@ def fill_probabilities(score: Array, link: int, out: Array) -> None:
 
 
 @bare_kernel
-def sum_losses(p: Array, y: Array, binary: bool, labels: NDArray[np.int64], totals: Array) -> None:
+def sum_losses(p: Array, y: Array, binary: bool, labels: Counts, totals: Array) -> None:
     """Add each labelled row's log loss and Brier score, in row order, so that cutting batches changes no bit.
 
     Shapes: p f8[n, K], y f8[n], labels i8[1], totals f8[2].

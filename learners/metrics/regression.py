@@ -1,17 +1,16 @@
 """Rolling errors, and how far they are below those of the running mean (ALGORITHMS.md 16)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.jit import bare_kernel
+from learners.contract import Array, Counts, bare_kernel, field
 from learners.learner import plain
+from learners.memory import fields_of, seen_as
 from learners.metrics.classification import check_memory, ratio
-from learners.state import Array, Counts, State
+from learners.state import State
 
 TINY = 1e-300
 """Squared error of the running mean below which r2 is not defined: ALGORITHMS.md 16."""
@@ -20,19 +19,16 @@ TINY = 1e-300
 class Errors(NamedTuple):
     """Memory of the metrics."""
 
-    labels: Counts
-    """i8[1]: labelled rows so far."""
-    mean: Array
-    """f8[1]: running mean of the targets."""
-    totals: Array
-    """f8[4]: squared error, absolute error; squared error of learner and of running mean without the first row, which
-    has no mean yet."""
-    fading: Array
-    """f8[3]: fading sums of squared error, absolute error, rows."""
-    errors: Array
-    """f8[window]: prediction minus target of the window's rows, a ring."""
-    mean_errors: Array
-    """f8[window]: running mean minus target, nan for the very first row."""
+    labels: Counts = field("i8[1]", "labelled rows so far")
+    mean: Array = field("f8[1]", "running mean of the targets")
+    totals: Array = field(
+        "f8[4]",
+        "squared error, absolute error; squared error of learner and of running mean without the first row, which has "
+        "no mean yet",
+    )
+    fading: Array = field("f8[3]", "fading sums of squared error, absolute error, rows")
+    errors: Array = field("f8[window]", "prediction minus target of the window's rows, a ring")
+    mean_errors: Array = field("f8[window]", "running mean minus target, nan for the very first row")
 
 
 class RegressionMetrics:
@@ -57,17 +53,8 @@ class RegressionMetrics:
     def __init__(self, window: int = 1000, fading: float = 0.999) -> None:
         check_memory(window, fading)
         self.window, self.fading = window, float(fading)
-        self.state = State(
-            {
-                "labels": ("i8", (1,)),
-                "mean": ("f8", (1,)),
-                "totals": ("f8", (4,)),
-                "fading": ("f8", (3,)),
-                "errors": ("f8", (window,)),
-                "mean_errors": ("f8", (window,)),
-            }
-        )
-        self._memory = self.state.seen_as(Errors)
+        self.state = State(fields_of(Errors, {"window": window}))
+        self._memory = seen_as(Errors, self.state)
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, 1], y f8[n]; rows without a label are passed over."""

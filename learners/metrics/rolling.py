@@ -4,8 +4,6 @@ Metrics look at scores and labels only. Their memory is one `State`, so that it 
 the learner's, and how the rows were cut into batches changes no bit of it.
 """
 
-from __future__ import annotations
-
 from learners.learner import REGRESSION
 from learners.metrics.classification import ClassificationMetrics
 from learners.metrics.regression import RegressionMetrics

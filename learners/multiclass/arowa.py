@@ -1,13 +1,23 @@
 """Adaptive regularisation of weight matrices (AROWA), for several classes."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, fragment, intercept, number
+from learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    choice,
+    field,
+    fragment,
+    intercept,
+    number,
+    scratch,
+)
 from learners.multiclass.covariance import REGULARISED, ClassGaussians, Separation, learn_diagonal
 from learners.multiclass.margins import best_wrong
-from learners.multiclass.weight_matrix import inflate_factors, matrix_fields, start_matrix, step_by_factors
+from learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
 from learners.multiclass.weights import products
 from learners.second_order.covariance import drift, start_variance
 
@@ -50,12 +60,11 @@ class AROWA(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        p, K, d = self.parameters, self.n_classes, self.width
+        p = self.parameters
         learn = learn_entries if p.form == "diag" else learn_factors
         given = Separation(REGULARISED, 0.0, 0.0, p.r, p.a, p.q)
-        scratch = {"S": (K,), "p": (K,), "kp": (K,), "kz": (d,), "k_s": (d,)}
-        fields = matrix_fields(p.form, self.n_classes, self.width)
-        return Rule(products, learn, given, ClassMatrix, fields, scratch, classes=True, weighs=True)
+        sizes = matrix_sizes(p.form, self.n_classes, self.width)
+        return Rule(products, learn, given, ClassMatrix, sizes, classes=True, weighs=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
@@ -64,26 +73,16 @@ class AROWA(Learner):
 class ClassMatrix(NamedTuple):
     """Memory of `arowa`; of the two forms of its covariance one is empty, f8[0, 0]."""
 
-    weight: Array
-    """f8[K, d]: mean W of the weights, d with the intercept."""
-    variance: Array
-    """f8[K, d]: V, of every weight."""
-    of_rows: Array
-    """f8[K, K]: R, factor of the classes, bitwise symmetric, starts at a I."""
-    of_columns: Array
-    """f8[d, d]: F, factor of the features, bitwise symmetric, starts at I."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    S: Array
-    """f8[K], scratch: the scores."""
-    p: Array
-    """f8[K], scratch: 1 for the row's class, -1 for the best wrong one."""
-    kp: Array
-    """f8[K], scratch: R p."""
-    kz: Array
-    """f8[d], scratch: F x; in the diagonal form V_y o x."""
-    k_s: Array
-    """f8[d], scratch of the diagonal form: V_s o x."""
+    weight: Array = field("f8[K, d]", "mean W of the weights, d with the intercept")
+    variance: Array = field("f8[entries]", "V, of every weight, [K, d]")
+    of_rows: Array = field("f8[rows, rows]", "R, factor of the classes, [K, K], bitwise symmetric, starts at a I")
+    of_columns: Array = field("f8[columns, columns]", "F, of the features, [d, d], bitwise symmetric, starts at I")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    S: Array = scratch("f8[K]", "the scores")
+    p: Array = scratch("f8[K]", "1 for the row's class, -1 for the best wrong one")
+    kp: Array = scratch("f8[K]", "R p")
+    kz: Array = scratch("f8[d]", "F x; in the diagonal form V_y o x")
+    k_s: Array = scratch("f8[d]", "of the diagonal form, V_s o x")
 
 
 @fragment

@@ -1,7 +1,5 @@
 """Adaptive regularisation of weight matrices (AROWA), for pairs of items."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -13,12 +11,14 @@ from learners.contract import (
     Parameters,
     Rule,
     choice,
+    field,
     flag,
     fragment,
     integer,
     number,
+    scratch,
 )
-from learners.multiclass.weight_matrix import inflate_factors, matrix_fields, start_matrix, step_by_factors
+from learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
 from learners.second_order.covariance import COLLAPSED, VARIANCE_FLOOR, drift, inflate_diagonal, start_variance
 from learners.vectors import dot
 
@@ -73,8 +73,8 @@ class AROWAPair(Learner):
             raise ParameterError(f"d1 = {self.first} of {self.n_features} columns leave none for the second item")
         p = self.parameters
         learn = learn_entries if p.form == "diag" else learn_factors
-        fields, scratch = matrix_fields(p.form, d1, d2), {"p": (d1,), "kp": (d1,), "kz": (d2,)}
-        return Rule(match, learn, Matching(self.first, p.r, p.a, p.q), PairMatrix, fields, scratch, weighs=True)
+        given = Matching(self.first, p.r, p.a, p.q)
+        return Rule(match, learn, given, PairMatrix, matrix_sizes(p.form, d1, d2), weighs=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
@@ -93,22 +93,14 @@ class Matching(NamedTuple):
 class PairMatrix(NamedTuple):
     """Memory of `arowa_pair`; of the two forms of its covariance one is empty, f8[0, 0]."""
 
-    weight: Array
-    """f8[d1, d2]: mean W of the weights, d1 and d2 with the intercepts."""
-    variance: Array
-    """f8[d1, d2]: V, of every weight."""
-    of_rows: Array
-    """f8[d1, d1]: R, factor of item p, bitwise symmetric, starts at a I."""
-    of_columns: Array
-    """f8[d2, d2]: F, factor of item z, bitwise symmetric, starts at I."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    p: Array
-    """f8[d1], scratch: the first item of the row that was scored."""
-    kp: Array
-    """f8[d1], scratch: R p."""
-    kz: Array
-    """f8[d2], scratch: F z."""
+    weight: Array = field("f8[d1, d2]", "mean W of the weights, d1 and d2 with the intercepts")
+    variance: Array = field("f8[entries]", "V, of every weight, [d1, d2]")
+    of_rows: Array = field("f8[rows, rows]", "R, factor of item p, [d1, d1], bitwise symmetric, starts at a I")
+    of_columns: Array = field("f8[columns, columns]", "F, of item z, [d2, d2], bitwise symmetric, starts at I")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    p: Array = scratch("f8[d1]", "the first item of the row that was scored")
+    kp: Array = scratch("f8[d1]", "R p")
+    kz: Array = scratch("f8[d2]", "F z")
 
 
 @fragment

@@ -5,17 +5,15 @@ the margin m = (mu_y - mu_s).x and the variance v = x'Sigma_y x + x'Sigma_s x th
 both means move, apart, and both covariances shrink by them. Covariances between classes are not kept.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Rule, fragment
+from learners.contract import Array, Counts, Rule, field, fragment, scratch
 from learners.driver import Fragment
 from learners.multiclass.margins import best_wrong, step_apart
 from learners.multiclass.weights import products
 from learners.second_order.confidence import precision_gain, required, step_size
-from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, covariance_shape, fill, is_full
+from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, fill, form_of, is_full
 from learners.second_order.nherd import herded_gain, herded_shrinkage, pull
 
 REGULARISED, HERDED = 4, 5
@@ -37,18 +35,12 @@ class Separation(NamedTuple):
 class ClassGaussians(NamedTuple):
     """Memory of a learner that keeps a Gaussian per class over its weights."""
 
-    weight: Array
-    """f8[K, d]: means mu_r of the classes' weights, d with the intercept."""
-    covariance: Array
-    """f8[K, d, d]: Sigma_r of the classes, bitwise symmetric; f8[K, d] in the diagonal form."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    S: Array
-    """f8[K], scratch: the scores."""
-    k_y: Array
-    """f8[d], scratch: Sigma_y x."""
-    k_s: Array
-    """f8[d], scratch: Sigma_s x."""
+    weight: Array = field("f8[K, d]", "means mu_r of the classes' weights, d with the intercept")
+    covariance: Array = field("f8[K, form]", "Sigma_r, [d, d] per class, bitwise symmetric; [d] in the diagonal form")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    S: Array = scratch("f8[K]", "the scores")
+    k_y: Array = scratch("f8[d]", "Sigma_y x")
+    k_s: Array = scratch("f8[d]", "Sigma_s x")
 
 
 def fill_classes(covariance: Array, start: float) -> None:
@@ -57,14 +49,12 @@ def fill_classes(covariance: Array, start: float) -> None:
         fill(of_class, start)
 
 
-def separate(rule: int, p: Any, n_classes: int, width: int, phi: float = 0.0, C: float = 0.0, r: float = 0.0) -> Rule:
+def separate(rule: int, p: Any, width: int, phi: float = 0.0, C: float = 0.0, r: float = 0.0) -> Rule:
     """The rule of a learner whose parameters p have a, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
     given = Separation(rule, phi, C, r, p.a, p.q)
-    shape = covariance_shape(p.cov, width)
-    fields = {"weight": ("f8", (n_classes, width)), "covariance": ("f8", (n_classes, *shape)), "skipped": ("i8", (1,))}
-    scratch = {"S": (n_classes,), "k_y": (width,), "k_s": (width,)}
-    return Rule(products, learn, given, ClassGaussians, fields, scratch, classes=True, weighs=rule == REGULARISED)
+    weighs = rule == REGULARISED
+    return Rule(products, learn, given, ClassGaussians, form_of(p.cov, width), classes=True, weighs=weighs)
 
 
 @fragment

@@ -1,29 +1,34 @@
 """Online gradient descent of several classes: on the hinge loss of the margin and on the log loss of a softmax."""
 
-from __future__ import annotations
+from typing import Any, NamedTuple
 
-from typing import NamedTuple
-
-from learners.contract import Array, Rule, fragment
+from learners.contract import Array, Parameters, Rule, fragment, intercept
 from learners.driver import Fragment
 from learners.elementary.exponential import exp
-from learners.linear.gradient_descent import SCHEDULES, step_at
+from learners.linear.gradient_descent import SCHEDULES, first_step, step_at, step_schedule
 from learners.multiclass.margins import best_wrong, step_apart, step_each
 from learners.multiclass.weights import SteppedClassWeights, products
 
 
-class ClassDescent(NamedTuple):
+class Stepping(Parameters):
     """Parameters of `mc_ogd` and `mc_softmax`."""
+
+    eta: float = first_step()
+    schedule: str = step_schedule()
+    intercept: bool = intercept()
+
+
+class ClassDescent(NamedTuple):
+    """What kernels take of them."""
 
     schedule: int
     eta: float
 
 
-def descend(learn: Fragment, schedule: str, eta: float, n_classes: int, width: int) -> Rule:
-    """The rule of a learner; `learn` is one of the two below."""
-    given = ClassDescent(SCHEDULES.index(schedule), eta)
-    fields = {"weight": ("f8", (n_classes, width)), "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
-    return Rule(products, learn, given, SteppedClassWeights, fields, {"S": (n_classes,)}, classes=True, weighs=True)
+def descend(learn: Fragment, p: Any) -> Rule:
+    """The rule of a learner whose parameters are `Stepping`; `learn` is one of the two below."""
+    given = ClassDescent(SCHEDULES.index(p.schedule), p.eta)
+    return Rule(products, learn, given, SteppedClassWeights, classes=True, weighs=True)
 
 
 @fragment

@@ -1,10 +1,8 @@
 """Adaptive regularisation of weights for several classes (AROW)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Rule, number
 from learners.multiclass.covariance import REGULARISED, fill_classes, separate
-from learners.second_order.covariance import covariance, drift, start_variance
+from learners.second_order.covariance import Covarying
 
 
 class MCAROW(Learner):
@@ -34,16 +32,12 @@ class MCAROW(Learner):
     name = "mc_arow"
     tasks = ("binary", "multiclass")
 
-    class Params(Parameters):
+    class Params(Covarying):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
-        a: float = start_variance()
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
-        return separate(REGULARISED, p, self.n_classes, self.width, r=p.r)
+        return separate(REGULARISED, p, self.width, r=p.r)
 
     def initialise(self) -> None:
         fill_classes(self.state["covariance"], self.parameters.a)

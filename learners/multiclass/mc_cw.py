@@ -1,11 +1,9 @@
 """Confidence-weighted learning of several classes, variance version (CW)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Rule, number
 from learners.multiclass.covariance import fill_classes, separate
 from learners.second_order.confidence import VARIANCE, deviations
-from learners.second_order.covariance import covariance, drift, start_variance
+from learners.second_order.covariance import Covarying
 
 
 class MCCW(Learner):
@@ -34,16 +32,12 @@ class MCCW(Learner):
     name = "mc_cw"
     tasks = ("binary", "multiclass")
 
-    class Params(Parameters):
-        a: float = start_variance()
+    class Params(Covarying):
         eta: float = number(0.7, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
-        return separate(VARIANCE, p, self.n_classes, self.width, phi=deviations(p.eta))
+        return separate(VARIANCE, p, self.width, phi=deviations(p.eta))
 
     def initialise(self) -> None:
         fill_classes(self.state["covariance"], self.parameters.a)

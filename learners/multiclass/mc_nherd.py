@@ -1,10 +1,8 @@
 """Normal herding of several classes (NHERD)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Rule, number
 from learners.multiclass.covariance import HERDED, fill_classes, separate
-from learners.second_order.covariance import covariance, drift, start_variance
+from learners.second_order.covariance import Covarying
 
 
 class MCNHERD(Learner):
@@ -33,16 +31,12 @@ class MCNHERD(Learner):
     name = "mc_nherd"
     tasks = ("binary", "multiclass")
 
-    class Params(Parameters):
+    class Params(Covarying):
         C: float = number(0.1, "Trust in one row, as 1/r of `mc_arow`. Larger = faster.", above=0.0)
-        a: float = start_variance()
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
-        return separate(HERDED, p, self.n_classes, self.width, C=p.C)
+        return separate(HERDED, p, self.width, C=p.C)
 
     def initialise(self) -> None:
         fill_classes(self.state["covariance"], self.parameters.a)

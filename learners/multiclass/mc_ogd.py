@@ -1,10 +1,7 @@
 """Multiclass online gradient descent on the hinge loss."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.linear.gradient_descent import first_step, step_schedule
-from learners.multiclass.gradient_descent import descend, learn_hinge
+from learners.contract import Learner, Rule
+from learners.multiclass.gradient_descent import Stepping, descend, learn_hinge
 
 
 class MCOGD(Learner):
@@ -24,11 +21,7 @@ class MCOGD(Learner):
     name = "mc_ogd"
     tasks = ("binary", "multiclass")
 
-    class Params(Parameters):
-        eta: float = first_step()
-        schedule: str = step_schedule()
-        intercept: bool = intercept()
+    Params = Stepping
 
     def rule(self) -> Rule:
-        p = self.parameters
-        return descend(learn_hinge, p.schedule, p.eta, self.n_classes, self.width)
+        return descend(learn_hinge, self.parameters)

@@ -1,7 +1,5 @@
 """Multiclass passive-aggressive learning."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Learner, Parameters, Rule, intercept
@@ -31,4 +29,4 @@ class MCPA(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return apart(math.inf, 0.0, self.n_classes, self.width)
+        return apart(math.inf, 0.0)

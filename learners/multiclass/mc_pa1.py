@@ -1,7 +1,5 @@
 """Multiclass passive-aggressive learning with a bounded step (PA-I)."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept, number
 from learners.multiclass.passive_aggressive import apart
 
@@ -31,4 +29,4 @@ class MCPA1(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return apart(self.parameters.C, 0.0, self.n_classes, self.width)
+        return apart(self.parameters.C, 0.0)

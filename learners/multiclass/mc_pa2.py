@@ -1,7 +1,5 @@
 """Multiclass passive-aggressive learning with a softened step (PA-II)."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
@@ -33,4 +31,4 @@ class MCPA2(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return apart(math.inf, 0.5 / self.parameters.C, self.n_classes, self.width)
+        return apart(math.inf, 0.5 / self.parameters.C)

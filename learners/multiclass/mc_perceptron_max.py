@@ -1,7 +1,5 @@
 """The multiclass perceptron that blames the highest wrong class."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept
 from learners.multiclass.ultraconservative import MAX, correct
 
@@ -30,4 +28,4 @@ class MCPerceptronMax(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return correct(MAX, self.n_classes, self.width)
+        return correct(MAX)

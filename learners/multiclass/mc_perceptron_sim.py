@@ -1,7 +1,5 @@
 """The multiclass perceptron that blames classes in proportion to how much too high they scored."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept
 from learners.multiclass.ultraconservative import SIMILARITY, correct
 
@@ -30,4 +28,4 @@ class MCPerceptronSim(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return correct(SIMILARITY, self.n_classes, self.width)
+        return correct(SIMILARITY)

@@ -1,7 +1,5 @@
 """The multiclass perceptron that blames all classes alike that scored too high."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept
 from learners.multiclass.ultraconservative import UNIFORM, correct
 
@@ -30,4 +28,4 @@ class MCPerceptronUniform(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return correct(UNIFORM, self.n_classes, self.width)
+        return correct(UNIFORM)

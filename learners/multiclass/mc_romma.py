@@ -1,7 +1,5 @@
 """Multiclass ROMMA, the relaxed online maximum margin algorithm."""
 
-from __future__ import annotations
-
 from learners.contract import Learner, Parameters, Rule, intercept
 from learners.multiclass.relaxed_margin import into_half_spaces
 
@@ -30,7 +28,4 @@ class MCROMMA(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        return into_half_spaces(False, self.n_classes, self.width)
-
-    def initialise(self) -> None:
-        self.state["mu"][0] = 1.0
+        return into_half_spaces(aggressive=False)

@@ -1,11 +1,9 @@
 """Soft confidence-weighted learning of several classes with squared loss (SCW-II)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.contract import Learner, Rule, number
 from learners.multiclass.covariance import fill_classes, separate
 from learners.second_order.confidence import SOFT_SQUARED, deviations
-from learners.second_order.covariance import covariance, drift, start_variance
+from learners.second_order.covariance import Covarying
 
 
 class MCSCW2(Learner):
@@ -36,17 +34,13 @@ class MCSCW2(Learner):
     name = "mc_scw2"
     tasks = ("binary", "multiclass")
 
-    class Params(Parameters):
-        a: float = start_variance()
+    class Params(Covarying):
         eta: float = number(0.75, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
         C: float = number(1.0, "Price of the squared loss. Larger = more trusting.", above=0.0)
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
-        return separate(SOFT_SQUARED, p, self.n_classes, self.width, phi=deviations(p.eta), C=p.C)
+        return separate(SOFT_SQUARED, p, self.width, phi=deviations(p.eta), C=p.C)
 
     def initialise(self) -> None:
         fill_classes(self.state["covariance"], self.parameters.a)

@@ -1,10 +1,7 @@
 """Multiclass online gradient descent on the log loss of a softmax."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.linear.gradient_descent import first_step, step_schedule
-from learners.multiclass.gradient_descent import descend, learn_softmax
+from learners.contract import Learner, Rule
+from learners.multiclass.gradient_descent import Stepping, descend, learn_softmax
 
 
 class MCSoftmax(Learner):
@@ -27,11 +24,7 @@ class MCSoftmax(Learner):
     link = "logistic"
     multiclass_link = "softmax"
 
-    class Params(Parameters):
-        eta: float = first_step()
-        schedule: str = step_schedule()
-        intercept: bool = intercept()
+    Params = Stepping
 
     def rule(self) -> Rule:
-        p = self.parameters
-        return descend(learn_softmax, p.schedule, p.eta, self.n_classes, self.width)
+        return descend(learn_softmax, self.parameters)

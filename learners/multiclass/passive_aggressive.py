@@ -1,20 +1,17 @@
 """The passive-aggressive step of several classes, shared by `mc_pa`, `mc_pa1`, `mc_pa2`."""
 
-from __future__ import annotations
-
 import math
 
 from learners.contract import Array, Rule, fragment
 from learners.linear.passive_aggressive import Pull, tau
 from learners.multiclass.margins import best_wrong, step_apart
-from learners.multiclass.weights import ClassWeights, class_weight_fields, products
+from learners.multiclass.weights import ClassWeights, products
 from learners.vectors import dot
 
 
-def apart(cap: float, ridge: float, n_classes: int, width: int) -> Rule:
+def apart(cap: float, ridge: float) -> Rule:
     """The rule of a learner; cap and ridge as those of two classes."""
-    fields = class_weight_fields(n_classes, width)
-    return Rule(products, learn, Pull(cap, ridge), ClassWeights, fields, {"S": (n_classes,)}, classes=True, weighs=True)
+    return Rule(products, learn, Pull(cap, ridge), ClassWeights, classes=True, weighs=True)
 
 
 @fragment

@@ -1,11 +1,9 @@
 """The relaxed maximum margin step of several classes: all weights are shrunk, two of them turn towards the row."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Rule, fragment
+from learners.contract import Array, Counts, Rule, field, fragment, scratch
 from learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
 from learners.multiclass.margins import best_wrong
 from learners.multiclass.weights import products
@@ -15,20 +13,15 @@ from learners.vectors import dot, length, multiply
 class RelaxedClasses(NamedTuple):
     """Memory of `mc_romma` and `mc_aromma`."""
 
-    weight: Array
-    """f8[K, d]: one row per class, d with the intercept."""
-    mu: Array
-    """f8[1]: margin aimed at, in units of `weight`: 1 until the weights are scaled down."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite, zero rows among them."""
-    S: Array
-    """f8[K], scratch: the scores."""
+    weight: Array = field("f8[K, d]", "one row per class, d with the intercept")
+    mu: Array = field("f8[1]", "margin aimed at, in units of `weight`: 1 until the weights are scaled down", start=1.0)
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite, zero rows among them")
+    S: Array = scratch("f8[K]", "the scores")
 
 
-def into_half_spaces(aggressive: bool, n_classes: int, width: int) -> Rule:
+def into_half_spaces(aggressive: bool) -> Rule:
     """The rule of a learner."""
-    fields = {"weight": ("f8", (n_classes, width)), "mu": ("f8", (1,)), "skipped": ("i8", (1,))}
-    return Rule(products, learn, Eagerness(aggressive), RelaxedClasses, fields, {"S": (n_classes,)}, classes=True)
+    return Rule(products, learn, Eagerness(aggressive), RelaxedClasses, classes=True)
 
 
 @fragment

@@ -1,13 +1,11 @@
 """Perceptrons of several classes: on a mistake, classes that scored too high pay for what the right one is given."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 from learners.contract import Array, Rule, fragment
 from learners.multiclass.margins import best_wrong, mistaken, step_apart, step_each
-from learners.multiclass.weights import ClassWeights, class_weight_fields, products
+from learners.multiclass.weights import ClassWeights, products
 
 MAX, UNIFORM, SIMILARITY = range(3)
 """Who pays: the highest wrong class, all that scored too high alike, or each by how much."""
@@ -20,10 +18,9 @@ class Blame(NamedTuple):
     """Who pays: one of the three above."""
 
 
-def correct(rule: int, n_classes: int, width: int) -> Rule:
+def correct(rule: int) -> Rule:
     """The rule of a learner."""
-    fields = class_weight_fields(n_classes, width)
-    return Rule(products, learn, Blame(rule), ClassWeights, fields, {"S": (n_classes,)}, classes=True, weighs=True)
+    return Rule(products, learn, Blame(rule), ClassWeights, classes=True, weighs=True)
 
 
 @fragment

@@ -3,30 +3,24 @@
 In the factored form the covariance of W[i, j] and W[k, l] is of_rows[i, k] of_columns[j, l].
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
-from learners.jit import fragment
+from learners.contract import Array, fragment
+from learners.memory import Sizes
 from learners.second_order.covariance import COLLAPSED, inflate_full
-from learners.state import Array, Fields, State
+from learners.state import State
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
 
-def matrix_fields(form: str, d1: int, d2: int) -> Fields:
-    """State of the Gaussian: its mean, its covariance in one form (the other one is empty), and a count."""
-    diagonal = form == "diag"
-    return {
-        "weight": ("f8", (d1, d2)),
-        "variance": ("f8", (d1, d2) if diagonal else (0, 0)),
-        "of_rows": ("f8", (0, 0) if diagonal else (d1, d1)),
-        "of_columns": ("f8", (0, 0) if diagonal else (d2, d2)),
-        "skipped": ("i8", (1,)),
-    }
+def matrix_sizes(form: str, d1: int, d2: int) -> Sizes:
+    """What words stand for in a memory of the Gaussian, whose covariance has one form; the other one is empty."""
+    if form == "diag":
+        return {"d1": d1, "d2": d2, "entries": (d1, d2), "rows": 0, "columns": 0}
+    return {"d1": d1, "d2": d2, "entries": (0, 0), "rows": d1, "columns": d2}
 
 
 def start_matrix(state: State, a: float) -> None:

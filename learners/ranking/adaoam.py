@@ -1,14 +1,12 @@
 """Adaptive online AUC maximisation (AdaOAM)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, number, scratch
 from learners.ranking.class_means import centred_score
-from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
-from learners.second_order.covariance import covariance, is_full
+from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs
+from learners.second_order.covariance import covariance, form_of, is_full
 
 DAMPING = 1e-8
 """Added to the root of the squared gradients: where a weight has had none, the step is 0 and not 0 / 0."""
@@ -42,40 +40,24 @@ class AdaOAM(Learner):
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         learn = learn_full if is_full(p.cov, d) else learn_diagonal
-        fields = {**pairwise_fields(p.cov, self.width), "gradient2": ("f8", (self.width,))}
-        return Rule(centred_score, learn, Descent(p.eta, p.lam), Spread, fields, {"e": (d,), "g": (d,)})
-
-
-class Descent(NamedTuple):
-    """Parameters of `adaoam`."""
-
-    eta: float
-    lam: float
+        return Rule(centred_score, learn, p.numbers(), Spread, form_of(p.cov, d))
 
 
 class Spread(NamedTuple):
     """Memory of `adaoam`. Class 0 comes first."""
 
-    weight: Array
-    """f8[d]: zero until both classes were seen."""
-    classes: Counts
-    """i8[2]: rows counted of class 0 and of class 1."""
-    mean: Array
-    """f8[2, d]: c, per class."""
-    scatter: Array
-    """f8[2, d, d]: sum of squared deviations from it, bitwise symmetric; f8[2, d] in the diagonal form."""
-    skipped: Counts
-    """i8[1]: labelled rows whose statistics or step would have overflowed."""
-    gradient2: Array
-    """f8[d]: sum of squared gradients."""
-    e: Array
-    """f8[d], scratch: the row as seen from the mean of the other class, then the weights after the step."""
-    g: Array
-    """f8[d], scratch: the gradient."""
+    weight: Array = field("f8[d]", "zero until both classes were seen")
+    classes: Counts = field("i8[2]", "rows counted of class 0 and of class 1")
+    mean: Array = field("f8[2, d]", "c, per class")
+    scatter: Array = field("f8[2, form]", "sum of squared deviations from it, bitwise symmetric or the diagonal only")
+    skipped: Counts = field("i8[1]", "labelled rows whose statistics or step would have overflowed")
+    gradient2: Array = field("f8[d]", "sum of squared gradients")
+    e: Array = scratch("f8[d]", "the row as seen from the mean of the other class, then the weights after the step")
+    g: Array = scratch("f8[d]", "the gradient")
 
 
 @fragment
-def step(_curvature: float, p: Descent, memory: Spread) -> bool:
+def step(_curvature: float, p: AdaOAM.Params, memory: Spread) -> bool:
     """Step against g, each weight by its own size, all of it or, if some number would overflow, nothing; say which."""
     weight, gradient2, g, moved = memory.weight, memory.gradient2, memory.g, memory.e
     overflows = False

@@ -3,13 +3,10 @@
 A row whose statistics would overflow is refused as a whole, so that counts, means and scatter always fit together.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
-from learners.jit import fragment
-from learners.state import Array
+from learners.contract import Array, fragment
 
 LARGEST_SCATTER = 1e300
 """Sum of squares up to which a class's scatter may grow. No entry exceeds the trace, so none overflows."""

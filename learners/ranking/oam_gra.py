@@ -1,15 +1,11 @@
 """Online AUC maximisation by gradient (OAMgra)."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
-
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, number
-from learners.random import Words, seed
+from learners.contract import Array, Learner, Rule, fragment, number
+from learners.random import seed
 from learners.ranking.class_means import centred_score, join_class
-from learners.ranking.reservoir import Pairing, buffer, offer, pair_weight, reweighting, sampled_fields, sampling_seed
+from learners.ranking.reservoir import Pairing, Samples, offer, pair_weight
 from learners.vectors import step_along
 
 
@@ -35,42 +31,19 @@ class OAMGra(Learner):
     name = "oam_gra"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        buffer: int = buffer()
+    class Params(Pairing):
         C: float = number(0.1, "Step size if every pair pulls. Larger = faster and more trusting.", above=0.0)
-        reweight: bool = reweighting()
-        seed: int = sampling_seed()
 
     def rule(self) -> Rule:
         p = self.parameters
-        fields = sampled_fields(p.buffer, self.width)
-        return Rule(centred_score, learn, Pairing(p.C, p.reweight), Samples, fields, {"pull": (self.width,)})
+        return Rule(centred_score, learn, p.numbers(), Samples, {"B": p.buffer})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
-class Samples(NamedTuple):
-    """Memory of `oam_gra`. Class 0 comes first."""
-
-    weight: Array
-    """f8[d]: zero until both classes were seen."""
-    classes: Counts
-    """i8[2]: rows counted of class 0 and of class 1."""
-    mean: Array
-    """f8[2, d]: c, per class."""
-    sample: Array
-    """f8[2, B, d]: rows of each class."""
-    generator: Words
-    """u8[4]: of the random numbers."""
-    skipped: Counts
-    """i8[1]: labelled rows whose mean or step would have overflowed."""
-    pull: Array
-    """f8[d], scratch: the sum of x - x' over the pairs that pull."""
-
-
 @fragment
-def learn(x: Array, y: float, _omega: float, _s: float, p: Pairing, memory: Samples) -> None:
+def learn(x: Array, y: float, _omega: float, _s: float, p: OAMGra.Params, memory: Samples) -> None:
     """Step by what all sampled rows of the other class ask for, then offer the row to its own sample.
 
     Shapes: x f8[d]. ALGORITHMS.md 14. Every test is made with the same weights.

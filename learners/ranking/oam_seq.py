@@ -1,16 +1,13 @@
 """Online AUC maximisation, pair after pair (OAMseq)."""
 
-from __future__ import annotations
-
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, number
-from learners.random import Words, seed
+from learners.contract import Array, Learner, Rule, fragment, number
+from learners.random import seed
 from learners.ranking.class_means import centred_score, join_class
-from learners.ranking.reservoir import Pairing, buffer, offer, pair_weight, reweighting, sampled_fields, sampling_seed
+from learners.ranking.reservoir import Pairing, Samples, offer, pair_weight
 
 
 class OAMSeq(Learner):
@@ -36,40 +33,19 @@ class OAMSeq(Learner):
     name = "oam_seq"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        buffer: int = buffer()
+    class Params(Pairing):
         C: float = number(0.1, "Largest sum of a row's steps. Larger = faster and more trusting.", above=0.0)
-        reweight: bool = reweighting()
-        seed: int = sampling_seed()
 
     def rule(self) -> Rule:
         p = self.parameters
-        fields = sampled_fields(p.buffer, self.width)
-        return Rule(centred_score, learn, Pairing(p.C, p.reweight), Samples, fields)
+        return Rule(centred_score, learn, p.numbers(), Samples, {"B": p.buffer})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
-class Samples(NamedTuple):
-    """Memory of `oam_seq`. Class 0 comes first."""
-
-    weight: Array
-    """f8[d]: zero until both classes were seen."""
-    classes: Counts
-    """i8[2]: rows counted of class 0 and of class 1."""
-    mean: Array
-    """f8[2, d]: c, per class."""
-    sample: Array
-    """f8[2, B, d]: rows of each class."""
-    generator: Words
-    """u8[4]: of the random numbers."""
-    skipped: Counts
-    """i8[1]: labelled rows whose mean, or some of whose steps, would have overflowed."""
-
-
 @fragment
-def learn(x: Array, y: float, _omega: float, _s: float, p: Pairing, memory: Samples) -> None:
+def learn(x: Array, y: float, _omega: float, _s: float, p: OAMSeq.Params, memory: Samples) -> None:
     """Step once per sampled row of the other class in slot order, then offer the row to its own sample.
 
     Shapes: x f8[d]. ALGORITHMS.md 14.

@@ -1,13 +1,11 @@
 """One-pass AUC optimisation (OPAUC)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, flag, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, flag, fragment, number, scratch
 from learners.ranking.class_means import centred_score
-from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs, pairwise_fields
-from learners.second_order.covariance import covariance, is_full
+from learners.ranking.pairwise_square import DIAGONAL, FULL, learn_pairs
+from learners.second_order.covariance import covariance, form_of, is_full
 from learners.vectors import step_along
 
 
@@ -40,41 +38,25 @@ class OPAUC(Learner):
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         learn = learn_full if is_full(p.cov, d) else learn_diagonal
-        fields = pairwise_fields(p.cov, self.width)
-        return Rule(centred_score, learn, Descent(p.eta, p.lam, p.safe_step), Spread, fields, {"e": (d,), "g": (d,)})
-
-
-class Descent(NamedTuple):
-    """Parameters of `opauc`."""
-
-    eta: float
-    lam: float
-    safe: bool
+        return Rule(centred_score, learn, p.numbers(), Spread, form_of(p.cov, d))
 
 
 class Spread(NamedTuple):
     """Memory of `opauc`. Class 0 comes first."""
 
-    weight: Array
-    """f8[d]: zero until both classes were seen."""
-    classes: Counts
-    """i8[2]: rows counted of class 0 and of class 1."""
-    mean: Array
-    """f8[2, d]: c, per class."""
-    scatter: Array
-    """f8[2, d, d]: sum of squared deviations from it, bitwise symmetric; f8[2, d] in the diagonal form."""
-    skipped: Counts
-    """i8[1]: labelled rows whose statistics or step would have overflowed."""
-    e: Array
-    """f8[d], scratch: the row as seen from the mean of the other class."""
-    g: Array
-    """f8[d], scratch: the gradient."""
+    weight: Array = field("f8[d]", "zero until both classes were seen")
+    classes: Counts = field("i8[2]", "rows counted of class 0 and of class 1")
+    mean: Array = field("f8[2, d]", "c, per class")
+    scatter: Array = field("f8[2, form]", "sum of squared deviations from it, bitwise symmetric or the diagonal only")
+    skipped: Counts = field("i8[1]", "labelled rows whose statistics or step would have overflowed")
+    e: Array = scratch("f8[d]", "the row as seen from the mean of the other class")
+    g: Array = scratch("f8[d]", "the gradient")
 
 
 @fragment
-def step(curvature: float, p: Descent, memory: Spread) -> bool:
+def step(curvature: float, p: OPAUC.Params, memory: Spread) -> bool:
     """By eta or, if it is to be safe, not beyond the bottom of the loss; nothing if a weight would overflow."""
-    return step_along(memory.weight, memory.g, -min(p.eta, 1.0 / curvature) if p.safe else -p.eta)
+    return step_along(memory.weight, memory.g, -min(p.eta, 1.0 / curvature) if p.safe_step else -p.eta)
 
 
 learn_full, learn_diagonal = learn_pairs(FULL, step), learn_pairs(DIAGONAL, step)

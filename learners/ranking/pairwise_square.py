@@ -5,29 +5,13 @@ lam/2 |w|^2 + 1/(2n) sum of (1 - y w.(x - x'))^2 has, with e = x - c, the gradie
 need be kept: that is how `opauc` and `adaoam` learn in one pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from learners.contract import Array, fragment
 from learners.driver import Fragment
-from learners.jit import fragment
 from learners.ranking.class_means import join_scattered, join_varied
-from learners.second_order.covariance import is_full
-from learners.state import Array, Fields
 from learners.symmetric import times
-
-
-def pairwise_fields(cov: str, width: int) -> Fields:
-    """The weights and what is known of both classes. Class 0 comes first."""
-    scatter = (2, width, width) if is_full(cov, width) else (2, width)
-    return {
-        "weight": ("f8", (width,)),
-        "classes": ("i8", (2,)),
-        "mean": ("f8", (2, width)),
-        "scatter": ("f8", scatter),
-        "skipped": ("i8", (1,)),
-    }
 
 
 @fragment

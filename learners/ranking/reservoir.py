@@ -1,49 +1,32 @@
 """A uniform sample of each class's rows, of fixed size (reservoir sampling), for learners that compare pairs."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
-from learners.jit import fragment
-from learners.parameters import flag, integer
+from learners.contract import Array, Counts, Parameters, field, flag, fragment, integer, scratch
 from learners.random import Words, randint
-from learners.state import Array, Fields
 
 
-def buffer() -> Any:
-    """B."""
-    return integer(100, "B, the rows sampled of each class.", at_least=1)
+class Pairing(Parameters):
+    """Parameters of learners that compare pairs, beside C."""
+
+    buffer: int = integer(100, "B, the rows sampled of each class.", at_least=1)
+    reweight: bool = flag(
+        False,
+        "Let a sample weigh as much as all rows that it stands for, c_t = N / B; then steps grow with the stream.",
+    )
+    seed: int = integer(1, "Of the generator that samples.", at_least=0, at_most=2**53)
 
 
-def reweighting() -> Any:
-    """Whether c_t = N / B rather than 1."""
-    text = "Let a sample weigh as much as all rows that it stands for, c_t = N / B; then steps grow with the stream."
-    return flag(False, text)
+class Samples(NamedTuple):
+    """Memory of learners that compare pairs: the weights, and what is known of both classes. Class 0 comes first."""
 
-
-def sampling_seed() -> Any:
-    """Where the sampler's random numbers begin."""
-    return integer(1, "Of the generator that samples.", at_least=0, at_most=2**53)
-
-
-class Pairing(NamedTuple):
-    """Parameters of learners that compare pairs."""
-
-    C: float
-    reweight: bool
-    """Whether a sample weighs as much as all rows that it stands for."""
-
-
-def sampled_fields(size: int, width: int) -> Fields:
-    """The weights, what is known of both classes, and `size` rows of each. Class 0 comes first."""
-    return {
-        "weight": ("f8", (width,)),
-        "classes": ("i8", (2,)),
-        "mean": ("f8", (2, width)),
-        "sample": ("f8", (2, size, width)),
-        "generator": ("u8", (4,)),
-        "skipped": ("i8", (1,)),
-    }
+    weight: Array = field("f8[d]", "zero until both classes were seen")
+    classes: Counts = field("i8[2]", "rows counted of class 0 and of class 1")
+    mean: Array = field("f8[2, d]", "c, per class")
+    sample: Array = field("f8[2, B, d]", "rows of each class")
+    generator: Words = field("u8[4]", "of the random numbers")
+    skipped: Counts = field("i8[1]", "labelled rows whose mean, or some of whose steps, would have overflowed")
+    pull: Array = scratch("f8[d]", "of `oam_gra`, the sum of x - x' over the pairs that pull")
 
 
 @fragment
@@ -60,7 +43,7 @@ def offer(x: Array, i: int, sample: Array, generator: Words) -> None:
 
 
 @fragment
-def pair_weight(p: Pairing, size: int, seen: int) -> float:
+def pair_weight(p: Any, size: int, seen: int) -> float:
     """C c_t / B: what one pair may weigh; c_t = seen / B with `reweight`, so that a sample stands for all its class."""
     if p.reweight:
         return p.C * max(1.0, seen / size) / size

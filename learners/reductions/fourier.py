@@ -1,17 +1,14 @@
 """Random Fourier features."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
+from learners.contract import Array, Parameters, bare_kernel, integer, number
 from learners.elementary.trigonometric import sin_cos
-from learners.jit import bare_kernel, kernel
-from learners.parameters import Parameters, integer, number
+from learners.jit import kernel
 from learners.random import Words, normal, seed
 from learners.reductions.mapped import FeatureMap
-from learners.state import Array
 from learners.vectors import dot
 
 

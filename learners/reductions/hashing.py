@@ -1,16 +1,12 @@
 """Feature hashing."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.jit import bare_kernel, kernel
-from learners.parameters import Parameters, integer
+from learners.contract import Array, Counts, Parameters, bare_kernel, integer
+from learners.jit import kernel
 from learners.random import GOLDEN, SHIFT_11, ULP, Words, seed
 from learners.reductions.mapped import FeatureMap
 from learners.reductions.polynomial import bounded
-from learners.state import Array
 
 ONE = np.uint64(1)
 
@@ -60,7 +56,7 @@ class Hashing(FeatureMap):
 
 
 @kernel
-def draw_buckets(value: np.uint64, n: int, buckets: NDArray[np.int64], signs: Array, words: Words) -> None:
+def draw_buckets(value: np.uint64, n: int, buckets: Counts, signs: Array, words: Words) -> None:
     """Hash column j to number j of splitmix64's outputs from `value` on: high bits to a bucket, the last to a sign.
 
     Shapes: buckets i8[d], signs f8[d], words u8[4] scratch. A column's hash does not depend on how many there are.
@@ -74,7 +70,7 @@ def draw_buckets(value: np.uint64, n: int, buckets: NDArray[np.int64], signs: Ar
 
 
 @bare_kernel
-def hash_columns(rows: Array, mapped: Array, buckets: NDArray[np.int64], signs: Array) -> None:
+def hash_columns(rows: Array, mapped: Array, buckets: Counts, signs: Array) -> None:
     """Add the columns up, each in its bucket and with its sign, in the order of their numbers.
 
     Shapes: rows f8[n, d], mapped f8[n, m], buckets i8[d], signs f8[d].

@@ -1,7 +1,5 @@
 """Feature maps, and the learner around a learner that applies them."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

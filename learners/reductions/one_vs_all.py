@@ -1,7 +1,5 @@
 """One against all others: learners of several classes, made from one of two."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

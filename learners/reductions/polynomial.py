@@ -1,16 +1,11 @@
 """Polynomial features."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learners.jit import bare_kernel, fragment
-from learners.parameters import Parameters, integer
+from learners.contract import Array, Counts, Parameters, bare_kernel, fragment, integer
 from learners.reductions.mapped import FeatureMap
-from learners.state import Array
 
 LARGEST = 1.7976931348623157e308
 """The largest number: a product beyond it is taken for it, since learners are promised finite features."""
@@ -70,7 +65,7 @@ class Polynomial(FeatureMap):
 
 
 @bare_kernel
-def polynomial(rows: Array, mapped: Array, wholes: NDArray[np.int64], factors: NDArray[np.int64]) -> None:
+def polynomial(rows: Array, mapped: Array, wholes: Counts, factors: Counts) -> None:
     """Write each product as one that stands before it times a feature.
 
     Shapes: rows f8[n, d], mapped f8[n, m], wholes i8[m], factors i8[m]; the first d of m are the features themselves.

@@ -1,9 +1,7 @@
 """A fixed scaling in front of a learner: the one that its training rows had."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -73,7 +71,7 @@ class Scaled(Wrapper):
         super().__init__((inner,), inner.n_features, inner.n_classes, inner.task)
 
     @classmethod
-    def around(cls, inner: Learner, mean: Array, deviation: Array) -> Scaled:
+    def around(cls, inner: Learner, mean: Array, deviation: Array) -> Self:
         """A learner as it stands, behind the scaling that its rows had: mean f8[d], deviation f8[d].
 
         Raises

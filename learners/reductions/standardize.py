@@ -1,13 +1,12 @@
 """The online standardiser, as a learner around a learner."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Fields, Learner, bare_kernel, fragment
+from learners.contract import Array, Counts, Fields, Learner, bare_kernel, field, fragment
+from learners.memory import fields_of
 from learners.reductions.wrapper import Wrapper
-from learners.state import State, behind
+from learners.state import State
 
 FLAT = 1e-12
 """A standard deviation up to which a feature counts as constant and becomes 0 (ALGORITHMS.md 1.5)."""
@@ -30,46 +29,25 @@ FIRST_LOOK, LOOK = 32, 1024
 class Statistics(NamedTuple):
     """What is known of the features, and stands in the state under these names behind ``standardize.``."""
 
-    rows: Counts
-    """i8[1]: labelled rows that the statistics hold."""
-    mean: Array
-    """f8[d]: means of the features, without intercept."""
-    squares: Array
-    """f8[d]: sums of squared deviations from the mean."""
-    recent_rows: Counts
-    """i8[1]: rows that the recent statistics hold."""
-    recent_mean: Array
-    """f8[d]: means of the features in them."""
-    recent_squares: Array
-    """f8[d]: sums of squared deviations in them."""
-    recent_wild: Counts
-    """i8[d]: how many of them were wild."""
-    skipped: Counts
-    """i8[1]: rows of which some feature would have overflowed the statistics."""
-    replaced: Counts
-    """i8[1]: times that the recent statistics of a feature have replaced the others."""
+    rows: Counts = field("i8[1]", "labelled rows that the statistics hold")
+    mean: Array = field("f8[n]", "means of the features, without intercept")
+    squares: Array = field("f8[n]", "sums of squared deviations from the mean")
+    recent_rows: Counts = field("i8[1]", "rows that the recent statistics hold")
+    recent_mean: Array = field("f8[n]", "means of the features in them")
+    recent_squares: Array = field("f8[n]", "sums of squared deviations in them")
+    recent_wild: Counts = field("i8[n]", "how many of them were wild")
+    skipped: Counts = field("i8[1]", "rows of which some feature would have overflowed the statistics")
+    replaced: Counts = field("i8[1]", "times that the recent statistics of a feature have replaced the others")
 
 
 def statistics(d: int) -> Fields:
-    """State of the statistics of `d` features, in the order of `Statistics`."""
-    fields = {
-        "rows": ("i8", (1,)),
-        "mean": ("f8", (d,)),
-        "squares": ("f8", (d,)),
-        "recent_rows": ("i8", (1,)),
-        "recent_mean": ("f8", (d,)),
-        "recent_squares": ("f8", (d,)),
-        "recent_wild": ("i8", (d,)),
-        "skipped": ("i8", (1,)),
-        "replaced": ("i8", (1,)),
-    }
-    return behind("standardize", fields)
+    """State of the statistics of `d` features."""
+    return fields_of(Statistics, {"n": d}, "standardize.")
 
 
 def statistics_in(state: State) -> Statistics:
     """Their views in a state."""
-    names = Statistics._fields  # noqa: SLF001 - public, whatever the underscore says
-    return Statistics(*(state[f"standardize.{name}"] for name in names))
+    return Statistics(*(state[f"standardize.{name}"] for name in Statistics._fields))
 
 
 class Standardized(Wrapper):

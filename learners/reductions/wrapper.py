@@ -1,7 +1,5 @@
 """A learner around other learners: one buffer, one snapshot, and everything else as with any learner."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,6 +53,9 @@ class Wrapper(Learner):
 
     def fields(self) -> Fields:
         return {**self.own_fields(), **self.inner.state.fields}
+
+    def _begin(self) -> None:
+        self.initialise()
 
     def _read(self, _parameters: Mapping[str, Any]) -> Any:
         return self.inner.parameters

@@ -1,25 +1,20 @@
 """Adaptive regularisation of weights (AROW)."""
 
-from __future__ import annotations
-
 import math
-from typing import NamedTuple
 
-from learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Learner, Rule, fragment, number
 from learners.linear.weights import product
 from learners.second_order.covariance import (
     COLLAPSED,
     VARIANCE_FLOOR,
+    Covarying,
     Gaussian,
-    covariance,
-    drift,
     fill,
-    gaussian_fields,
+    form_of,
     inflate_diagonal,
     inflate_full,
     is_full,
     spread_diagonal,
-    start_variance,
 )
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
@@ -44,33 +39,20 @@ class AROW(Learner):
     name = "arow"
     tasks = ("binary",)
 
-    class Params(Parameters):
+    class Params(Covarying):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
-        a: float = start_variance()
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        fields = gaussian_fields(p.cov, self.width)
-        return Rule(product, learn, Adaptive(p.r, p.a, p.q), Gaussian, fields, {"k": (self.width,)}, weighs=True)
+        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), weighs=True)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
 
-class Adaptive(NamedTuple):
-    """Parameters of `arow` and of its regression."""
-
-    r: float
-    a: float
-    q: float
-
-
 @fragment
-def learn_full(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: Gaussian) -> None:
+def learn_full(x: Array, y: float, omega: float, s: float, p: AROW.Params, memory: Gaussian) -> None:
     """Condition the Gaussian on the row having margin 1 with noise r / omega.
 
     Shapes: x f8[d]. ALGORITHMS.md 4: scalars, mean, covariance, with the k of before.
@@ -89,7 +71,7 @@ def learn_full(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: 
 
 
 @fragment
-def learn_diagonal(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: Gaussian) -> None:
+def learn_diagonal(x: Array, y: float, omega: float, s: float, p: AROW.Params, memory: Gaussian) -> None:
     """As `learn_full`, keeping the diagonal of the inverse covariance only (ALGORITHMS.md 1.13, kappa = 1/r).
 
     Shapes: x f8[d].

@@ -1,25 +1,20 @@
 """Adaptive regularisation of weights for regression."""
 
-from __future__ import annotations
-
 import math
 
-from learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Learner, Rule, fragment, number
 from learners.linear.weights import product
-from learners.second_order.arow import Adaptive
 from learners.second_order.covariance import (
     COLLAPSED,
+    Covarying,
     Gaussian,
-    covariance,
-    drift,
     fill,
-    gaussian_fields,
+    form_of,
     inflate_diagonal,
     inflate_full,
     is_full,
     narrow_diagonal,
     spread_diagonal,
-    start_variance,
 )
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
@@ -49,25 +44,20 @@ class AROWRegressor(Learner):
     name = "arow_regressor"
     tasks = ("binary", "regression")
 
-    class Params(Parameters):
+    class Params(Covarying):
         r: float = number(1.0, "Variance of the noise. Larger = slower.", above=0.0)
-        a: float = start_variance()
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        fields = gaussian_fields(p.cov, self.width)
-        return Rule(product, learn, Adaptive(p.r, p.a, p.q), Gaussian, fields, {"k": (self.width,)}, weighs=True)
+        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), weighs=True)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
 
 
 @fragment
-def learn_full(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: Gaussian) -> None:
+def learn_full(x: Array, y: float, omega: float, s: float, p: AROWRegressor.Params, memory: Gaussian) -> None:
     """Condition the Gaussian on the target, seen with noise r / omega.
 
     Shapes: x f8[d]. ALGORITHMS.md 4, `arow`, with (y - s) for (1 - m) y and without the test.
@@ -83,7 +73,7 @@ def learn_full(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: 
 
 
 @fragment
-def learn_diagonal(x: Array, y: float, omega: float, s: float, p: Adaptive, memory: Gaussian) -> None:
+def learn_diagonal(x: Array, y: float, omega: float, s: float, p: AROWRegressor.Params, memory: Gaussian) -> None:
     """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
     r = p.r / omega
     v = spread_diagonal(memory.covariance, x, memory.k)

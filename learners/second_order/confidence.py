@@ -5,16 +5,14 @@ which is a margin of at least phi times its deviation, phi = Phi^-1(eta). They d
 In these formulas m is the margin y mu.x, v the variance x'Sigma x of the row, k = Sigma x.
 """
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Rule, fragment
+from learners.contract import Array, Rule, fragment, number
 from learners.driver import Fragment
 from learners.linear.weights import product
-from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, gaussian_fields, is_full
+from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, form_of, is_full
 from learners.vectors import step_along
 
 
@@ -31,6 +29,11 @@ class Confidence(NamedTuple):
 
 VARIANCE, DEVIATION, SOFT, SOFT_SQUARED = range(4)
 """Which alpha a kernel takes. An argument, because four kernels instead of one are compiled four times."""
+
+
+def probability(default: float) -> Any:
+    """Eta."""
+    return number(default, "Probability with which the Gaussian must classify a row correctly.", above=0.5, below=1.0)
 
 
 def deviations(eta: float) -> float:
@@ -140,5 +143,5 @@ learn_full, learn_diagonal = learn_confidently(FULL), learn_confidently(DIAGONAL
 def confidence_rule(rule: int, C: float, p: Any, width: int) -> Rule:
     """The rule of a learner whose parameters p have a, eta, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
-    given, fields = Confidence(rule, deviations(p.eta), C, p.a, p.q), gaussian_fields(p.cov, width)
-    return Rule(product, learn, given, Gaussian, fields, {"k": (width,)})
+    given = Confidence(rule, deviations(p.eta), C, p.a, p.q)
+    return Rule(product, learn, given, Gaussian, form_of(p.cov, width))

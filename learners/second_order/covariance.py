@@ -3,16 +3,13 @@
 The matrix itself is kept sound by `learners.symmetric`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.jit import fragment
-from learners.parameters import choice, number
-from learners.state import Array, Counts, Fields
+from learners.contract import Array, Counts, Parameters, choice, field, fragment, intercept, number, scratch
+from learners.memory import Sizes
 from learners.symmetric import downdate, times
 from learners.vectors import dot
 
@@ -29,14 +26,10 @@ COLLAPSED = 1e-12
 class Gaussian(NamedTuple):
     """Memory of a learner that keeps a Gaussian over its weights."""
 
-    weight: Array
-    """f8[d]: mean of the weights, d with the intercept."""
-    covariance: Array
-    """f8[d, d]: of the weights, bitwise symmetric; f8[d] in the diagonal form."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    k: Array
-    """f8[d], scratch: Sigma x."""
+    weight: Array = field("f8[d]", "mean of the weights, d with the intercept")
+    covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    k: Array = scratch("f8[d]", "Sigma x")
 
 
 def covariance() -> Any:
@@ -55,19 +48,23 @@ def drift() -> Any:
     return number(0.0, text, at_least=0.0)
 
 
+class Covarying(Parameters):
+    """Parameters that the family has beside each learner's own."""
+
+    a: float = start_variance()
+    cov: str = covariance()
+    q: float = drift()
+    intercept: bool = intercept()
+
+
 def is_full(cov: str, width: int) -> bool:
     """Whether the covariance is d x d rather than its diagonal: ``full``, ``diag`` or by size."""
     return cov == "full" or (cov == "auto" and width <= FULL_AT_MOST)
 
 
-def covariance_shape(cov: str, width: int) -> tuple[int, ...]:
-    """The state's view: (d, d) in the full form, (d,) in the diagonal one."""
-    return (width, width) if is_full(cov, width) else (width,)
-
-
-def gaussian_fields(cov: str, width: int) -> Fields:
-    """State of a Gaussian over `width` weights: its mean, its covariance, and a count of rows not learned from."""
-    return {"weight": ("f8", (width,)), "covariance": ("f8", covariance_shape(cov, width)), "skipped": ("i8", (1,))}
+def form_of(cov: str, width: int) -> Sizes:
+    """What ``form`` stands for: d, d in the full form, d in the diagonal one."""
+    return {"form": (width, width) if is_full(cov, width) else (width,)}
 
 
 def fill(covariance: Array, start: float) -> None:

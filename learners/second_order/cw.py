@@ -1,10 +1,8 @@
 """Confidence-weighted learning, variance version (CW)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.second_order.confidence import VARIANCE, confidence_rule
-from learners.second_order.covariance import covariance, drift, fill, start_variance
+from learners.contract import Learner, Rule
+from learners.second_order.confidence import VARIANCE, confidence_rule, probability
+from learners.second_order.covariance import Covarying, fill
 
 
 class CW(Learner):
@@ -33,14 +31,8 @@ class CW(Learner):
     name = "cw"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        a: float = start_variance()
-        eta: float = number(
-            0.7, "Probability with which the Gaussian must classify a row correctly.", above=0.5, below=1.0
-        )
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
+    class Params(Covarying):
+        eta: float = probability(0.7)
 
     def rule(self) -> Rule:
         return confidence_rule(VARIANCE, 0.0, self.parameters, self.width)

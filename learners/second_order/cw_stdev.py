@@ -1,10 +1,8 @@
 """Confidence-weighted learning, exact standard-deviation version (CW-Stdev)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.second_order.confidence import DEVIATION, confidence_rule
-from learners.second_order.covariance import covariance, drift, fill, start_variance
+from learners.contract import Learner, Rule
+from learners.second_order.confidence import DEVIATION, confidence_rule, probability
+from learners.second_order.covariance import Covarying, fill
 
 
 class CWStdev(Learner):
@@ -35,14 +33,8 @@ class CWStdev(Learner):
     name = "cw_stdev"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        a: float = start_variance()
-        eta: float = number(
-            0.7, "Probability with which the Gaussian must classify a row correctly.", above=0.5, below=1.0
-        )
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
+    class Params(Covarying):
+        eta: float = probability(0.7)
 
     def rule(self) -> Rule:
         return confidence_rule(DEVIATION, 0.0, self.parameters, self.width)

@@ -1,16 +1,14 @@
 """Improved ellipsoid method for classification (IELLIP)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
 from learners.driver import Fragment
 from learners.forgetting.recursion import pin
 from learners.linear.weights import product
-from learners.second_order.covariance import COLLAPSED, covariance, covariance_shape, fill, is_full, spread_diagonal
+from learners.second_order.covariance import COLLAPSED, covariance, fill, form_of, is_full, spread_diagonal
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
 
@@ -56,39 +54,23 @@ class IELLIP(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        p, d = self.parameters, self.width
-        learn = learn_full if is_full(p.cov, d) else learn_diagonal
-        shape = covariance_shape(p.cov, d)
-        fields = {"weight": ("f8", (d,)), "covariance": ("f8", shape), "ct": ("f8", (1,)), "skipped": ("i8", (1,))}
-        return Rule(product, learn, Cuts(p.b, p.margin, MOST_WOUND_UP * p.a), Ellipsoid, fields, {"k": (d,)})
+        p = self.parameters
+        learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
+        return Rule(product, learn, p.numbers(), Ellipsoid, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
         self.state["ct"][0] = self.parameters.c
 
 
-class Cuts(NamedTuple):
-    """Parameters of `iellip`."""
-
-    b: float
-    margin: float
-    most: float
-    """Largest variance."""
-
-
 class Ellipsoid(NamedTuple):
     """Memory of `iellip`."""
 
-    weight: Array
-    """f8[d]: centre w of the ellipsoid, d with the intercept."""
-    covariance: Array
-    """f8[d, d]: its shape Sigma, bitwise symmetric; f8[d] in the diagonal form."""
-    ct: Array
-    """f8[1]: depth of the next cut, c b^(mistakes so far)."""
-    skipped: Counts
-    """i8[1]: mistakes without a finite step, or whose variance is nil."""
-    k: Array
-    """f8[d], scratch: Sigma x."""
+    weight: Array = field("f8[d]", "centre w of the ellipsoid, d with the intercept")
+    covariance: Array = field("f8[form]", "its shape Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
+    ct: Array = field("f8[1]", "depth of the next cut, c b^(mistakes so far)")
+    skipped: Counts = field("i8[1]", "mistakes without a finite step, or whose variance is nil")
+    k: Array = scratch("f8[d]", "Sigma x")
 
 
 @fragment
@@ -116,7 +98,7 @@ def learn_by_cutting(
     """What a row changes in a learner of one form."""
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, s: float, p: Cuts, memory: Ellipsoid) -> None:
+    def learn(x: Array, y: float, _omega: float, s: float, p: IELLIP.Params, memory: Ellipsoid) -> None:
         """Cut off the half of the ellipsoid that got the row wrong.
 
         Shapes: x f8[d]. ALGORITHMS.md 4, `iellip`, with g put in: both roots of v meet and vanish.
@@ -125,7 +107,7 @@ def learn_by_cutting(
             return
         v = spread(memory.covariance, x, memory.k)
         if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, (p.margin - y * s) / v * y):
-            cut(x, v, p.most, memory)
+            cut(x, v, MOST_WOUND_UP * p.a, memory)
             memory.ct[0] *= p.b
         else:
             memory.skipped[0] += 1

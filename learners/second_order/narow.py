@@ -1,23 +1,19 @@
 """Narrow adaptive regularisation of weights (NAROW)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, scratch
 from learners.driver import Fragment
 from learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
     FULL,
+    Covarying,
     Form,
-    covariance,
-    drift,
     fill,
-    gaussian_fields,
+    form_of,
     is_full,
-    start_variance,
 )
 from learners.vectors import dot, step_along
 
@@ -46,7 +42,7 @@ class NAROW(Learner):
     name = "narow"
     tasks = ("binary",)
 
-    class Params(Parameters):
+    class Params(Covarying):
         b: float = number(1.0, "Inverse of the variance at which a direction is narrow enough.", above=0.0)
         variant: str = choice(
             "hybrid",
@@ -54,17 +50,12 @@ class NAROW(Learner):
             "`hybrid`, the paper's description, or `arow`: common code, which has s = mu.x and the mean step of AROW, "
             "mu += (1 - y s) / (v + r) y k, and so learns nothing once r is infinite.",
         )
-        a: float = start_variance()
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
         score, learn = (score_full, learn_full) if is_full(p.cov, self.width) else (score_diagonal, learn_diagonal)
-        fields = gaussian_fields(p.cov, self.width)
         given = Narrowness(p.variant == "hybrid", p.b, p.a, p.q)
-        return Rule(score, learn, given, Whitened, fields, {"k": (self.width,)})
+        return Rule(score, learn, given, Whitened, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -83,14 +74,10 @@ class Narrowness(NamedTuple):
 class Whitened(NamedTuple):
     """Memory of `narow`."""
 
-    weight: Array
-    """f8[d]: theta, signed sum of the rows learned, d with the intercept; in variant ``arow`` the mean mu."""
-    covariance: Array
-    """f8[d, d]: Sigma of the weights, bitwise symmetric; f8[d] in the diagonal form."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    k: Array
-    """f8[d], scratch: Sigma x."""
+    weight: Array = field("f8[d]", "theta, signed sum of rows learned, d with the intercept; in ``arow`` the mean mu")
+    covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    k: Array = scratch("f8[d]", "Sigma x")
 
 
 def score_whitened(form: Form) -> Fragment:

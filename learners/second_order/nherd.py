@@ -1,25 +1,20 @@
 """Normal herding (NHERD)."""
 
-from __future__ import annotations
-
 import math
-from typing import NamedTuple
 
-from learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Learner, Rule, fragment, number
 from learners.linear.weights import product
 from learners.second_order.covariance import (
     COLLAPSED,
+    Covarying,
     Gaussian,
-    covariance,
-    drift,
     fill,
-    gaussian_fields,
+    form_of,
     inflate_diagonal,
     inflate_full,
     is_full,
     narrow_diagonal,
     spread_diagonal,
-    start_variance,
 )
 from learners.symmetric import downdate, times
 from learners.vectors import step_along
@@ -48,29 +43,16 @@ class NHERD(Learner):
     name = "nherd"
     tasks = ("binary",)
 
-    class Params(Parameters):
+    class Params(Covarying):
         C: float = number(0.1, "Trust in one row, as 1/r of `arow`. Larger = faster.", above=0.0)
-        a: float = start_variance()
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        fields = gaussian_fields(p.cov, self.width)
-        return Rule(product, learn, Herding(p.C, p.a, p.q), Gaussian, fields, {"k": (self.width,)})
+        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
-
-
-class Herding(NamedTuple):
-    """Parameters of `nherd`."""
-
-    C: float
-    a: float
-    q: float
 
 
 @fragment
@@ -96,7 +78,7 @@ def herded_gain(v: float, C: float) -> float:
 
 
 @fragment
-def learn_full(x: Array, y: float, _omega: float, s: float, p: Herding, memory: Gaussian) -> None:
+def learn_full(x: Array, y: float, _omega: float, s: float, p: NHERD.Params, memory: Gaussian) -> None:
     """Herd the cloud towards margin 1 on the row. Shapes: x f8[d]. ALGORITHMS.md 4, `nherd`."""
     if not (math.isfinite(s) and y * s >= 1.0):
         v = times(memory.covariance, x, memory.k)
@@ -111,7 +93,7 @@ def learn_full(x: Array, y: float, _omega: float, s: float, p: Herding, memory: 
 
 
 @fragment
-def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Herding, memory: Gaussian) -> None:
+def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: NHERD.Params, memory: Gaussian) -> None:
     """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
     if not (math.isfinite(s) and y * s >= 1.0):
         v = spread_diagonal(memory.covariance, x, memory.k)

@@ -1,10 +1,8 @@
 """Soft confidence-weighted learning (SCW-I)."""
 
-from __future__ import annotations
-
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.second_order.confidence import SOFT, confidence_rule
-from learners.second_order.covariance import covariance, drift, fill, start_variance
+from learners.contract import Learner, Rule, number
+from learners.second_order.confidence import SOFT, confidence_rule, probability
+from learners.second_order.covariance import Covarying, fill
 
 
 class SCW1(Learner):
@@ -35,15 +33,9 @@ class SCW1(Learner):
     name = "scw1"
     tasks = ("binary",)
 
-    class Params(Parameters):
-        a: float = start_variance()
-        eta: float = number(
-            0.75, "Probability with which the Gaussian must classify a row correctly.", above=0.5, below=1.0
-        )
+    class Params(Covarying):
+        eta: float = probability(0.75)
         C: float = number(1.0, "Price of the loss and largest alpha. Larger = more trusting.", above=0.0)
-        cov: str = covariance()
-        q: float = drift()
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         return confidence_rule(SOFT, self.parameters.C, self.parameters, self.width)

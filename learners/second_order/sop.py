@@ -1,17 +1,15 @@
 """Second-order perceptron (SOP)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, fragment, intercept, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
 from learners.second_order.covariance import (
     COLLAPSED,
     covariance,
-    covariance_shape,
     drift,
     fill,
+    form_of,
     is_full,
     narrow_diagonal,
     spread_diagonal,
@@ -52,9 +50,7 @@ class SOP(Learner):
     def rule(self) -> Rule:
         p, d = self.parameters, self.width
         score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
-        vector, covariance = ("f8", (d,)), ("f8", covariance_shape(p.cov, d))
-        fields = {"vec": vector, "weight": vector, "covariance": covariance, "skipped": ("i8", (1,))}
-        return Rule(score, learn, Regain(1.0 / p.a, p.q), Mistakes, fields, {"k": (d,)})
+        return Rule(score, learn, Regain(1.0 / p.a, p.q), Mistakes, form_of(p.cov, d))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], 1.0 / self.parameters.a)
@@ -71,16 +67,11 @@ class Regain(NamedTuple):
 class Mistakes(NamedTuple):
     """Memory of `sop`."""
 
-    vec: Array
-    """f8[d]: signed sum of the rows that were mistaken, d with the intercept."""
-    weight: Array
-    """f8[d]: w = Sigma vec, kept up to date."""
-    covariance: Array
-    """f8[d, d]: Sigma, bitwise symmetric; f8[d] in the diagonal form."""
-    skipped: Counts
-    """i8[1]: labelled rows without a finite step, or whose variance is nil."""
-    k: Array
-    """f8[d], scratch: Sigma x."""
+    vec: Array = field("f8[d]", "signed sum of the rows that were mistaken, d with the intercept")
+    weight: Array = field("f8[d]", "w = Sigma vec, kept up to date")
+    covariance: Array = field("f8[form]", "Sigma, [d, d] and bitwise symmetric; [d] in the diagonal form")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or whose variance is nil")
+    k: Array = scratch("f8[d]", "Sigma x")
 
 
 @fragment

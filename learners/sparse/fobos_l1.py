@@ -1,15 +1,11 @@
 """Forward-backward splitting with an L1 penalty (FOBOS)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from learners.contract import Array, Learner, Parameters, Rule, choice, flag, fragment, number
 from learners.linear.gradient_descent import LOSSES, SCHEDULES, first_step, slope, step_at, step_schedule
-from learners.linear.weights import SteppedWeights, product, stepped_fields
+from learners.linear.weights import SteppedWeights, product
 from learners.sparse.thresholding import step_and_threshold
 
 
@@ -42,16 +38,11 @@ class FOBOSL1(Learner):
         loss: str = choice("logistic", LOSSES[:2], "`logistic` or `hinge`.")
         intercept: bool = flag(True, "Append a constant 1 to every row; its weight is not penalised.")
 
-    @property
-    def nonzero_weights(self) -> int:
-        """How many features have a weight; the intercept is not counted."""
-        return int(np.count_nonzero(self.state["weight"][: self.n_features]))
-
     def rule(self) -> Rule:
         p = self.parameters
         loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
         given = Splitting(loss, schedule, p.eta, p.eta_half_factor * p.lam, self.n_features)
-        return Rule(product, learn, given, SteppedWeights, stepped_fields(self.width), weighs=True)
+        return Rule(product, learn, given, SteppedWeights, weighs=True)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":

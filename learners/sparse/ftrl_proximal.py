@@ -1,13 +1,9 @@
 """Follow the regularised leader, proximal form, with a learning rate per coordinate (FTRL-Proximal)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from learners.contract import Array, Counts, Learner, Parameters, Rule, flag, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, flag, fragment, number, scratch
 from learners.linear.gradient_descent import LOGISTIC, slope
 from learners.sparse.thresholding import soft_threshold
 from learners.vectors import dot
@@ -45,57 +41,34 @@ class FTRLProximal(Learner):
         l2: float = number(0.001, "Weight of the penalty |w|^2 / 2.", at_least=0.0)
         intercept: bool = flag(True, "Append a constant 1 to every row; l1 does not hold for its weight.")
 
-    @property
-    def nonzero_weights(self) -> int:
-        """How many features have a weight; the intercept is not counted."""
-        return int(np.count_nonzero(np.abs(self.state["z"][: self.n_features]) > self.parameters.l1))
-
     def rule(self) -> Rule:
-        p, d = self.parameters, self.width
-        given = Regularisation(p.alpha, p.beta, p.l1, p.l2, self.n_features)
-        fields = {"z": ("f8", (d,)), "n": ("f8", (d,)), "skipped": ("i8", (1,))}
-        return Rule(score, learn, given, Gradients, fields, {"weight": (d,), "moved": (d,)}, weighs=True)
-
-
-class Regularisation(NamedTuple):
-    """Parameters of `ftrl_proximal`."""
-
-    alpha: float
-    beta: float
-    l1: float
-    l2: float
-    penalised: int
-    """Weights from this one on are not thresholded."""
+        return Rule(score, learn, self.parameters.numbers(), Gradients, weighs=True)
 
 
 class Gradients(NamedTuple):
     """Memory of `ftrl_proximal`."""
 
-    z: Array
-    """f8[d]: sum of gradients less that of the rates' changes times weight, d with the intercept."""
-    n: Array
-    """f8[d]: sum of squared gradients."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
-    weight: Array
-    """f8[d], scratch: the weights that z and n stand for."""
-    moved: Array
-    """f8[d], scratch: the next z."""
+    z: Array = field("f8[d]", "sum of gradients less that of the rates' changes times weight, d with the intercept")
+    n: Array = field("f8[d]", "sum of squared gradients")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
+    weight: Array = scratch("f8[d]", "the weights that z and n stand for")
+    moved: Array = scratch("f8[d]", "the next z")
 
 
 @fragment
-def score(x: Array, p: Regularisation, memory: Gradients) -> float:
+def score(x: Array, p: FTRLProximal.Params, memory: Gradients) -> float:
     """The score w'x of the weights that z and n stand for. Shapes: x f8[d]."""
     z, n, weight = memory.z, memory.n, memory.weight
-    for j in range(p.penalised):
+    penalised = x.shape[0] - p.intercept  # l1 does not hold for the intercept
+    for j in range(penalised):
         weight[j] = proximal(z[j], n[j], p.alpha, p.beta, p.l1, p.l2)
-    for j in range(p.penalised, x.shape[0]):
+    for j in range(penalised, x.shape[0]):
         weight[j] = proximal(z[j], n[j], p.alpha, p.beta, 0.0, p.l2)
     return dot(weight, x)
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Regularisation, memory: Gradients) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: FTRLProximal.Params, memory: Gradients) -> None:
     """Add the row's gradient to z and n; a row that would overflow changes nothing.
 
     Shapes: x f8[d]. ALGORITHMS.md 5.

@@ -1,13 +1,9 @@
 """Regularised dual averaging with an L1 penalty (RDA)."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, flag, fragment, number
+from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, field, flag, fragment, number
 from learners.linear.gradient_descent import LOSSES, slope
 from learners.linear.weights import product
 from learners.sparse.thresholding import soft_threshold
@@ -51,17 +47,10 @@ class RDAL1(Learner):
         loss: str = choice("logistic", LOSSES[:2], "`logistic` or `hinge`.")
         intercept: bool = flag(True, "Append a constant 1 to every row; its weight is not penalised.")
 
-    @property
-    def nonzero_weights(self) -> int:
-        """How many features have a weight; the intercept is not counted."""
-        return int(np.count_nonzero(self.state["weight"][: self.n_features]))
-
     def rule(self) -> Rule:
         p = self.parameters
         given = Averaging(LOSSES.index(p.loss), p.gamma, p.lam, p.decay, self.n_features)
-        vector = ("f8", (self.width,))
-        fields = {"average": vector, "weight": vector, "learned": ("i8", (1,)), "skipped": ("i8", (1,))}
-        return Rule(product, learn, given, Averages, fields, weighs=True)
+        return Rule(product, learn, given, Averages, weighs=True)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":
@@ -82,14 +71,10 @@ class Averaging(NamedTuple):
 class Averages(NamedTuple):
     """Memory of `rda_l1`."""
 
-    average: Array
-    """f8[d]: G, the average gradient, d with the intercept."""
-    weight: Array
-    """f8[d]: follows from G and t, kept for scoring."""
-    learned: Counts
-    """i8[1]: t, labelled rows so far."""
-    skipped: Counts
-    """i8[1]: labelled rows whose score or step was not finite."""
+    average: Array = field("f8[d]", "G, the average gradient, d with the intercept")
+    weight: Array = field("f8[d]", "follows from G and t, kept for scoring")
+    learned: Counts = field("i8[1]", "t, labelled rows so far")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
 
 
 @fragment

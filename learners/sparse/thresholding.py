@@ -3,10 +3,7 @@
 Weights from `penalised` on, which is where the intercept lies, are never thresholded.
 """
 
-from __future__ import annotations
-
-from learners.jit import fragment
-from learners.state import Array
+from learners.contract import Array, fragment
 
 
 @fragment

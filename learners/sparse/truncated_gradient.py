@@ -1,27 +1,12 @@
 """Truncated gradient, and simple rounding as its extreme."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from learners.contract import (
-    Array,
-    Learner,
-    ParameterError,
-    Parameters,
-    Rule,
-    choice,
-    flag,
-    fragment,
-    integer,
-    number,
-)
+from learners.contract import Array, Learner, ParameterError, Parameters, Rule, choice, flag, fragment, integer, number
 from learners.linear.gradient_descent import LOSSES, slope
 from learners.linear.number_or_word import AUTO, number_or
-from learners.linear.weights import SteppedWeights, product, stepped_fields
+from learners.linear.weights import SteppedWeights, product
 from learners.sparse.thresholding import soft_threshold
 from learners.vectors import step_along
 
@@ -75,17 +60,12 @@ class TruncatedGradient(Learner):
             if self.mode == "round" and self.theta == 0.0:
                 raise ParameterError(f"theta must be > 0 in mode round, got {self.theta}")
 
-    @property
-    def nonzero_weights(self) -> int:
-        """How many features have a weight; the intercept is not counted."""
-        return int(np.count_nonzero(self.state["weight"][: self.n_features]))
-
     def rule(self) -> Rule:
         p = self.parameters
         theta = SMALL[p.mode] if p.theta == AUTO else p.theta or math.inf
         pull = p.eta * p.K * p.gravity if p.mode == "tg" else math.inf
         given = Truncation(LOSSES.index(p.loss), p.eta, p.K, pull, theta, self.n_features)
-        return Rule(product, learn, given, SteppedWeights, stepped_fields(self.width), weighs=True)
+        return Rule(product, learn, given, SteppedWeights, weighs=True)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":

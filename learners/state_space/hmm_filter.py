@@ -1,12 +1,10 @@
 """Hidden Markov model of the labels, filtered and learned as they come."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Learner, Parameters, Rule, flag, fragment, integer, number
+from learners.contract import Array, Learner, Parameters, Rule, field, flag, fragment, integer, number, scratch
 from learners.elementary.logarithm import log
 
 
@@ -52,11 +50,8 @@ class HMMFilter(Learner):
         learn_A: bool = flag(True, "Learn how states follow each other; else only `stay` says.")
 
     def rule(self) -> Rule:
-        p, K = self.parameters, self.n_classes
-        m = p.states or K
-        fields = {"belief": ("f8", (m,)), "transitions": ("f8", (m, m)), "emissions": ("f8", (m, K))}
-        scratch = {"leaving": (m,), "ahead": (m,), "giving": (m,), "chance": (K,), "S": (K,)}
-        return Rule(score, learn, Counting(p.stay, p.own, p.decay, p.learn_A), Chain, fields, scratch, classes=True)
+        p = self.parameters
+        return Rule(score, learn, p.numbers(), Chain, {"M": p.states or self.n_classes}, classes=True)
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -67,34 +62,17 @@ class HMMFilter(Learner):
         s["emissions"][np.arange(m), np.arange(m) % self.n_classes] += p.own
 
 
-class Counting(NamedTuple):
-    """Parameters of `hmm_filter`."""
-
-    stay: float
-    own: float
-    decay: float
-    learn_A: bool
-
-
 class Chain(NamedTuple):
     """Memory of `hmm_filter`. Every count stays >= 1, hence no state and no class ever has the probability 0."""
 
-    belief: Array
-    """f8[M]: p, the probability of each state after the last label."""
-    transitions: Array
-    """f8[M, M]: counts NA, from row to column."""
-    emissions: Array
-    """f8[M, K]: counts NB, of classes per state."""
-    leaving: Array
-    """f8[M], scratch: p_i by the sum of row i of NA."""
-    ahead: Array
-    """f8[M], scratch: pi = A'p, the probability of each state one step ahead."""
-    giving: Array
-    """f8[M], scratch: pi_k by the sum of row k of NB; while a row is learned, B_jc / S_c."""
-    chance: Array
-    """f8[K], scratch: the probability of each class."""
-    S: Array
-    """f8[K], scratch: the scores."""
+    belief: Array = field("f8[M]", "p, the probability of each state after the last label")
+    transitions: Array = field("f8[M, M]", "counts NA, from row to column")
+    emissions: Array = field("f8[M, K]", "counts NB, of classes per state")
+    leaving: Array = scratch("f8[M]", "p_i by the sum of row i of NA")
+    ahead: Array = scratch("f8[M]", "pi = A'p, the probability of each state one step ahead")
+    giving: Array = scratch("f8[M]", "pi_k by the sum of row k of NB; while a row is learned, B_jc / S_c")
+    chance: Array = scratch("f8[K]", "the probability of each class")
+    S: Array = scratch("f8[K]", "the scores")
 
 
 @fragment
@@ -128,7 +106,7 @@ def score(_x: Array, _parameters: Any, memory: Chain) -> None:
 
 
 @fragment
-def learn(_x: Array, label: int, _omega: float, _finite: bool, p: Counting, memory: Chain) -> None:
+def learn(_x: Array, label: int, _omega: float, _finite: bool, p: HMMFilter.Params, memory: Chain) -> None:
     """Filter the state by the label and count what it was, from what `score` left in scratch. ALGORITHMS.md 6."""
     belief, transitions, emissions, giving = memory.belief, memory.transitions, memory.emissions, memory.giving
     m, n_classes = emissions.shape

@@ -1,7 +1,5 @@
 """Bootstrap particle filter over the weights of a logistic model."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -14,10 +12,12 @@ from learners.contract import (
     Parameters,
     Rule,
     bare_kernel,
+    field,
     fragment,
     integer,
     intercept,
     number,
+    scratch,
 )
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log, log1p
@@ -72,15 +72,8 @@ class ParticleFilter(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        n, d = self.parameters.particles, self.width
-        fields = {
-            "particle": ("f8", (n, d)),
-            "log_likelihood": ("f8", (n,)),
-            "generator": ("u8", (4,)),
-            "skipped": ("i8", (1,)),
-        }
-        scratch = {"margin": (n,), "odds": (n,), "drawn": (n, d)}
-        return Rule(score, learn, Walk(math.sqrt(self.parameters.q)), Swarm, fields, scratch)
+        p = self.parameters
+        return Rule(score, learn, p.numbers(), Swarm, {"N": p.particles})
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -88,30 +81,16 @@ class ParticleFilter(Learner):
         scatter(s["particle"], math.sqrt(p.prior_var), s["generator"])
 
 
-class Walk(NamedTuple):
-    """Parameters of `particle_filter`."""
-
-    deviation: float
-    """Of what every weight gains per labelled row."""
-
-
 class Swarm(NamedTuple):
     """Memory of `particle_filter`."""
 
-    particle: Array
-    """f8[N, d]: guesses of the weights, d with the intercept."""
-    log_likelihood: Array
-    """f8[N]: of each since the last drawing, the largest 0."""
-    generator: Words
-    """u8[4]: of the random numbers."""
-    skipped: Counts
-    """i8[1]: labelled rows on which some particle's score was not finite."""
-    margin: Array
-    """f8[N], scratch: w_i.x, within -FAR and FAR."""
-    odds: Array
-    """f8[N], scratch: exp(-|margin|)."""
-    drawn: Array
-    """f8[N, d], scratch: the particles of a drawing."""
+    particle: Array = field("f8[N, d]", "guesses of the weights, d with the intercept")
+    log_likelihood: Array = field("f8[N]", "of each since the last drawing, the largest 0")
+    generator: Words = field("u8[4]", "of the random numbers")
+    skipped: Counts = field("i8[1]", "labelled rows on which some particle's score was not finite")
+    margin: Array = scratch("f8[N]", "w_i.x, within -FAR and FAR")
+    odds: Array = scratch("f8[N]", "exp(-|margin|)")
+    drawn: Array = scratch("f8[N, d]", "the particles of a drawing")
 
 
 @fragment
@@ -131,7 +110,7 @@ def score(x: Array, _parameters: Any, memory: Swarm) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, s: float, p: Walk, memory: Swarm) -> None:
+def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params, memory: Swarm) -> None:
     """Weigh the particles by the label, draw anew if few matter, and move.
 
     ALGORITHMS.md 6. From the margins that `score` left in scratch. The largest log-likelihood is 0.
@@ -142,8 +121,8 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: Walk, memory: Swarm) 
     weigh(y, memory)  # step 1
     if effective(memory.log_likelihood) < 0.5 * memory.particle.shape[0]:  # step 2
         draw(memory.particle, memory.log_likelihood, uniform(memory.generator), memory.drawn)
-    if p.deviation > 0.0:  # step 3
-        scatter(memory.particle, p.deviation, memory.generator)
+    if p.q > 0.0:  # step 3
+        scatter(memory.particle, math.sqrt(p.q), memory.generator)
 
 
 @fragment

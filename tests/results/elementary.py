@@ -19,8 +19,6 @@ HEAD = '''"""Tables of the elementary functions, made by `{command}` with mpmath
 Kernels hold copies of them: the word `@kernel` here puts this file into the digest of `learners.kernel_cache`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -42,6 +42,8 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             for p in row["parameters"]:
                 click.echo(f"  {p['name']:<12} {p['values']}, default {p['default']}")
                 click.echo(click.wrap_text(p["text"], 100, " " * 15, " " * 15))
+            for field in row["state"]:
+                click.echo(f"  {field['name']:<12} {field['shape']:<12} {field['text']}")
             click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
 
 
@@ -57,7 +59,18 @@ def describe(found: Any) -> dict[str, Any]:
         "family": found.__module__.split(".")[1],
         "tasks": list(found.tasks),
         "parameters": found.Params.describe(),
+        "state": remembered(found),
         "description": text.strip(),
         "cost": section.get("Cost", ""),
         "source": section.get("Source", ""),
     }
+
+
+def remembered(found: Any) -> list[dict[str, str]]:
+    """The arrays of a learner's state at its defaults: name, shape in letters (d: features and intercept), meaning."""
+    from learners.memory import declared
+
+    task = "regression" if found.tasks[0] == "regression" else "classification"
+    memory = found(8, 3 if found.tasks[0] == "multiclass" else 2, task).rule().memory
+    kept = {name: one for name, one in declared(memory).items() if one.kept}
+    return [{"name": name, "shape": f"{one.dtype}[{one.shape}]", "text": one.text} for name, one in kept.items()]

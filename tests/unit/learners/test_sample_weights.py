@@ -10,6 +10,7 @@ import pytest
 import learners
 from learners.jit import bare_kernel
 from learners.learner import REGRESSION
+from learners.memory import seen_as
 from learners.registry import LEARNERS, find
 
 D, N, OMEGA = 4, 300, 2.5
@@ -56,7 +57,7 @@ def made(name, **parameters):
 
 def run_weighted(learner, X, y, omega):
     rule, scores = learner.rule(), np.empty((len(X), 1))
-    memory = learner.state.seen_as(rule.memory, **rule.room())
+    memory = seen_as(rule.memory, learner.state, **learner.room())
     weighted(rule)(learner._prepare(X), y, omega, scores, rule.parameters, memory)
     return scores
 
