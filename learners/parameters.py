@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 
 class ParameterError(ValueError):
@@ -160,12 +160,16 @@ def intercept() -> Any:
     return flag(True, "Append a constant 1 to every row.")
 
 
+class NoNumbers(NamedTuple):
+    """What kernels are given of a learner that has no parameters."""
+
+
 @dataclass_transform(frozen_default=True)
 @dataclasses.dataclass(frozen=True)
 class Parameters:
     """Base of every learner's parameters; see the module's docstring."""
 
-    Numbers: ClassVar[Any]
+    Numbers: ClassVar[Any] = NoNumbers
     """NamedTuple class of those that are numbers or flags, for kernels, which know no words."""
 
     def __init_subclass__(cls) -> None:

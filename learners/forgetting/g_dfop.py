@@ -65,7 +65,7 @@ class GDFOP(Learner):
         )
         mu: float = number(
             0.005,
-            "Forgetting factor 1 - lambda where nothing else is said, its least value under `harmonic`;.",
+            "Forgetting factor 1 - lambda where nothing else is said, its least value under `harmonic`.",
             at_least=0.0,
             below=1.0,
         )

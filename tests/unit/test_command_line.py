@@ -343,14 +343,20 @@ def test_learners_json_describes_what_the_registry_has() -> None:
     found = json.loads(run("learners", "--json").stdout)
     assert [row["name"] for row in found] == list(learners.LEARNERS)
     for row in found:
-        assert set(row) == {"name", "family", "tasks", "parameters", "description", "cost", "source"}
+        assert set(row) == {"name", "family", "tasks", "parameters", "state", "description", "cost", "source"}
         assert all(row[key] for key in ("family", "tasks", "cost", "source")), row["name"]
         assert "---" not in row["description"], "ends where the docstring's sections begin"
         assert set(row["tasks"]) <= {"binary", "multiclass", "regression"}
         assert row["description"]
         for parameter in row["parameters"]:
             assert set(parameter) == {"name", "default", "values", "text"}
+        assert row["state"]
+        for field in row["state"]:
+            assert set(field) == {"name", "shape", "text"}
+            assert all(field.values())
     dfop = next(row for row in found if row["name"] == "dfop")
+    assert dfop["state"][1]["name"] == "P"
+    assert dfop["state"][1]["shape"] == "f8[d, d]"
     mu = dfop["parameters"][0]
     assert (mu["name"], mu["default"], mu["values"]) == ("mu", 0.005, "number, 0 <= value < 1")
     assert mu["text"].startswith("Forgetting factor")
@@ -365,4 +371,5 @@ def test_learners_lists_all_and_describes_the_named_ones() -> None:
     assert "Source: " in text
     assert "\nCost: O(d^2) per row; 8 d^2 + 8 d + 8 bytes.\n" in text
     assert "mu           number, 0 <= value < 1, default 0.005" in text
+    assert "P            f8[d, d]     inverse of the ridge" in text
     assert "perceptron" not in text

@@ -11,7 +11,7 @@ import click
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
 def learners(names: tuple[str, ...], as_json: bool) -> None:
-    """List the learners, or describe some: tasks, parameters with their defaults and bounds, cost, source.
+    """List the learners, or describe some: tasks, parameters with their defaults and bounds, state, cost, source.
 
     ova:NAME learns any number of classes with a learner of two, one against all others: ova:arow:q=1e-4.
     scaled:NAME sees features behind one fixed mean and deviation each, those of the rows that a model was trained on.
@@ -42,6 +42,7 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             for p in row["parameters"]:
                 click.echo(f"  {p['name']:<12} {p['values']}, default {p['default']}")
                 click.echo(click.wrap_text(p["text"], 100, " " * 15, " " * 15))
+            click.echo("\n  State, which a snapshot holds; d counts the intercept, K the classes:")
             for field in row["state"]:
                 click.echo(f"  {field['name']:<12} {field['shape']:<12} {field['text']}")
             click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
