@@ -58,7 +58,10 @@ PRODUCER_TUNING = {
     # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` waits without
     # end for one of them (librdkafka 5511). Where brokers have moved, the next producer finds them.
     "metadata.recovery.strategy": "none",
-    "linger.ms": 5,
+    # Nothing is visible before its commit, and a commit's flush does not linger: requests may as well be full ones. Of
+    # small ones five are soon on their way, the most there may be, and meanwhile the client's thread does not wait but
+    # asks again and again (docs/decisions/0029).
+    "linger.ms": 100,
     "compression.type": "none",
     "queue.buffering.max.messages": QUEUE_MESSAGES,
     # Never the limit that is met first: a record refused in the middle of a batch would leave a hole.
