@@ -1,28 +1,46 @@
-"""The drift detection method (DDM): an alarm when the error rate has left its minimum by three deviations.
-
-A detector is a fragment over a memory that the kernel around it holds, so that a learner with a detector is one kernel
-and one buffer: ``detect(error, parameters, memory)``. Its fields stand in the state behind its name and a dot; all
-zeros is a detector that has seen nothing.
-"""
+"""The drift detection method (DDM)."""
 
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, field, fragment
-
-QUIET, WARNING, DRIFT = range(3)
-"""What a detector says of a row."""
+from learners.contract import Array, Counts, ParameterError, Parameters, field, fragment, integer, number
+from learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
 
 
-class Limits(NamedTuple):
-    """Parameters of `ddm`."""
+class DDM(Detector):
+    """An alarm when the error rate has left its minimum by three deviations.
 
-    min_rows: int = 30
-    """Rows before a minimum is kept: the rate of fewer is not a normal variable."""
-    warn: float = 2.0
-    """Deviations above the minimum at which a warning begins."""
-    alarm: float = 3.0
-    """And at which it is a drift."""
+    For sudden changes, which it finds within some hundred rows; slow ones it takes for noise. After many good rows its
+    minimum is hard to leave.
+
+    With p the error rate of n rows since the last drift and s = sqrt(p (1 - p) / n), the least p + s is kept as
+    p_min + s_min; a warning begins above p_min + warn s_min, a drift is above p_min + drift s_min.
+
+    Cost
+    ----
+    O(1) per row; 32 bytes.
+
+    Source
+    ------
+    Gama, Medas, Castillo and Rodrigues, SBIA 2004. ALGORITHMS.md 17. Differs: a rate of 0 is no minimum, since its
+    deviation is 0 and the first error of all would be an alarm.
+    """
+
+    name = "ddm"
+    binary = True
+
+    class Params(Parameters):
+        min_n: int = integer(30, "Rows before a minimum is kept: the rate of fewer is no normal variable.", at_least=1)
+        warn: float = number(2.0, "Deviations above the minimum at which a warning begins.", above=0.0)
+        drift: float = number(3.0, "And at which it is a drift, at least warn.", above=0.0)
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.drift < self.warn:
+                raise ParameterError(f"drift must be >= warn = {self.warn:g}, got {self.drift}")
+
+    def watch(self) -> Watch:
+        return Watch(detect, self.parameters.numbers(), Minimum)
 
 
 class Minimum(NamedTuple):
@@ -34,12 +52,8 @@ class Minimum(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: Limits, memory: Minimum) -> int:
-    """Take in whether a row was predicted wrongly (1.0 or 0.0); QUIET, WARNING or DRIFT, which begins anew.
-
-    Gama, Medas, Castillo and Rodrigues, SBIA 2004; ALGORITHMS.md 17. A rate of 0 is no minimum: its deviation is 0, and
-    the first error of all would be an alarm.
-    """
+def detect(error: float, p: DDM.Params, memory: Minimum) -> int:
+    """Take in whether a row was predicted wrongly, 1 or 0. ALGORITHMS.md 17."""
     rows, rate, least = memory
     rows[0] += 1
     n = rows[0]
@@ -47,14 +61,14 @@ def detect(error: float, p: Limits, memory: Minimum) -> int:
     share = rate[0]
     # Rounding may leave a rate of 1 at an ulp above it.
     deviation = math.sqrt(max(share * (1.0 - share), 0.0) / n)
-    if n < p.min_rows:
+    if n < p.min_n:
         return QUIET
     if share > 0.0 and (least[0] == 0.0 or share + deviation <= least[0] + least[1]):
         least[0] = share
         least[1] = deviation
     if least[0] == 0.0:
         return QUIET
-    if share + deviation > least[0] + p.alarm * least[1]:
+    if share + deviation > least[0] + p.drift * least[1]:
         rows[0] = 0
         rate[0] = 0.0
         least[0] = 0.0

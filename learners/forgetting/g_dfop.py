@@ -21,7 +21,8 @@ from learners.contract import (
     part,
     scratch,
 )
-from learners.drift.ddm import DRIFT, Limits, Minimum, detect
+from learners.drift.ddm import DDM, Minimum, detect
+from learners.drift.detector import DRIFT
 from learners.forgetting.recursion import absorb
 from learners.linear.weights import product
 from learners.parameters import TooNarrow
@@ -93,8 +94,8 @@ class GDFOP(Learner):
             raise TooNarrow(message, p.column + 1)
         if p.lambda_source == "detector" and self.kind == "regression":
             raise ParameterError("lambda_source=detector needs classes: in regression there are no mistakes to count")
-        source = SOURCES.index(p.lambda_source)
-        given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, Limits())
+        source, ddm = SOURCES.index(p.lambda_source), DDM.Params().numbers()
+        given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, ddm)
         if source == FIELD:
             return Rule(score_features, learn_features, given, Varying, {"c": self.width - 1}, weighs=True)
         return Rule(product, learn, given, Varying, {"c": self.width}, weighs=True)
@@ -116,7 +117,7 @@ class Variation(NamedTuple):
     N0: float
     lambda_min: float
     p_max: float
-    ddm: Limits
+    ddm: DDM.Params
 
 
 class Varying(NamedTuple):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import learners
-from learners.drift.ddm import DRIFT, QUIET, WARNING, Limits, Minimum, detect
+from learners.drift.ddm import DDM, Minimum, detect
+from learners.drift.detector import DRIFT, QUIET, WARNING
 from learners.forgetting.recursion import pin
 from learners.parameters import ParameterError, TooNarrow
 from learners.spec import Spec
@@ -17,7 +18,7 @@ from learners.symmetric import downdate
 from tests.conformance import checks
 from tests.conformance.rows import COLUMNS, hostile, real, rows
 from tests.conformance.table import ROWS, Case
-from tests.support.oracle.drift import DDM
+from tests.support.oracle.drift import DDM as NaiveDDM
 from tests.support.oracle.forgetting import GDFOP
 from tests.support.oracle.protocol import run
 
@@ -200,7 +201,7 @@ class Detector:
         self.memory = Minimum(np.zeros(1, np.int64), np.zeros(1), np.zeros(2))
 
     def update(self, error):
-        said = detect(float(error), Limits(), self.memory)
+        said = detect(float(error), DDM.Params().numbers(), self.memory)
         return {QUIET: "none", WARNING: "warning", DRIFT: "drift"}[said]
 
 
@@ -209,7 +210,7 @@ def test_ddm_says_what_the_oracle_says(rates):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         errors = np.concatenate([rng.random(500) < rate for rate in rates])
-        detector, oracle = Detector(), DDM()
+        detector, oracle = Detector(), NaiveDDM()
         assert [detector.update(e) for e in errors] == [oracle.update(e) for e in errors]
 
 

@@ -1,0 +1,106 @@
+"""Hoeffding's drift detection method on averages (HDDM-A)."""
+
+import math
+from typing import NamedTuple
+
+from learners.contract import Array, Counts, ParameterError, Parameters, field, flag, fragment, number
+from learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from learners.elementary.logarithm import log
+
+
+class HDDMA(Detector):
+    """An alarm when the mean error since some row is larger than that before it by more than chance allows.
+
+    Assumes nothing of the errors but that they lie in [0, 1], and bounds its false alarms. For sudden changes; `hddm_w`
+    for slow ones.
+
+    The row at which the mean of all rows plus its bound was least parts them. With n_0 rows before it of mean u_0 and n
+    in all of mean u, a drift is u - u_0 >= sqrt((1/n_0 - 1/n) ln(2 / drift_conf) / 2).
+
+    Cost
+    ----
+    O(1) per row; 48 bytes.
+
+    Source
+    ------
+    Frias-Blanco, del Campo-Avila, Ramos-Jimenez, Morales-Bueno, Ortiz-Diaz and Caballero-Mota, IEEE TKDE 27, 2015.
+    ALGORITHMS.md 17. Differs: `two_sided` begins anew where errors have become fewer, and calls no drift.
+    """
+
+    name = "hddm_a"
+
+    class Params(Parameters):
+        drift_conf: float = number(0.001, "Probability of a false drift.", above=0.0, below=1.0)
+        warn_conf: float = number(0.005, "Of a false warning, at least drift_conf.", above=0.0, below=1.0)
+        two_sided: bool = flag(False, "Begin anew where errors have become fewer.")
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            refuse_order(self.drift_conf, self.warn_conf)
+
+    def watch(self) -> Watch:
+        return Watch(detect, bounds_of(self.parameters), Means)
+
+
+class Bounds(NamedTuple):
+    """Parameters of `hddm_a` and `hddm_w`: logarithms in place of probabilities."""
+
+    one: float
+    """ln(1 / drift_conf)."""
+    drift: float
+    """ln(2 / drift_conf); in `hddm_w` ln(1 / drift_conf)."""
+    warn: float
+    two_sided: bool
+    lam: float = 0.0
+
+
+class Means(NamedTuple):
+    """Memory of `hddm_a`."""
+
+    rows: Counts = field("i8[3]", "rows since the last drift; up to the cut for more errors; for fewer; 0 = no cut yet")
+    sums: Array = field("f8[3]", "sums of their errors")
+
+
+def refuse_order(drift_conf: float, warn_conf: float) -> None:
+    """A warning must not be rarer than a drift.
+
+    Raises
+    ------
+    ParameterError
+        warn_conf < drift_conf.
+    """
+    if warn_conf < drift_conf:
+        raise ParameterError(f"warn_conf must be >= drift_conf = {drift_conf:g}, got {warn_conf}")
+
+
+def bounds_of(p: HDDMA.Params) -> Bounds:
+    """What the test takes for its probabilities."""
+    return Bounds(-log(p.drift_conf), log(2.0 / p.drift_conf), log(2.0 / p.warn_conf), p.two_sided)
+
+
+@fragment
+def detect(error: float, p: Bounds, memory: Means) -> int:
+    """Take in an error in [0, 1]; what lies outside counts as the nearer end. ALGORITHMS.md 17."""
+    rows, sums = memory
+    rows[0] += 1
+    sums[0] += min(max(error, 0.0), 1.0)
+    n, mean = float(rows[0]), sums[0] / rows[0]
+    chance = math.sqrt(p.one / (2.0 * n))
+    if rows[1] == 0 or sums[1] / rows[1] + math.sqrt(p.one / (2.0 * rows[1])) >= mean + chance:
+        rows[1], sums[1] = rows[0], sums[0]
+    if rows[2] == 0 or sums[2] / rows[2] - math.sqrt(p.one / (2.0 * rows[2])) <= mean - chance:
+        rows[2], sums[2] = rows[0], sums[0]
+    risen = mean - sums[1] / rows[1]
+    drifted = rows[1] < rows[0] and risen >= chance_of(n, float(rows[1]), p.drift)
+    fallen = p.two_sided and rows[2] < rows[0] and sums[2] / rows[2] - mean >= chance_of(n, float(rows[2]), p.drift)
+    warned = rows[1] < rows[0] and risen >= chance_of(n, float(rows[1]), p.warn)
+    if drifted or fallen:
+        rows[:] = 0
+        sums[:] = 0.0
+    return DRIFT if drifted else WARNING if warned and not fallen else QUIET
+
+
+@fragment
+def chance_of(n: float, before: float, level: float) -> float:
+    """By how much the mean of n rows and that of the first `before` of them may differ by chance."""
+    return math.sqrt(0.5 * ((n - before) / (before * n)) * level)

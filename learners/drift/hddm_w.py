@@ -1,0 +1,103 @@
+"""Hoeffding's drift detection method on weighted averages (HDDM-W)."""
+
+import math
+from typing import NamedTuple
+
+from learners.contract import Array, Counts, Parameters, field, flag, fragment, number
+from learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from learners.drift.hddm_a import Bounds, refuse_order
+from learners.elementary.logarithm import log
+
+MEAN, SQUARES = 0, 1
+"""Of an average: its value, and the sum of its squared weights."""
+
+
+class HDDMW(Detector):
+    """As `hddm_a`, on averages in which old rows fade: the quickest of all on sudden changes, good on slow ones.
+
+    The fading mean z of all rows is parted where z plus its bound was least: what was before is one average, what came
+    since another, and a drift is z_1 - z_0 > sqrt((I_0 + I_1) ln(1 / drift_conf) / 2), I the sums of squared weights.
+
+    Cost
+    ----
+    O(1) per row; 120 bytes.
+
+    Source
+    ------
+    Frias-Blanco, del Campo-Avila, Ramos-Jimenez, Morales-Bueno, Ortiz-Diaz and Caballero-Mota, IEEE TKDE 27, 2015, with
+    McDiarmid's bound. ALGORITHMS.md 17. Differs: `two_sided` begins anew where errors have become fewer, and calls no
+    drift.
+    """
+
+    name = "hddm_w"
+
+    class Params(Parameters):
+        drift_conf: float = number(0.001, "Probability of a false drift.", above=0.0, below=1.0)
+        warn_conf: float = number(0.005, "Of a false warning, at least drift_conf.", above=0.0, below=1.0)
+        lam: float = number(0.05, "Weight of the newest row. Smaller = longer memory.", above=0.0, below=1.0)
+        two_sided: bool = flag(False, "Begin anew where errors have become fewer.")
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            refuse_order(self.drift_conf, self.warn_conf)
+
+    def watch(self) -> Watch:
+        p = self.parameters
+        level = -log(p.drift_conf)
+        return Watch(detect, Bounds(level, level, -log(p.warn_conf), p.two_sided, p.lam), Averages)
+
+
+class Averages(NamedTuple):
+    """Memory of `hddm_w`: fading means and their sums of squared weights."""
+
+    seen: Counts = field(
+        "i8[3]", "rows in the mean of all; in that since the cut for more errors; since that for fewer"
+    )
+    all: Array = field("f8[2]", "of all rows since the last drift")
+    before: Array = field("f8[2]", "of those before the cut for more errors")
+    since: Array = field("f8[2]", "and since")
+    before_fall: Array = field("f8[2]", "of those before the cut for fewer")
+    since_fall: Array = field("f8[2]", "and since")
+
+
+@fragment
+def detect(error: float, p: Bounds, memory: Averages) -> int:
+    """Take in an error in [0, 1]; what lies outside counts as the nearer end. ALGORITHMS.md 17."""
+    error, seen = min(max(error, 0.0), 1.0), memory.seen
+    fade(error, p.lam, memory.all, seen, 0)
+    chance = math.sqrt(0.5 * memory.all[SQUARES] * p.one)
+    first = seen[0] == 1
+    if first or memory.all[MEAN] + chance < memory.before[MEAN] + math.sqrt(0.5 * memory.before[SQUARES] * p.one):
+        memory.before[MEAN], memory.before[SQUARES] = memory.all[MEAN], memory.all[SQUARES]
+        seen[1] = 0
+    else:
+        fade(error, p.lam, memory.since, seen, 1)
+    low = memory.before_fall[MEAN] - math.sqrt(0.5 * memory.before_fall[SQUARES] * p.one)
+    if first or memory.all[MEAN] - chance > low:
+        memory.before_fall[MEAN], memory.before_fall[SQUARES] = memory.all[MEAN], memory.all[SQUARES]
+        seen[2] = 0
+    else:
+        fade(error, p.lam, memory.since_fall, seen, 2)
+    risen = seen[1] > 0 and above(memory.since, memory.before, p.drift)
+    warned = seen[1] > 0 and above(memory.since, memory.before, p.warn)
+    fallen = p.two_sided and seen[2] > 0 and above(memory.before_fall, memory.since_fall, p.drift)
+    if risen or fallen:
+        seen[:] = 0
+    return DRIFT if risen else WARNING if warned and not fallen else QUIET
+
+
+@fragment
+def fade(error: float, lam: float, average: Array, seen: Counts, which: int) -> None:
+    """Take an error into an average."""
+    if seen[which] == 0:
+        average[MEAN], average[SQUARES] = error, 1.0
+    else:
+        average[MEAN] += lam * (error - average[MEAN])
+        average[SQUARES] = lam * lam + (1.0 - lam) * (1.0 - lam) * average[SQUARES]
+    seen[which] += 1
+
+
+@fragment
+def above(larger: Array, smaller: Array, level: float) -> bool:
+    """Whether one average is larger than another by more than chance allows. Shapes: larger f8[2], smaller f8[2]."""
+    return larger[MEAN] - smaller[MEAN] > math.sqrt(0.5 * (larger[SQUARES] + smaller[SQUARES]) * level)
