@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from producers.cli.injecting import inject_option
-from worker.kafka.client import CLIENTS, PYTHON
+from worker.kafka.client import AUTO, CLIENTS
 
 FOREVER = "forever"
 
@@ -137,7 +137,7 @@ HOW = (
     click.option(
         "--client",
         type=click.Choice(CLIENTS),
-        default=PYTHON,
+        default=AUTO,
         show_default=True,
         help="How Kafka is talked to: native goes past the Python client to the C library under it, two to three times "
         "as fast; auto takes it where it can be used. --latency, --time-column, --truth and --transactional go through "

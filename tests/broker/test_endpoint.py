@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
+from worker.kafka.client import NATIVE
 from worker.state.position import Position
 from worker.state.snapshot import Pointer, chunk_key, outline, position_key
 from worker.wire.codec import encode_events, read_json
@@ -102,7 +103,7 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         assert value("state_bytes", partition="0") > 0
         assert value("snapshot_bytes_total", partition="0") > 0
         assert value("latency_seconds_count", partition="0") >= 1
-        assert value("build_info", librdkafka=libversion()[0], client=os.environ.get("DRIFTWAY_CLIENT", "python")) == 1
+        assert value("build_info", librdkafka=libversion()[0], client=os.environ.get("DRIFTWAY_CLIENT", NATIVE)) == 1
         assert value("cluster_reachable") == 1
         assert value("batch_seconds_count") >= 1
         for state in ("created", "restoring", "running", "closed"):

@@ -1,7 +1,8 @@
-"""Every commit step x every fault x every protocol: whatever happens there, nothing is lost, repeated or changed.
+"""Every commit step x fault x protocol x client: whatever happens there, nothing is lost, repeated or changed.
 
 In each case a fault hits one worker right after it has reached one step of its commit for the NTH time, and a
-read_committed reader watches all the while. Default runs take the cases of `CHOSEN`; the others are marked slow.
+read_committed reader watches all the while. Default runs take the cases of `CHOSEN`, by either client; the others are
+marked slow.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import IN_TRANSACTION, Proxy
 from tests.support.stage import Stage
+from worker.kafka.client import NATIVE, PYTHON
 from worker.runtime.partition.checkpoint import Step
 from worker.tools.broker import LocalKafka
 
@@ -44,13 +46,13 @@ CHOSEN = {
 
 
 def cases(fault: str) -> Any:
-    """All (step, protocol) of a fault, slow but for the chosen ones."""
+    """All (step, protocol, client) of a fault, slow but for the chosen ones."""
     protocols, params = list(PROTOCOLS), []
-    for (place, step), protocol in itertools.product(enumerate(Step), protocols):
+    for (place, step), protocol, client in itertools.product(enumerate(Step), protocols, (NATIVE, PYTHON)):
         chosen = CHOSEN[fault][place]
         marks = [] if chosen is not None and protocol == protocols[chosen] else [pytest.mark.slow]
-        params.append(pytest.param(step, protocol, marks=marks, id=f"{step.name.lower()}-{protocol}"))
-    return pytest.mark.parametrize(("step", "protocol"), params)
+        params.append(pytest.param(step, protocol, client, marks=marks, id=f"{step.name.lower()}-{protocol}-{client}"))
+    return pytest.mark.parametrize(("step", "protocol", "client"), params)
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +63,9 @@ def mortal(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 
 
 @contextlib.contextmanager
-def heir_of(stage: Stage, protocol: str) -> Iterator[Driftway]:
+def heir_of(stage: Stage, protocol: str, client: str) -> Iterator[Driftway]:
     """A second member that is running; of a group of named members nobody, until the first one's name is free."""
-    with Driftway(*member(stage, protocol, "heir")) as heir:
+    with Driftway(*member(stage, protocol, "heir", "--client", client)) as heir:
         heir.await_text("running")
         yield heir
 
@@ -81,18 +83,18 @@ def await_rows(stage: Stage, auditor: Auditor, rows: int) -> None:
     await_until(lambda: auditor.seen >= rows * stage.partitions, 60, f"{rows} rows of each partition predicted")
 
 
-def end_and_succeed(stage: Stage, fault: str, step: Step, protocol: str) -> str:
+def end_and_succeed(stage: Stage, fault: str, step: Step, protocol: str, client: str) -> str:
     """A worker that ends at its fault, and who goes on: another member, or one of the same name. Returns its story."""
-    victim = FaultyDriftway(fault, step, NTH, *member(stage, protocol, "victim"))
+    victim = FaultyDriftway(fault, step, NTH, *member(stage, protocol, "victim", "--client", client))
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(victim)
         victim.await_text("subscribed")
         if not PROTOCOLS[protocol].static:
-            heir = stack.enter_context(heir_of(stage, protocol))
+            heir = stack.enter_context(heir_of(stage, protocol, client))
         victim.await_text("running")
         fed = stage.feed_until(auditor, lambda: victim.ended, BEFORE)
         if PROTOCOLS[protocol].static:
-            heir = stack.enter_context(Driftway(*member(stage, protocol, "victim")))
+            heir = stack.enter_context(Driftway(*member(stage, protocol, "victim", "--client", client)))
         stage.fill(fed)
         await_rows(stage, auditor, ROWS)
         leave(heir)
@@ -102,32 +104,32 @@ def end_and_succeed(stage: Stage, fault: str, step: Step, protocol: str) -> str:
 
 
 @cases("kill")
-def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str) -> None:
-    story = end_and_succeed(Stage(kafka, rows=ROWS), KILL, step, protocol)
+def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
+    story = end_and_succeed(Stage(kafka, rows=ROWS), KILL, step, protocol, client)
     assert "exit code -9" in story
 
 
 @cases("raise")
-def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str) -> None:
-    story = end_and_succeed(Stage(kafka, rows=ROWS), RAISE, step, protocol)
+def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
+    story = end_and_succeed(Stage(kafka, rows=ROWS), RAISE, step, protocol, client)
     assert "exit code 1" in story
     assert "Mishap: at partition" in story
 
 
 @cases("stop")
-def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str) -> None:
+def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, client: str) -> None:
     """Stopped at the step until others have predicted all there was; then it wakes up and wants to go on."""
     stage, static = Stage(kafka, rows=ROWS), PROTOCOLS[protocol].static
-    zombie = FaultyDriftway(STOP, step, NTH, *member(stage, protocol, "zombie"))
+    zombie = FaultyDriftway(STOP, step, NTH, *member(stage, protocol, "zombie", "--client", client))
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(zombie)
         zombie.await_text("subscribed")
         if not static:
-            heir = stack.enter_context(heir_of(stage, protocol))
+            heir = stack.enter_context(heir_of(stage, protocol, client))
         zombie.await_text("running")
         stage.fill(stage.feed_until(auditor, lambda: zombie.frozen, BEFORE), BEFORE)
         if static:  # of its name: the group lets it in and the zombie out
-            heir = stack.enter_context(Driftway(*member(stage, protocol, "zombie")))
+            heir = stack.enter_context(Driftway(*member(stage, protocol, "zombie", "--client", client)))
         await_rows(stage, auditor, BEFORE)
         zombie.thaw()
         members: list[Driftway] = [heir, zombie]
@@ -147,11 +149,11 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str) ->
 
 
 @cases("second")
-def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: Step, protocol: str) -> None:
+def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: Step, protocol: str, client: str) -> None:
     stage = Stage(kafka, rows=ROWS)
     with (
         stage.auditor() as auditor,
-        FaultyDriftway(SECOND, step, NTH, *member(stage, protocol, "victim")) as victim,
+        FaultyDriftway(SECOND, step, NTH, *member(stage, protocol, "victim", "--client", client)) as victim,
     ):
         victim.await_text("running")
         stage.fill(stage.feed_until(auditor, lambda: "commit failed partition" in victim.stderr, BEFORE))
@@ -177,22 +179,26 @@ def mishear(stage: Stage, protocol: str, step: Step, deed: Callable[[Proxy], obj
 
 
 @cases("lost")
-def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str) -> None:
+def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """With its connection, as when a broker's network goes: what was asked for may have been done."""
-    mishear(Stage(kafka, rows=ROWS), protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True))
+    stage, way = Stage(kafka, rows=ROWS), ("--client", client)
+    mishear(stage, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *way)
 
 
 @cases("late")
-def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str) -> None:
+def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """The client has asked again long since, perhaps in a later transaction, or has been replaced."""
-    mishear(Stage(kafka, rows=ROWS), protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION))
+    stage, way = Stage(kafka, rows=ROWS), ("--client", client)
+    mishear(stage, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *way)
 
 
 @cases("broker")
-def test_broker_that_dies_and_comes_back_costs_nothing(mortal: LocalKafka, step: Step, protocol: str) -> None:
+def test_broker_that_dies_and_comes_back_costs_nothing(
+    mortal: LocalKafka, step: Step, protocol: str, client: str
+) -> None:
     """The worker outlives it, or says that there is no broker and is started again."""
     stage = Stage(mortal.bootstrap, rows=ROWS)
-    arguments = member(stage, protocol, "worker", *RECONNECT)
+    arguments = member(stage, protocol, "worker", *RECONNECT, "--client", client)
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         first = stack.enter_context(FaultyDriftway(f"{KILL}={mortal.pid}", step, NTH, *arguments))
         first.await_text("running")

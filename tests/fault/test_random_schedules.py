@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import time
@@ -14,6 +15,7 @@ from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.stage import SESSION_MS, Stage
+from worker.kafka.client import NATIVE, PYTHON
 
 FEED_SECONDS = 4.0
 ROWS, PIECE = 2000, 50
@@ -57,13 +59,14 @@ class Group:
 
     def __init__(self, stage: Stage, protocol: str, stack: contextlib.ExitStack) -> None:
         self.arguments = member(stage, protocol, "unnamed")
+        self._clients = itertools.cycle((NATIVE, NATIVE, PYTHON))
         self.awake: list[Driftway] = []
         self.frozen: list[tuple[float, Driftway]] = []
         self._stack = stack
 
     def join(self) -> None:
-        """Start a member."""
-        self.awake.append(self._stack.enter_context(Driftway(*self.arguments)))
+        """Start a member; every third talks to Kafka by the Python client."""
+        self.awake.append(self._stack.enter_context(Driftway(*self.arguments, "--client", next(self._clients))))
 
     def suffer(self, event: Event) -> None:
         """Let an event happen; with nobody awake, somebody joins."""

@@ -27,6 +27,7 @@ from tests.soak.report import Figures
 from tests.soak.run import Settings, Soak
 from tests.support.groups import PROTOCOLS
 from worker.errors import Failure
+from worker.kafka.client import CLIENTS
 from worker.runtime.memory import share_arenas
 from worker.tools.broker import LocalKafka
 
@@ -102,7 +103,14 @@ def main() -> int:
         del os.environ[name]  # they would change the workers' options
     seed = random.randrange(2**32) if given.seed is None else given.seed
     settings = Settings(
-        given.minutes, given.rate, seed, given.partitions, given.members, given.protocol, given.broker_seconds
+        given.minutes,
+        given.rate,
+        seed,
+        given.partitions,
+        given.members,
+        given.protocol,
+        given.client,
+        given.broker_seconds,
     )
     try:
         free, needed = shutil.disk_usage(tempfile.gettempdir()).free, ROW_BYTES * 60 * given.minutes * given.rate
@@ -138,6 +146,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--protocol", choices=tuple(PROTOCOLS), default=default.protocol, help="of the group (%(default)s)"
     )
+    parser.add_argument("--client", choices=CLIENTS, default=default.client, help="of the members (%(default)s)")
     parser.add_argument(
         "--broker-seconds",
         type=float,

@@ -36,12 +36,15 @@ class Group:
         Of the input.
     protocol : str
         Of `tests.support.groups.PROTOCOLS`.
+    client : str
+        How the members talk to Kafka.
     """
 
     bootstrap: str
     way: str
     partitions: int
     protocol: str
+    client: str
     topics: Topics = field(default=Topics("events", "soak"))
 
     def create(self) -> None:
@@ -66,7 +69,13 @@ class Group:
         properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
         if not kind.by_broker:
             properties += [f"session.timeout.ms={SESSION_MS}", f"heartbeat.interval.ms={SESSION_MS // 4}"]
-        own = ["--snapshot-rows", str(SNAPSHOT_ROWS), *(word for pair in properties for word in ("-X", pair))]
+        own = [
+            "--client",
+            self.client,
+            "--snapshot-rows",
+            str(SNAPSHOT_ROWS),
+            *(word for pair in properties for word in ("-X", pair)),
+        ]
         return [sys.executable, "-m", "driftway", "worker", *self._place(self.way), *own]
 
     def audit(self) -> list[str]:

@@ -21,6 +21,7 @@ from tests.soak.weather import Network, Weather
 from tests.support.process import Driftway
 from tests.support.proxy import Proxy
 from worker.errors import Failure
+from worker.kafka.client import AUTO
 from worker.tools.broker import LocalKafka
 from worker.tools.watch.tail import Ends
 
@@ -49,6 +50,8 @@ class Settings:
         Of the input; of the group at the start.
     protocol : str
         Of `tests.support.groups.PROTOCOLS`.
+    client : str
+        How the members talk to Kafka.
     broker_seconds : float
         Between two faults of the broker, in the mean.
     standstill : float
@@ -61,6 +64,7 @@ class Settings:
     partitions: int = 4
     members: int = 3
     protocol: str = "range"
+    client: str = AUTO
     broker_seconds: float = schedule.BROKER_SECONDS
     standstill: float = 15.0
 
@@ -84,7 +88,9 @@ class Soak:
         self.settings, self._tell = settings, tell
         self.proxy = Proxy(kafka.bootstrap)
         self.network = Network(self.proxy)
-        self.group = Group(kafka.bootstrap, self.proxy.bootstrap, settings.partitions, settings.protocol)
+        self.group = Group(
+            kafka.bootstrap, self.proxy.bootstrap, settings.partitions, settings.protocol, settings.client
+        )
         self.weather = Weather(kafka, self.group.answers)
         self.gauge = Gauge((STEADY, ITSELF))
         self.herd = Herd(self.group.worker, settings.members, self.weather.away_lately, logs)

@@ -14,7 +14,7 @@ from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options, outputs_option
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
-from worker.kafka.client import CLIENTS, PYTHON, parse_properties
+from worker.kafka.client import AUTO, CLIENTS, parse_properties
 from worker.settings import (
     AT_LEAST_ONCE,
     EARLIEST,
@@ -117,10 +117,10 @@ if TYPE_CHECKING:
 @click.option(
     "--client",
     type=click.Choice(CLIENTS),
-    default=PYTHON,
+    default=AUTO,
     show_default=True,
-    help="How Kafka is talked to: native goes past the Python client to the C library under it, which moves twice as "
-    "many events at half of the processor's time, with the same bits; auto takes it where it can be used.",
+    help="How Kafka is talked to: native goes past the Python client to the C library under it, which moves nearly "
+    "twice as many events at half of the processor's time, with the same bits; auto takes it where it can be used.",
 )
 @click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
 @click.option(

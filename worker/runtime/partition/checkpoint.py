@@ -58,9 +58,9 @@ PRODUCER_TUNING = {
     # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` waits without
     # end for one of them (librdkafka 5511). Where brokers have moved, the next producer finds them.
     "metadata.recovery.strategy": "none",
-    # Nothing is visible before its commit, and a commit's flush does not linger: requests may as well be full ones. Of
-    # small ones five are soon on their way, the most there may be, and meanwhile the client's thread does not wait but
-    # asks again and again (docs/decisions/0029).
+    # Nothing is visible before its commit, and a commit's flush does not linger: requests may as well be full ones. One
+    # of a partition is on its way at a time, and while another is ready the client's thread does not wait but asks again
+    # and again (docs/decisions/0029).
     "linger.ms": 100,
     "compression.type": "none",
     "queue.buffering.max.messages": QUEUE_MESSAGES,

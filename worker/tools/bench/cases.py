@@ -60,7 +60,7 @@ class Case:
     messages: int = 1_000_000
     digits: int = 6
     window: int = 1000
-    client: str = "python"
+    client: str = "auto"
 
     @property
     def rows_key(self) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ import click
 from worker.cli.learning import make_model_settings, make_target
 from worker.cli.output import whole_console
 from worker.errors import UsageFailure
-from worker.kafka.client import CLIENTS, PYTHON, parse_properties
+from worker.kafka.client import AUTO, CLIENTS, parse_properties
 from worker.settings import GUARANTEES
 from worker.tools.bench.cases import NAMED
 from worker.wire.codec import FORMATS
@@ -68,7 +68,7 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
               callback=_several(click.IntRange(1000)), help="Length of the input.")  # fmt: skip
 @click.option("--window", default="1000", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Rows of the worker's rolling window: a bit of state each.")  # fmt: skip
-@click.option("--client", default=PYTHON, show_default=True, metavar="CLIENT[,..]",
+@click.option("--client", default=AUTO, show_default=True, metavar="CLIENT[,..]",
               callback=_several(click.Choice(CLIENTS)), help="Of the worker: " + ", ".join(CLIENTS) + ".")  # fmt: skip
 @click.option(
     "--repetitions", type=click.IntRange(0), default=5, show_default=True, help="Rounds of throughput runs; 0: none."
