@@ -59,7 +59,7 @@ PRODUCER_TUNING = {
     # end for one of them (librdkafka 5511). Where brokers have moved, the next producer finds them.
     "metadata.recovery.strategy": "none",
     # Nothing is visible before its commit, and a commit's flush does not linger: requests may as well be full ones. One
-    # of a partition is on its way at a time, and while another is ready the client's thread asks again and again instead
+    # of a partition is on its way at a time; while another is ready the client's thread asks again and again instead
     # of waiting (docs/decisions/0029).
     "linger.ms": 100,
     "compression.type": "none",
