@@ -48,7 +48,7 @@ class Bounds:
     """What values a parameter admits.
 
     `kind` is number, integer, choice or flag, or numbers or integers: several, written ``8/9/7`` since commas part
-    parameters.
+    parameters; or learner: another learner, written ``arow/q=1e-4/r=2`` for the same reason.
     """
 
     kind: str
@@ -66,6 +66,8 @@ class Bounds:
             return "one of " + ", ".join(self.options)
         if self.kind == "flag":
             return "true or false"
+        if self.kind == "learner":
+            return "a learner, like arow or arow/q=1e-4"
         text = "whole number" if self.kind.startswith("integer") else "number"
         text += "s parted by /" if self.several else ""
         low = f"{self.above:g} < " if self.above is not None else ""
@@ -88,6 +90,10 @@ class Bounds:
         """Return `value` coerced to its type, or raise ParameterError naming what is violated."""
         if self.kind == "choice":
             if value not in self.options:
+                raise ParameterError(f"{name} must be {self.describe()}, got {value!r}")
+            return value
+        if self.kind == "learner":
+            if not isinstance(value, str) or not value:
                 raise ParameterError(f"{name} must be {self.describe()}, got {value!r}")
             return value
         if self.kind == "flag":
@@ -153,6 +159,11 @@ def choice(default: str, options: tuple[str, ...], text: str = "") -> Any:
 def flag(default: bool, text: str = "") -> Any:
     """A true-or-false parameter."""
     return dataclasses.field(default=default, metadata={"bounds": Bounds("flag", text=text)})
+
+
+def learner(default: str, text: str = "") -> Any:
+    """A parameter that is another learner, whose name and parameters are checked where it is made."""
+    return dataclasses.field(default=default, metadata={"bounds": Bounds("learner", text=text)})
 
 
 def intercept() -> Any:

@@ -96,6 +96,7 @@ LEARNERS: dict[str, str] = {
     "oam_gra": "learners.ranking.oam_gra:OAMGra",
     "opauc": "learners.ranking.opauc:OPAUC",
     "adaoam": "learners.ranking.adaoam:AdaOAM",
+    "dwm": "learners.experts.dwm:DWM",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.bench.plain import (
     bayesian,
     cost_sensitive,
+    experts,
     forgetting,
     linear,
     margin_distribution,
@@ -37,5 +38,6 @@ FAMILIES = (
     forgetting,
     cost_sensitive,
     ranking,
+    experts,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

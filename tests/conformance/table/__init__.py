@@ -13,6 +13,7 @@ from tests.conformance.table import (
     baselines,
     bayesian,
     cost_sensitive,
+    experts,
     forgetting,
     linear,
     margin_distribution,
@@ -39,6 +40,7 @@ TABLE = (
     *forgetting.ROWS,
     *cost_sensitive.ROWS,
     *ranking.ROWS,
+    *experts.ROWS,
 )
 
 ROWS = {row.name: row for row in TABLE}
@@ -88,7 +90,7 @@ def cases() -> list[Case]:
     for row in TABLE:
         learner = find(row.name)
         for kind in learner.tasks:
-            texts = [json.dumps(dict(variant)) for variant in row.variants]
+            texts = [json.dumps(dict(variant)) for variant in (*row.variants, *row.more.get(kind, ()))]
             found += [Case(row, kind, text) for text in texts]
             if learner.uses_features and learner.standardizable:
                 found += [Case(row, kind, text, standardize=True) for text in texts[:2]]

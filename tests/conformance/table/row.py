@@ -14,8 +14,9 @@ class Row:
     """What the suite knows about a learner.
 
     `accuracy` maps parameters (as JSON) to the columns of ALGORITHMS.md 19.6, in per cent; `adapts` maps
-    them to the least accuracy in the 1000 rows after a sudden drift and 1000 more; `opt_out` names a check
-    and says why it does not apply; `invalid` lists values that violate each number's bounds.
+    them to the least accuracy in the 1000 rows after a sudden drift and 1000 more; `more` has variants for one kind of
+    task only; `opt_out` names a check and says why it does not apply; `invalid` lists values that violate each number's
+    bounds.
     """
 
     name: str
@@ -26,4 +27,5 @@ class Row:
     invalid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     accuracy: tuple[tuple[Parameters, tuple[float, ...]], ...] = ()
     adapts: tuple[tuple[Parameters, float], ...] = ()
+    more: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
     opt_out: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,77 @@
+"""What ensembles share: copies of a base learner in one field of the state, run inside the ensemble's own loop."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from learners.contract import Array, Learner, ParameterError, Rule
+from learners.experts.expert import Expert, expert_of
+from learners.members import Members
+from learners.memory import Sizes
+from learners.reductions.wrapper import Wrapper
+from learners.spec import Spec
+
+
+class Given(NamedTuple):
+    """Parameters of an ensemble's fragments."""
+
+    own: Any
+    """The ensemble's numbers."""
+    base: Any
+    """What the fragments of an expert are given."""
+
+
+class Ensemble(Learner):
+    """A learner made of M copies of the learner that its parameter `base` names; M is what `most` says.
+
+    Its memory (see `learners.experts.pool`) has the copies one after the other in ``states`` f8[M, words]. Beside it
+    kernels are given their views, ``members``, each array with one more axis in front, and ``fresh`` f8[M, words], the
+    copies as they begin: copying a row of it into `states` begins an expert anew.
+
+    Raises
+    ------
+    ParameterError
+        As `Learner`; or `base` is no learner, an ensemble itself, or does not learn this task.
+    """
+
+    @property
+    def most(self) -> int:
+        """M, the most experts that there are at a time."""
+        raise NotImplementedError
+
+    @property
+    def expert(self) -> Expert:
+        """What the ensemble does with one of its experts."""
+        return expert_of(self.members.rule)
+
+    def around(self, score: Any, learn: Any, memory: type[Any], classes: bool, sizes: Sizes | None = None) -> Rule:
+        """The rule of these fragments over the experts."""
+        given = Given(self.parameters.numbers(), self.members.rule.parameters)
+        shapes = {"M": self.most, "words": self.members.fresh.shape[1], **(sizes or {})}
+        return Rule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
+
+    def room(self, *axes: int) -> dict[str, Array]:
+        fresh = self.members.fresh
+        return {**super().room(*axes), "members": self.members.stacked(self.state["states"]), "fresh": fresh}
+
+    def scratch(self, n: int) -> Array:
+        return self.base.scratch(n)
+
+    def initialise(self) -> None:
+        self.state["states"][:] = self.members.fresh
+
+    def _read(self, parameters: Mapping[str, Any]) -> Any:
+        self.parameters = super()._read(parameters)
+        name, _, given = self.parameters.base.partition("/")
+        spec = Spec.parse(f"{name}:{given.replace('/', ',')}" if given else name)
+        try:
+            self.base = spec.create(self.n_features, self.n_classes or 2, self.task)
+        except ValueError as error:
+            raise ParameterError(f"base of {self.name} must be a learner of this task: {error}") from None
+        if isinstance(self.base, (Ensemble, Wrapper)):
+            raise ParameterError(f"base of {self.name} must be one learner as it stands, not {self.base.name}")
+        self.members = Members(self.base, self.most)
+        self.uses_features, self.standardizable = self.base.uses_features, self.base.standardizable
+        return self.parameters
+
+    def _prepare(self, X: Array) -> Array:
+        return self.base._prepare(X)  # noqa: SLF001 - the experts see the same rows, prepared once

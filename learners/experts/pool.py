@@ -1,0 +1,66 @@
+"""A pool of experts that come and go: the first `count` slots are in use, the oldest expert first."""
+
+from typing import Any, NamedTuple
+
+from learners.contract import Array, Counts, field, fragment, scratch
+
+
+class Pool(NamedTuple):
+    """Memory of ensembles whose experts vote with weights."""
+
+    members: Any
+    """Views of `states` as fragments of an expert take them, by `learners.jit.member`."""
+    fresh: Array
+    """f8[M, words]: the experts as they begin."""
+    weight: Array = field("f8[M]", "the experts' weights; the first `experts` are in use")
+    experts: Counts = field("i8[1]", "experts in use")
+    learned: Counts = field("i8[1]", "labelled rows so far")
+    states: Array = field("f8[M, words]", "the experts' states, one after the other, the oldest first")
+    margins: Array = scratch("f8[M]", "the experts' predictions of the row")
+    votes: Array = scratch("f8[M]", "the classes that they vote for")
+    S: Array = scratch("f8[K]", "share of the weight that votes for each class")
+
+
+@fragment
+def tally(memory: Any, share: bool) -> None:
+    """Add up the weights that vote for each class into S f8[K]; as shares of all weight, or as they are."""
+    total = 0.0
+    for r in range(memory.S.shape[0]):
+        memory.S[r] = 0.0
+    for e in range(memory.experts[0]):
+        memory.S[int(memory.votes[e])] += memory.weight[e]
+        total += memory.weight[e]
+    if share:
+        for r in range(memory.S.shape[0]):
+            memory.S[r] /= total
+
+
+@fragment
+def enter(weight: float, memory: Any) -> None:
+    """A fresh expert of that weight takes the first slot that is free; there must be one."""
+    e = memory.experts[0]
+    for word in range(memory.states.shape[1]):
+        memory.states[e, word] = memory.fresh[e, word]
+    memory.weight[e] = weight
+    memory.experts[0] = e + 1
+
+
+@fragment
+def leave(gone: int, memory: Any) -> None:
+    """Expert number `gone` leaves; those after it move up."""
+    last = memory.experts[0] - 1
+    for e in range(gone, last):
+        for word in range(memory.states.shape[1]):
+            memory.states[e, word] = memory.states[e + 1, word]
+        memory.weight[e] = memory.weight[e + 1]
+    memory.experts[0] = last
+
+
+@fragment
+def lightest(memory: Any) -> int:
+    """Which expert has the least weight; of several the oldest."""
+    least = 0
+    for e in range(1, memory.experts[0]):
+        if memory.weight[e] < memory.weight[least]:
+            least = e
+    return least
