@@ -48,7 +48,8 @@ class Bounds:
     """What values a parameter admits.
 
     `kind` is number, integer, choice or flag, or numbers or integers: several, written ``8/9/7`` since commas part
-    parameters; or learner: another learner, written ``arow/q=1e-4/r=2`` for the same reason.
+    parameters; or word: something with
+    a name and parameters of its own, written ``arow/q=1e-4/r=2`` for the same reason.
     """
 
     kind: str
@@ -57,6 +58,8 @@ class Bounds:
     below: float | None = None
     at_most: float | None = None
     options: tuple[str, ...] = ()
+    example: str = ""
+    """Of a word: what it may be."""
     text: str = ""
     """What the parameter means, for `driftway learners NAME` and docs/learners.md."""
 
@@ -66,8 +69,8 @@ class Bounds:
             return "one of " + ", ".join(self.options)
         if self.kind == "flag":
             return "true or false"
-        if self.kind == "learner":
-            return "a learner, like arow or arow/q=1e-4"
+        if self.kind == "word":
+            return self.example
         text = "whole number" if self.kind.startswith("integer") else "number"
         text += "s parted by /" if self.several else ""
         low = f"{self.above:g} < " if self.above is not None else ""
@@ -92,7 +95,7 @@ class Bounds:
             if value not in self.options:
                 raise ParameterError(f"{name} must be {self.describe()}, got {value!r}")
             return value
-        if self.kind == "learner":
+        if self.kind == "word":
             if not isinstance(value, str) or not value:
                 raise ParameterError(f"{name} must be {self.describe()}, got {value!r}")
             return value
@@ -161,9 +164,14 @@ def flag(default: bool, text: str = "") -> Any:
     return dataclasses.field(default=default, metadata={"bounds": Bounds("flag", text=text)})
 
 
+def word(default: str, text: str, what: str) -> Any:
+    """A parameter that is something else by name, which is checked where that is made; `what` says what it may be."""
+    return dataclasses.field(default=default, metadata={"bounds": Bounds("word", example=what, text=text)})
+
+
 def learner(default: str, text: str = "") -> Any:
-    """A parameter that is another learner, whose name and parameters are checked where it is made."""
-    return dataclasses.field(default=default, metadata={"bounds": Bounds("learner", text=text)})
+    """A parameter that is another learner."""
+    return word(default, text, "a learner, like arow or arow/q=1e-4")
 
 
 def intercept() -> Any:

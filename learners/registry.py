@@ -103,6 +103,7 @@ ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}
 """Other names in use -> the name here; listings do not repeat them, and snapshots say the latter."""
 
 WRAPPERS: dict[str, str] = {
+    "on_drift": "learners.experts.on_drift:OnDrift",
     "ova": "learners.reductions.one_vs_all:OneVsAll",
     "scaled": "learners.reductions.scaled:Scaled",
 }

@@ -69,9 +69,13 @@ class Ensemble(Learner):
             raise ParameterError(f"base of {self.name} must be a learner of this task: {error}") from None
         if isinstance(self.base, (Ensemble, Wrapper)):
             raise ParameterError(f"base of {self.name} must be one learner as it stands, not {self.base.name}")
+        self._adopt()
+        return self.parameters
+
+    def _adopt(self) -> None:
+        """Make the experts."""
         self.members = Members(self.base, self.most)
         self.uses_features, self.standardizable = self.base.uses_features, self.base.standardizable
-        return self.parameters
 
     def _prepare(self, X: Array) -> Array:
         return self.base._prepare(X)  # noqa: SLF001 - the experts see the same rows, prepared once

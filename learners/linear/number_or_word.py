@@ -23,7 +23,7 @@ def positive_or(default: str, *words: str, text: str) -> Any:
     return number_or((default, *words), default, text=text, above=0.0)
 
 
-def number_or(words: tuple[str, ...], default: float | str, *, text: str, **bounds: float) -> Any:
+def number_or(words: tuple[str, ...], default: float | str, *, text: str, **bounds: Any) -> Any:
     """A number within `bounds`, or one of `words`."""
     return dataclasses.field(
         default=default, metadata={"bounds": NumberOrWord("number", options=words, text=text, **bounds)}

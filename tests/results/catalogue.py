@@ -19,6 +19,9 @@ HEAD = f"""# The learners
 those of all. d is the number of features (with the intercept, where there is one), K that of classes; memory is the
 state, which is what a snapshot holds. Accuracies stand in [results/sanity-table.md](results/sanity-table.md). This page
 is made of the learners' docstrings by `{COMMAND}`.
+
+Before a name, `ova:` makes any number of classes of a learner of two, and `on_drift:` puts a learner under the watch of a drift detector:
+`on_drift:rls:detector=adwin,action=shrink` (`driftway learners --help`). Ensembles take any learner as `base`, like `dwm:base=arow/q=1e-4`.
 """
 COLUMNS = ("learner", "task", "cost per row", "memory", "what it does, and when to use it", "source")
 

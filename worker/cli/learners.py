@@ -15,6 +15,10 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
 
     ova:NAME learns any number of classes with a learner of two, one against all others: ova:arow:q=1e-4.
     scaled:NAME sees features behind one fixed mean and deviation each, those of the rows that a model was trained on.
+    on_drift:NAME begins the learner anew when a drift detector calls: on_drift:arow:detector=adwin,action=shrink;
+    detectors are ddm, eddm, page_hinkley, adwin, hddm_a, hddm_w, kswin, with parameters as in ddm/warn=2/drift=3,
+    actions reset, shrink (only the covariance), background (a copy trained since the first warning takes over).
+    Ensembles take any learner: dwm:base=arow/q=1e-4.
 
     \b
     Examples:
