@@ -20,8 +20,9 @@ those of all. d is the number of features (with the intercept, where there is on
 state, which is what a snapshot holds. Accuracies stand in [results/sanity-table.md](results/sanity-table.md). This page
 is made of the learners' docstrings by `{COMMAND}`.
 
-Before a name, `ova:` makes any number of classes of a learner of two, and `on_drift:` puts a learner under the watch of a drift detector:
-`on_drift:rls:detector=adwin,action=shrink` (`driftway learners --help`). Ensembles take any learner as `base`, like `dwm:base=arow/q=1e-4`.
+Before a name, `ova:` makes any number of classes of a learner of two, and `on_drift:` puts a learner under the watch of
+a drift detector: `on_drift:rls:detector=adwin,action=shrink` (`driftway learners --help`). Ensembles take any learner
+as `base`, like `dwm:base=arow/q=1e-4`.
 """
 COLUMNS = ("learner", "task", "cost per row", "memory", "what it does, and when to use it", "source")
 

@@ -31,7 +31,8 @@ def target_options(command: F) -> F:
             default=(DEFAULT_LEARNER,),
             show_default=True,
             metavar="NAME[:PARAM=VALUE,...]",
-            help="Learner and its parameters; ova:NAME is one against all, on_drift:NAME begins anew at a drift; repeatable (the first is the champion).",
+            help="Learner and its parameters; ova:NAME is one against all, on_drift:NAME begins anew at a drift; "
+            "repeatable (the first is the champion).",
         ),
         click.option(
             "--task",
