@@ -61,6 +61,8 @@ class ModelSettings:
         Rows of the rolling window, >= 1.
     accuracy_every : int
         Rows between two accuracy points of a learner, >= 1.
+    detectors : tuple of Spec
+        Drift detectors that watch the champion's errors.
     max_rejected : Limit or None
         Rejections beyond which the worker stops; None: never. No part of the state either.
     warm : WarmStart or None
@@ -76,6 +78,7 @@ class ModelSettings:
     maps: tuple[Spec, ...] = ()
     window: int = 1000
     accuracy_every: int = 500
+    detectors: tuple[Spec, ...] = ()
     max_rejected: Limit | None = None
     warm: WarmStart | None = None
 
@@ -84,6 +87,8 @@ class ModelSettings:
             raise UsageFailure("name at least one --learner")
         if len(set(self.names)) < len(self.specs):
             raise UsageFailure("the same --learner is given twice")
+        if len(set(self.detectors)) < len(self.detectors):
+            raise UsageFailure("the same --detector is given twice")
         if self.form not in FORMATS:
             raise UsageFailure(f"format must be one of {', '.join(FORMATS)}")
         if self.output_form not in FORMATS:

@@ -67,7 +67,7 @@ def target_options(command: F) -> F:
 
 
 def event_options(command: F) -> F:
-    """--features, --format, --output-format, --accuracy-every."""
+    """--features, --format, --output-format, --accuracy-every, --detector."""
     options = [
         click.option("--features", type=click.IntRange(1), help="Features per event.  [default: as the first event]"),
         click.option(
@@ -87,6 +87,15 @@ def event_options(command: F) -> F:
             default=500,
             show_default=True,
             help="Rows between two accuracy points of a partition.",
+        ),
+        click.option(
+            "--detector",
+            "detectors",
+            multiple=True,
+            metavar="NAME[:PARAM=VALUE,...]",
+            help="Drift detector that watches the champion's mistakes, in a regression its absolute errors; its alarms "
+            "stand in the accuracy points, the log and the metrics: ddm, eddm, page_hinkley, adwin, hddm_a, hddm_w or "
+            "kswin; repeatable.",
         ),
     ]
     for option in reversed(options):
@@ -172,6 +181,27 @@ def make_maps(texts: tuple[str, ...], n_features: int) -> tuple[tuple[Spec, ...]
         raise UsageFailure(str(error)) from None
 
 
+def make_detector_specs(texts: tuple[str, ...], task: str) -> tuple[Spec, ...]:
+    """Detectors with every name and parameter checked.
+
+    Raises
+    ------
+    UsageFailure
+        One is not valid.
+    """
+    if not texts:
+        return ()
+    from learners import ParameterError, Spec
+    from worker.state.alarms import make_detectors
+
+    try:
+        specs = tuple(Spec.parse(text) for text in texts)
+    except ParameterError as error:
+        raise UsageFailure(f"detector: {error}") from None
+    make_detectors(specs, task)
+    return specs
+
+
 def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     """The settings that the options of a worker say; `rest` as `ModelSettings`.
 
@@ -185,6 +215,7 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     names = "maps", "standardize", "window", "accuracy_every", "form", "output_form"
     asked = {name: given[name] for name in names}
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
+    asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
     began = beginning(given, target)
     if began is not None:
         target, learners = began.target, began.learners

@@ -87,9 +87,10 @@ class Curves:
         return max((int(point["window"]) for _, point in self._newest()), default=0)
 
     def alarms(self) -> list[int]:
-        """Offsets at which a worker's own detector reported a drift."""
+        """Offsets at which a worker's own detectors called a drift: the last of each in every point."""
         series = (s for partitions in self._points.values() for s in partitions.values())
-        return sorted({offset for one in series for offset, point in one.items() if point.get("drift")})
+        points = (point for one in series for point in one.values())
+        return sorted({int(offset) for point in points for offset in (point.get("drift") or {}).values()})
 
     def line(self, learner: str, partition: int, metric: str) -> Line:
         """A metric of a learner on a partition, over the rows of that partition."""

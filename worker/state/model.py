@@ -22,6 +22,7 @@ from learners.reductions.maps import create_mapped
 from learners.spec import Spec
 from worker.errors import Failure
 from worker.settings import ModelSettings
+from worker.state.alarms import Alarm, Alarms
 from worker.wire import packed, strings
 from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, write_json
 from worker.wire.events import MAX_FEATURES, Batch, Records, Rejection, Schema
@@ -45,6 +46,8 @@ class Outputs:
     keys: Strings = field(default_factory=none)
     predictions: Strings = field(default_factory=none)
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
+    alarms: list[Alarm] = field(default_factory=list)
+    """Drifts that the champion's detectors called."""
     rejected: list[Rejection] = field(default_factory=list)
     excess: TooManyRejected | None = None
     """Too many of the last events were rejected: to be raised once the batch is dealt with."""
@@ -64,6 +67,7 @@ def joined(*parts: Outputs) -> Outputs:
     whole.predictions = strings.joined([part.predictions for part in parts])
     for part in parts:
         whole.points += part.points
+        whole.alarms += part.alarms
         whole.rejected += part.rejected
         whole.excess = whole.excess or part.excess
     return whole
@@ -107,6 +111,7 @@ class Model:
         self._decoder = Decoder(settings.target, schema, settings.form, self._admit)
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
+        self._alarms: Alarms | None = None
         self._digests: list[str] = []
         self._watch = Watch(settings.max_rejected, partition) if settings.max_rejected is not None else None
         self._fit_to_schema()
@@ -173,7 +178,7 @@ class Model:
         """
         if self.settings.n_features is None:
             self._decoder.schema = saved.schema
-            self._learners, self._metrics = [], []
+            self._learners, self._metrics, self._alarms = [], [], None
             self._fit_to_schema()
         parts = self._parts()
         if [part.nbytes for part in parts] != [part.nbytes for part in saved.parts]:
@@ -200,6 +205,7 @@ class Model:
             # Only where there is something to say, so that snapshots from before warm starts stay valid.
             **({} if warm is None else {"warm": warm.digest}),
             **({"frozen": True} if settings.frozen else {}),
+            **({"detectors": [spec.text for spec in settings.detectors]} if settings.detectors else {}),
         }
 
     def digests(self) -> list[str]:
@@ -215,7 +221,8 @@ class Model:
         return [hashlib.blake2b(write_json(one), digest_size=DIGEST_BYTES).hexdigest() for one in told]
 
     def _parts(self) -> list[NDArray[np.uint8]]:
-        return [part.state.memory for part in (*self._learners, *self._metrics)]
+        watching = [] if self._alarms is None else self._alarms.parts()
+        return [part.state.memory for part in (*self._learners, *self._metrics)] + watching
 
     def _admit(self, found: Schema) -> Schema:
         """The schema that the first good event fixes.
@@ -247,6 +254,8 @@ class Model:
                 learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
             self._learners.append(learner)
             self._metrics.append(metrics)
+        if settings.detectors:
+            self._alarms = Alarms(settings.detectors, self._learners[0].kind)
         self._digests = self.digests()
 
     @property
@@ -274,17 +283,25 @@ class Model:
         """Feed the metrics; cut at every accuracy point, so that points stand at fixed rows."""
         every, start, n = self.settings.accuracy_every, 0, len(batch)
         names = self.settings.names
+        called = self._alarms.observe(batch, scores[0]) if self._alarms is not None and n else []
+        outputs.alarms = called if emit else []
         counters = [metrics.counter(score, batch.y) for metrics, score in zip(self._metrics, scores, strict=True)]
         while start < n:
             end = min(n, start + every - self.rows % every)
             for count in counters:
                 count(start, end)
             self.rows += end - start
+            drift = None
+            if self._alarms is not None:
+                last = batch.offsets[end - 1]
+                self._alarms.note([alarm for alarm in called if batch.offsets[start] <= alarm.offset <= last])
+                drift = self._alarms.tell() if self.rows % every == 0 else None
             if emit and self.rows % every == 0:
                 offset, t = int(batch.offsets[end - 1]), int(batch.t[end - 1])
                 for name, metrics, digest in zip(names, self._metrics, self._digests, strict=True):
                     key, whose = f"{name}/{self.partition}".encode(), {"group": self.group, "model": digest}
-                    point = encode_point(metrics.point(), self.partition, offset, name, t, whose)
+                    of_champion = drift if metrics is self._metrics[0] else None
+                    point = encode_point(metrics.point(), self.partition, offset, name, t, whose, of_champion)
                     outputs.points.append((key, point))
             start = end
 

@@ -157,6 +157,7 @@ def settings_of(identity: dict[str, Any], form: str = JSON) -> ModelSettings:
         maps=tuple(Spec.parse(one) for one in "".join(maps).split(", ") if one),
         window=int(identity["window"]),
         accuracy_every=int(identity["accuracy_every"]),
+        detectors=tuple(Spec.parse(text) for text in identity.get("detectors", ())),
         warm=warm,
     )
 

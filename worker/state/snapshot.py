@@ -257,9 +257,10 @@ def _require_same(theirs: dict[str, Any], model: Model) -> None:
             f"the snapshot was made {_beginning(theirs)}, this worker starts {_beginning(ours)}; a group keeps what it "
             "began with"
         )
-    for key in ours:
-        if key != "states" and theirs.get(key) != ours[key]:
-            raise ForeignSnapshot(f"the snapshot was made with {key} {theirs.get(key)}, this worker has {ours[key]}")
+    for key in {**ours, **theirs}:
+        if key != "states" and theirs.get(key) != ours.get(key):
+            made, has = (one.get(key, "none") for one in (theirs, ours))
+            raise ForeignSnapshot(f"the snapshot was made with {key} {made}, this worker has {has}")
 
 
 def _beginning(identity: dict[str, Any]) -> str:

@@ -238,13 +238,22 @@ def _layout(target: Target, partition: int, learner: str, k: int) -> Layout:
 
 
 def encode_point(
-    point: dict[str, Any], partition: int, offset: int, learner: str, t: int, whose: dict[str, str]
+    point: dict[str, Any],
+    partition: int,
+    offset: int,
+    learner: str,
+    t: int,
+    whose: dict[str, str],
+    drift: dict[str, int] | None = None,
 ) -> bytes:
-    """One accuracy point; `offset` and `t` are those of the last row it covers. `drift`: no detector yet."""
+    """One accuracy point; `offset` and `t` are those of the last row it covers.
+
+    `drift` has the offset of the last alarm of each detector that called one since the point before.
+    """
     from worker.wire.scanner import NO_TIME
 
     place = {"partition": partition, "offset": offset}
-    rest = {"drift": None, "learner": learner, **whose, "t": None if t == NO_TIME else t}
+    rest = {"drift": drift, "learner": learner, **whose, "t": None if t == NO_TIME else t}
     return orjson.dumps({**place, **point, **rest})
 
 

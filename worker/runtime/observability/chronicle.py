@@ -9,12 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from worker.runtime.observability.journal import Journal
 from worker.runtime.observability.telemetry import lags
 from worker.runtime.partition.task import Task
+from worker.state.alarms import Alarm
 from worker.wire.events import Rejection
 from worker.wire.rejections import kind_of, shown, tally
 
 MINUTE_SECONDS = 60.0
 REJECTED_SECONDS = 5.0
 """Between two lines about rejections of kinds that are known already."""
+DRIFT_SECONDS = 1.0
+"""Likewise about drifts."""
 SHOWN_BYTES = 120
 """Of an event that is shown as an example."""
 NOTHING_USABLE = 100
@@ -47,6 +50,7 @@ class Chronicle:
         self.kinds: Counter[str] = Counter()
         """Rejections by kind."""
         self._unsaid: Counter[str] = Counter()
+        self._drifts_unsaid, self._drift_said = 0, float("-inf")
 
     def count(self, partition: int, records: int, rejected: Iterable[Rejection]) -> None:
         """Count a batch, and say at once of which new kind a rejection is."""
@@ -63,6 +67,17 @@ class Chronicle:
             self.kinds[kind] += 1
         if sum(self.kinds.values()) == self.rows >= NOTHING_USABLE > self.rows - records:
             self.journal.event("nothing usable so far", rejected=self.rows, expected=self.expected)
+
+    def alarmed(self, partition: int, alarms: Collection[Alarm]) -> None:
+        """Say that a detector has called a drift; of many in a second only one, and how many there were besides."""
+        for alarm in alarms:
+            now = self._clock()
+            if now - self._drift_said < DRIFT_SECONDS:
+                self._drifts_unsaid += 1
+                continue
+            besides = {"besides": self._drifts_unsaid} if self._drifts_unsaid else {}
+            self.journal.event("drift", partition=partition, detector=alarm.detector, offset=alarm.offset, **besides)
+            self._drifts_unsaid, self._drift_said = 0, now
 
     def tick(self, tasks: Collection[Task], ends: Mapping[int, int]) -> None:
         """Say what is due, of tasks whose partitions' logs end at `ends`."""

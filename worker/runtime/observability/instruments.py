@@ -63,6 +63,7 @@ class Instruments:
         self.telemetry.advanced(task, records, outputs, passed)
         if outputs is not None:
             self.chronicle.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
+            self.chronicle.alarmed(task.partition, outputs.alarms)
 
     def committed(self, task: Task, seconds: float) -> None:
         """A commit that took `seconds` succeeded."""

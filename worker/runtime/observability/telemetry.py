@@ -64,6 +64,7 @@ class Telemetry:
         self.passed = self._per_partition(
             Counter, "offsets_passed", "Input offsets without a record: markers, aborted or compacted records"
         )
+        self.drifts = self._per_partition(Counter, "drifts", "Drifts that a detector called", "detector")
         self.strays = self._per_partition(Counter, "strays", "Times that rows came from elsewhere than asked for")
         self.lag = self._per_partition(Gauge, "lag", "Offsets between what is committed and the end of the log")
         self.rolling = self._per_partition(
@@ -162,6 +163,8 @@ class Telemetry:
         self.at(self.predictions, partition).inc(outputs.rows)
         for kind, count in Counted(kind_of(one.reason) for one in outputs.rejected).items():
             self.at(self.rejections, partition, kind).inc(count)
+        for alarm in outputs.alarms:
+            self.at(self.drifts, partition, alarm.detector).inc()
         self._unseen.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
 
     def committed(self, task: Task, seconds: float) -> None:

@@ -19,12 +19,13 @@ from worker.runtime.observability.telemetry import STATES, Telemetry, readiness
 from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.task import State
 from worker.runtime.partition.ways import Resumption
+from worker.state.alarms import Alarm
 from worker.state.model import Model, Outputs
 from worker.wire.events import Rejection
 
 NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_offsets_passed", "driftway_strays",
-    "driftway_lag", "driftway_rolling",
+    "driftway_drifts", "driftway_lag", "driftway_rolling",
     "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures", "driftway_aborts",
     "driftway_fences", "driftway_snapshot_bytes", "driftway_state_bytes", "driftway_snapshot_age_seconds",
     "driftway_restores", "driftway_restore_failures", "driftway_restore_seconds", "driftway_replayed",
@@ -226,6 +227,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     before = {family.name: [s.value for s in family.samples] for family in telemetry.registry.collect()}
     bad = Rejection("not JSON", 5, b"?", None, 0)
     telemetry.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), passed=3)
+    telemetry.advanced(task, records(events(7)), Outputs(7, alarms=[Alarm("adwin", 5)]))
     telemetry.advanced(task, records(events(7)), None)
     telemetry.committed(task, 0.02)
     telemetry.failed(task, "commit failed", Verdict.FENCED)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import learners
+from learners import Spec
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records, wire
 from worker.settings import ModelSettings
 from worker.state.model import Model, Saved
@@ -24,6 +25,10 @@ SETTINGS = {
     "raw features": model_settings("pa1", standardize=False, n_features=4),
     "labels": model_settings("perceptron", target=Target("classification", 2, ("0", "1"))),
     "regression": model_settings("rls", "no_change", task="regression"),
+    "detectors": model_settings(
+        "perceptron", "no_change", detectors=(Spec.parse("ddm:min_n=5,warn=0.2,drift=0.5"), Spec.parse("adwin:clock=1"))
+    ),
+    "losses": model_settings("rls", task="regression", detectors=(Spec.parse("page_hinkley:lam=2,min_n=5"),)),
     "multiclass": model_settings("majority_class", "no_change", target=Target("classification", 3)),
 }
 

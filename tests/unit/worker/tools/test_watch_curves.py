@@ -112,7 +112,7 @@ def test_a_page_holds_its_pictures_and_needs_no_other_file(tmp_path: Path) -> No
     pytest.importorskip("matplotlib")
     curves, page = Curves(), tmp_path / "page.html"
     for offset in range(99, 2000, 100):
-        curves.add(point(offset, drift=offset if offset == 1099 else None))
+        curves.add(point(offset, drift={"adwin": offset - 9} if offset == 1099 else None))
     write_page([(curves, Picture("<sea>", drifts=(1000,))), (curves, Picture("two", "accuracy"))], str(page))
     text = page.read_text()
     assert "<title>Driftway: &lt;sea&gt;, two</title>" in text

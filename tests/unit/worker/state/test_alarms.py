@@ -1,0 +1,91 @@
+"""Detectors of a partition's champion: what they are told, what a point says of them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from learners import Spec
+from learners.drift.detector import DRIFT
+from learners.drift.registry import create
+from tests.unit.worker.rows import drifting, events, model_settings, pieces, records
+from worker.cli.learning import make_detector_specs
+from worker.errors import UsageFailure
+from worker.state import snapshot
+from worker.state.model import Model, Outputs
+
+QUICK = "ddm:min_n=5,warn=0.2,drift=0.5"
+
+
+def told(outs: list[Outputs], learner: str) -> list[tuple[int, object]]:
+    """Offset and `drift` of the learner's points."""
+    points = [json.loads(value) for out in outs for key, value in out.points if key == f"{learner}/3".encode()]
+    return [(point["offset"], point["drift"]) for point in points]
+
+
+def called(text: str, errors: np.ndarray) -> list[int]:
+    """Rows at which a detector by itself calls a drift."""
+    spec = Spec.parse(text)
+    return np.flatnonzero(create(spec.name, **dict(spec.parameters)).observe(errors) == DRIFT).tolist()
+
+
+@pytest.mark.parametrize("cuts", [[], list(range(0, 300, 7))], ids=["whole", "cut"])
+def test_points_say_where_the_champion_drifted(cuts: list[int]) -> None:
+    _, y = drifting()
+    texts = QUICK, "hddm_w:drift_conf=0.5,warn_conf=0.6"
+    settings = model_settings("perceptron", "no_change", accuracy_every=40, detectors=make_detector_specs(texts, ""))
+    model = Model(settings, 3)
+    outs = [model.advance(part) for part in pieces(records(events()), cuts)]
+    predicted = [json.loads(value)["prediction"] for out in outs for value in out.predictions]
+    errors = np.where(np.isnan(y), np.nan, np.array(predicted) != y)
+    alarms = {text: called(text, errors) for text in texts}
+    assert all(len(offsets) > 1 for offsets in alarms.values()), "the test would see nothing"
+    assert sorted((a.offset, a.detector) for out in outs for a in out.alarms) == sorted(
+        (offset, text) for text, offsets in alarms.items() for offset in offsets
+    )
+    for offset, drift in told(outs, "perceptron"):
+        since = {text: [o for o in offsets if offset - 40 < o <= offset] for text, offsets in alarms.items()}
+        assert drift == ({text: max(offsets) for text, offsets in since.items() if offsets} or None)
+    assert {drift for _, drift in told(outs, "no_change")} == {None}, "detectors watch the champion"
+
+
+def test_targets_are_watched_by_how_far_off_they_were() -> None:
+    _, y = drifting(regression=True)
+    text = "page_hinkley:lam=2,min_n=5"
+    model = Model(model_settings("rls", task="regression", detectors=make_detector_specs((text,), "regression")), 3)
+    out = model.advance(records(events(regression=True)))
+    scores = np.array([json.loads(value)["score"] for value in out.predictions])
+    expected = called(text, np.abs(scores - y))
+    assert [alarm.offset for alarm in out.alarms] == expected != []
+
+
+def test_a_state_of_other_detectors_is_another_state() -> None:
+    one = Model(model_settings("perceptron", detectors=make_detector_specs((QUICK,), "")), 3)
+    one.advance(records(events(50)))
+    blob = snapshot.write(one, one.save(), 50)
+    for texts in ((), ("ddm",), (QUICK, "adwin")):
+        other = Model(model_settings("perceptron", detectors=make_detector_specs(texts, "")), 3)
+        with pytest.raises(snapshot.ForeignSnapshot, match="the snapshot was made with detectors"):
+            snapshot.read(blob, other)
+
+
+@pytest.mark.parametrize(
+    ("texts", "task", "words"),
+    [
+        (("dmd",), "classification", "no detector 'dmd'; did you mean 'ddm'"),
+        (("ddm:warn=-1",), "classification", "detector ddm:warn=-1: warn must be > 0"),
+        (("ddm:speed=1",), "classification", "no parameter 'speed'"),
+        (("ddm:warn",), "classification", "is not parameter=value"),
+        (("ddm",), "regression", "counts mistakes, and a regression has none: use page_hinkley"),
+    ],
+)
+def test_refused_in_one_sentence(texts: tuple[str, ...], task: str, words: str) -> None:
+    with pytest.raises(UsageFailure, match=words):
+        make_detector_specs(texts, task)
+
+
+def test_the_same_twice_is_refused() -> None:
+    with pytest.raises(UsageFailure, match="the same --detector is given twice"):
+        model_settings("perceptron", detectors=make_detector_specs(("adwin", "adwin"), ""))

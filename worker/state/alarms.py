@@ -1,0 +1,98 @@
+"""The champion's drift detectors: what watches its errors, and what they have called since the last accuracy point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.drift.detector import DRIFT, Detector
+from learners.drift.registry import UnknownDetector, create, find
+from learners.parameters import ParameterError
+from learners.prequential import predicted_class
+from learners.spec import Spec
+from worker.errors import UsageFailure
+from worker.wire.events import REGRESSION, Batch
+
+NONE_YET = -1
+
+
+class Alarm(NamedTuple):
+    """A drift that a detector called."""
+
+    detector: str
+    offset: int
+
+
+def make_detectors(specs: Sequence[Spec], task: str) -> list[Detector]:
+    """Detectors that have seen nothing.
+
+    Raises
+    ------
+    UsageFailure
+        No such detector, a parameter is not valid, or it cannot take the losses of a regression.
+    """
+    made = []
+    for spec in specs:
+        try:
+            found = find(spec.name)
+            if found.binary and task == REGRESSION:
+                raise UsageFailure(f"detector {spec.name} counts mistakes, and a regression has none: use page_hinkley")
+            made.append(create(spec.name, **dict(spec.parameters)))
+        except (UnknownDetector, ParameterError) as error:
+            raise UsageFailure(f"detector {spec.text}: {error}") from None
+    return made
+
+
+class Alarms:
+    """Detectors side by side, each told of every labelled row whether it was predicted; of a target how far it was off.
+
+    Parameters
+    ----------
+    specs : sequence of Spec
+        The detectors.
+    kind : str
+        The champion's `kind`.
+
+    Raises
+    ------
+    UsageFailure
+        As `make_detectors`.
+    """
+
+    def __init__(self, specs: Sequence[Spec], kind: str) -> None:
+        self._kind = kind
+        self._names = [spec.text for spec in specs]
+        self._detectors = make_detectors(specs, REGRESSION if kind == REGRESSION else "")
+        self._since = np.full(len(specs), NONE_YET, np.int64)
+        """Each one's last alarm since the last accuracy point; part of the state."""
+
+    def parts(self) -> list[NDArray[np.uint8]]:
+        """The state: that of the detectors, and what is still to be told in a point."""
+        return [detector.state.memory for detector in self._detectors] + [self._since.view(np.uint8)]
+
+    def observe(self, batch: Batch, score: NDArray[np.float64]) -> list[Alarm]:
+        """Take in how the champion did on a batch; what was called, in the order of rows."""
+        predicted = predicted_class(score, self._kind)
+        with np.errstate(over="ignore"):
+            missed = np.abs(predicted - batch.y)
+        errors = missed if self._kind == REGRESSION else np.where(np.isnan(batch.y), np.nan, missed != 0.0)
+        called = []
+        for name, detector in zip(self._names, self._detectors, strict=True):
+            rows = np.flatnonzero(detector.observe(errors) == DRIFT)
+            called += [Alarm(name, offset) for offset in batch.offsets[rows].tolist()]
+        return sorted(called, key=lambda alarm: alarm.offset)
+
+    def note(self, called: Sequence[Alarm]) -> None:
+        """Keep alarms for the next accuracy point."""
+        for alarm in called:
+            self._since[self._names.index(alarm.detector)] = alarm.offset
+
+    def tell(self) -> dict[str, int] | None:
+        """Detector -> offset of its last alarm since this was last asked; None if there was none."""
+        offsets = zip(self._names, self._since.tolist(), strict=True)
+        told: dict[str, int] | None = {name: offset for name, offset in offsets if offset != NONE_YET} or None
+        self._since[:] = NONE_YET
+        return told
