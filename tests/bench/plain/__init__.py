@@ -20,6 +20,7 @@ from tests.bench.plain import (
     second_order,
     sequences,
     sparse,
+    windows,
 )
 from tests.bench.plain.loop import Loop
 
@@ -37,5 +38,6 @@ FAMILIES = (
     forgetting,
     cost_sensitive,
     ranking,
+    windows,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

@@ -22,6 +22,7 @@ from tests.conformance.table import (
     second_order,
     sequences,
     sparse,
+    windows,
 )
 from tests.conformance.table.row import Row
 from tests.support.oracle.standardize import Standardize
@@ -39,6 +40,7 @@ TABLE = (
     *forgetting.ROWS,
     *cost_sensitive.ROWS,
     *ranking.ROWS,
+    *windows.ROWS,
 )
 
 ROWS = {row.name: row for row in TABLE}
