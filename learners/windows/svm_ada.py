@@ -12,7 +12,7 @@ from learners.windows.coordinate_descent import Ring, Training, count_from, slot
 
 
 class SVMAda(Learner):
-    """After every `batch` rows: one support vector machine per window of 1, 2, 3 .. batches, and the best of them stays.
+    """After every `batch` rows: one support vector machine per window of 1, 2, 3 .. batches, and the best one stays.
 
     The best is that with the least xi-alpha-estimate of its leave-one-out error on the newest batch, the share of its
     rows with rho alpha R^2 + xi >= 1, where xi = [1 - y w.x]_+ and R is the longest row of the window; of equals the

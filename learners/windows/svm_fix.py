@@ -11,7 +11,7 @@ from learners.windows.coordinate_descent import Ring, Training, count_from, rows
 
 
 class SVMFix(Learner):
-    """After every `batch` rows a support vector machine is trained from scratch on the last `window`; until then it stays.
+    """After every `batch` rows a support vector machine is trained from scratch on the last `window`.
 
     Between two trainings it costs what a perceptron costs. Choose it where a concept lasts for many batches; a drift
     is noticed `batch` rows late, and forgotten rows pull for a whole window.

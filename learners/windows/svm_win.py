@@ -28,7 +28,8 @@ class SVMWin(Learner):
 
     Cost
     ----
-    O(window max_sweeps d) per row, or in one row of `retrain_every` and O(d) in the others; 8 (window + 1) d + 24 window + 48 bytes.
+    O(window max_sweeps d) per labelled row, with the defaults 2,000 visits of a row, or in one of `retrain_every` and
+    O(d) in the others; 8 (window + 1) d + 24 window + 48 bytes.
 
     Source
     ------

@@ -10,27 +10,29 @@ from tests.bench.plain.loop import Loop
 
 
 @kernel
-def knn(rows, y, score, X, Y):
+def knn(rows, y, score, X, Y, taken):
     size, d = X.shape
-    for t in range(len(y)):
+    for row in range(len(y)):
+        t = taken[0]
         minus, plus = np.inf, np.inf
         for i in range(min(t, size)):
             squared = 0.0
             for j in range(d):
-                squared += (rows[t, j] - X[i, j]) ** 2
+                squared += (rows[row, j] - X[i, j]) ** 2
             if Y[i] > 0.0:
                 plus = min(plus, squared)
             else:
                 minus = min(minus, squared)
         near, far = np.sqrt(plus), np.sqrt(minus)
         if t == 0 or near == far:
-            score[t, 0] = 0.0
+            score[row, 0] = 0.0
         elif np.isinf(near) or np.isinf(far):
-            score[t, 0] = -1.0 if np.isinf(near) else 1.0
+            score[row, 0] = -1.0 if np.isinf(near) else 1.0
         else:
-            score[t, 0] = (far - near) / (far + near)
-        X[t % size] = rows[t]
-        Y[t % size] = y[t]
+            score[row, 0] = (far - near) / (far + near)
+        X[t % size] = rows[row]
+        Y[t % size] = y[row]
+        taken[0] += 1
 
 
 @kernel
@@ -59,33 +61,35 @@ def descend(w, alpha, order, X, Y, generator):
 
 
 @kernel
-def sliding(rows, y, score, w, X, Y, alpha, order, generator):
+def sliding(rows, y, score, w, X, Y, alpha, order, generator, taken):
     size, d = X.shape
-    for t in range(len(y)):
-        s, slot = 0.0, t % size
+    for row in range(len(y)):
+        s, slot = 0.0, taken[0] % size
         for j in range(d):
-            s += w[j] * rows[t, j]
-        score[t, 0] = s
+            s += w[j] * rows[row, j]
+        score[row, 0] = s
         for j in range(d):
             w[j] -= alpha[slot] * Y[slot] * X[slot, j]
-            X[slot, j] = rows[t, j]
-        alpha[slot], Y[slot] = 0.0, 2.0 * y[t] - 1.0
-        n = min(t + 1, size)
+            X[slot, j] = rows[row, j]
+        alpha[slot], Y[slot] = 0.0, 2.0 * y[row] - 1.0
+        taken[0] += 1
+        n = min(taken[0], size)
         for i in range(n):
             order[i] = i
         descend(w, alpha, order[:n], X, Y, generator)
 
 
 @kernel
-def fixed(rows, y, score, w, X, Y, alpha, order, generator):
+def fixed(rows, y, score, w, X, Y, alpha, order, generator, taken):
     size, d = X.shape
-    for t in range(len(y)):
-        s = 0.0
+    for row in range(len(y)):
+        s, t = 0.0, taken[0]
+        taken[0] += 1
         for j in range(d):
-            s += w[j] * rows[t, j]
-            X[t % size, j] = rows[t, j]
-        score[t, 0] = s
-        Y[t % size] = 2.0 * y[t] - 1.0
+            s += w[j] * rows[row, j]
+            X[t % size, j] = rows[row, j]
+        score[row, 0] = s
+        Y[t % size] = 2.0 * y[row] - 1.0
         if t % 100 == 99:
             n = min(t + 1, size)
             for i in range(n):
@@ -96,15 +100,16 @@ def fixed(rows, y, score, w, X, Y, alpha, order, generator):
 
 
 @kernel
-def adaptive(rows, y, score, w, X, Y, alpha, order, generator, trial):
+def adaptive(rows, y, score, w, X, Y, alpha, order, generator, taken, trial):
     size, d = X.shape
-    for t in range(len(y)):
-        s = 0.0
+    for row in range(len(y)):
+        s, t = 0.0, taken[0]
+        taken[0] += 1
         for j in range(d):
-            s += w[j] * rows[t, j]
-            X[t % size, j] = rows[t, j]
-        score[t, 0] = s
-        Y[t % size] = 2.0 * y[t] - 1.0
+            s += w[j] * rows[row, j]
+            X[t % size, j] = rows[row, j]
+        score[row, 0] = s
+        Y[t % size] = 2.0 * y[row] - 1.0
         if t % 100 != 99:
             continue
         fewest = 101
@@ -138,13 +143,21 @@ def machine(size, *more):
         generator = np.zeros(4, np.uint64)
         seed(generator, np.uint64(1))
         window = np.zeros((size, d)), np.zeros(size)
-        return np.zeros(d), *window, np.zeros(size), np.empty(size), generator, *(np.zeros(d) for _ in more)
+        return (
+            np.zeros(d),
+            *window,
+            np.zeros(size),
+            np.empty(size),
+            generator,
+            np.zeros(1, np.int64),
+            *(np.zeros(d) for _ in more),
+        )
 
     return make
 
 
 PLAIN: dict[str, Loop] = {
-    "knn_win": (knn, lambda d: (np.zeros((1000, d)), np.zeros(1000))),
+    "knn_win": (knn, lambda d: (np.zeros((1000, d)), np.zeros(1000), np.zeros(1, np.int64))),
     "svm_win": (sliding, machine(200)),
     "svm_fix": (fixed, machine(500)),
     "svm_ada": (adaptive, machine(2000, "trial")),

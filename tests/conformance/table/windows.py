@@ -15,7 +15,7 @@ ROWS = (
     Row(
         "knn_win",
         windows.KNN,
-        variants=({"window": 60}, {"window": 90, "k": 7}, {}, {"window": 300, "k": 2}),
+        variants=({"window": 120}, {"window": 90, "k": 7}, {}, {"window": 300, "k": 2}),
         invalid={"window": (0, -1), "k": (0, -1)},
         accuracy=(({}, (80.30, 89.47, 96.50, 67.40, 88.82, 93.84)),),
         adapts=(({"k": 9, "window": 500}, 80.0),),

@@ -22,7 +22,8 @@ class KNN:
     def score(self, x):
         known = self.distances(x)
         if self.k > 1:
-            nearest = sorted(reversed(known), key=lambda one: one[0])[: self.k]  # stable: the newest first
+            aged = [(far, age, label) for age, (far, label) in enumerate(reversed(known))]
+            nearest = [(far, label) for far, _, label in sorted(aged)[: self.k]]  # of equals the newest first
             counts = [sum(label == c for _, label in nearest) for c in range(self.K)]
             return [(counts[1] - counts[0]) / self.k] if self.binary else [n / self.k for n in counts]
         d = [min((far for far, label in known if label == c), default=inf) for c in range(self.K)]
