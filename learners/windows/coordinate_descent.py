@@ -74,7 +74,7 @@ def count_from(first: int, n_slots: int, order: Array) -> None:
 
 @fragment
 def train_anew(weight: Array, alpha: Array, order: Array, ring: Ring, p: Any, generator: Words) -> None:
-    """`train` from zero coefficients. Shapes as there."""
+    """`train` from zero coefficients. Shapes: as there."""
     for j in range(weight.shape[0]):
         weight[j] = 0.0
     for i in range(alpha.shape[0]):

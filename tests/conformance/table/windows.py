@@ -8,7 +8,8 @@ from tests.support.oracle import windows
 TRAINING = {"C": (0.0, -1.0), "tol": (0.0, -1e-3), "max_sweeps": (0, -1), "seed": (-1,)}
 """Invalid values of what every support vector machine has.
 
-Their accuracies are measured with seed 1, within the +-1 of 19.6 (`svm_win` there: with at most 3 sweeps).
+Their accuracies are those of 19.6, to one point: rows are visited in another random order there. `svm_win` was run
+with at most 3 sweeps there, with which it differs by 0.3 at most, and with its 10 by 0.7.
 """
 
 ROWS = (
@@ -30,9 +31,10 @@ ROWS = (
         ),
         invalid={"window": (0, -1), "retrain_every": (0, -1), **TRAINING},
         accuracy=(
-            ({}, (87.09, 95.93, 97.60, 73.73, 87.73, 92.32)),
+            ({}, (86.41, 95.88, 97.54, 74.47, 87.99, 92.28)),
             ({"max_sweeps": 3}, (86.41, 95.88, 97.54, 74.47, 87.99, 92.28)),
         ),
+        tolerance=1.0,
         adapts=(({}, 85.0),),
     ),
     Row(
@@ -45,7 +47,8 @@ ROWS = (
             {"window": 70, "batch": 30, "max_sweeps": 3, "tol": 0.1},
         ),
         invalid={"window": (0, -1), "batch": (0, -1), **TRAINING},
-        accuracy=(({}, (87.09, 93.90, 97.41, 64.33, 79.02, 91.64)),),
+        accuracy=(({}, (87.10, 93.93, 97.37, 65.27, 78.95, 92.44)),),
+        tolerance=1.0,
         adapts=(({}, 85.0),),
     ),
     Row(
@@ -57,7 +60,8 @@ ROWS = (
             {"batch": 40, "max_batches": 5, "max_sweeps": 3, "tol": 0.1},
         ),
         invalid={"batch": (0, -1), "max_batches": (0, -1), "rho": (0.0, -1.0), **TRAINING},
-        accuracy=(({}, (86.97, 93.42, 97.41, 68.20, 79.44, 90.12)),),
+        accuracy=(({}, (87.17, 93.04, 97.45, 68.60, 78.53, 90.56)),),
+        tolerance=1.0,
         adapts=(({}, 85.0),),
     ),
 )
