@@ -96,6 +96,10 @@ LEARNERS: dict[str, str] = {
     "oam_gra": "learners.ranking.oam_gra:OAMGra",
     "opauc": "learners.ranking.opauc:OPAUC",
     "adaoam": "learners.ranking.adaoam:AdaOAM",
+    "knn_win": "learners.windows.knn_win:KNNWin",
+    "svm_win": "learners.windows.svm_win:SVMWin",
+    "svm_fix": "learners.windows.svm_fix:SVMFix",
+    "svm_ada": "learners.windows.svm_ada:SVMAda",
     "dwm": "learners.experts.dwm:DWM",
 }
 

@@ -16,8 +16,6 @@ from tests.conformance.checks import scores
 from tests.conformance.rows import COLUMNS, real, target
 from tests.conformance.table import TABLE, Case, cases
 
-TOLERANCE = 0.3
-"""Points of accuracy for deterministic learners: ALGORITHMS.md 19.6."""
 OF_FOUR_CLASSES = 75.0
 """Per cent that a learner reaches again after four classes have changed their names; the least was 77.1."""
 
@@ -94,22 +92,22 @@ def test_every_learner_adapts_or_says_why_not():
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "parameters", "column", "expected"),
+    ("row", "parameters", "column", "expected"),
     [
-        pytest.param(row.name, parameters, column, accuracy, id=f"{row.name}{dict(parameters)}:{COLUMNS[column][0]}")
+        pytest.param(row, parameters, column, accuracy, id=f"{row.name}{dict(parameters)}:{COLUMNS[column][0]}")
         for row in TABLE
         for parameters, accuracies in row.accuracy
         for column, accuracy in enumerate(accuracies)
     ],
 )
-def test_accuracy_of_the_specification(name, parameters, column, expected):
+def test_accuracy_of_the_specification(row, parameters, column, expected):
     X, y = real(*COLUMNS[column])
-    learner = learners.create(name, X.shape[1], standardize=True, **parameters)
+    learner = learners.create(row.name, X.shape[1], standardize=True, **parameters)
     metrics = create_metrics(CLASSIFICATION, 2, 1)
     blocks = [(X[i : i + 997], y[i : i + 997]) for i in range(0, len(X), 997)]
     for _ in prequential(learner, blocks, metrics):
         pass
-    assert 100 * metrics.point()["accuracy"] == pytest.approx(expected, abs=TOLERANCE)
+    assert 100 * metrics.point()["accuracy"] == pytest.approx(expected, abs=row.tolerance)
 
 
 def test_random_labels_cannot_be_predicted():

@@ -21,6 +21,7 @@ from tests.bench.plain import (
     second_order,
     sequences,
     sparse,
+    windows,
 )
 from tests.bench.plain.loop import Loop
 
@@ -38,6 +39,7 @@ FAMILIES = (
     forgetting,
     cost_sensitive,
     ranking,
+    windows,
     experts,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

@@ -23,6 +23,7 @@ from tests.conformance.table import (
     second_order,
     sequences,
     sparse,
+    windows,
 )
 from tests.conformance.table.row import Row
 from tests.support.oracle.standardize import Standardize
@@ -40,6 +41,7 @@ TABLE = (
     *forgetting.ROWS,
     *cost_sensitive.ROWS,
     *ranking.ROWS,
+    *windows.ROWS,
     *experts.ROWS,
 )
 

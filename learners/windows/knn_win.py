@@ -1,0 +1,145 @@
+"""Nearest neighbours in a sliding window."""
+
+import math
+from typing import NamedTuple
+
+from learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    integer,
+    scratch,
+)
+
+
+class KNNWin(Learner):
+    """Predicts the class of the row's nearest neighbour among the last `window` rows, or of most of its k nearest.
+
+    Learns any shape of border at once and forgets by the window alone. Its distances count every feature, relevant or
+    not, in its own unit: standardise. Choose k = 5 to 15 where labels are noisy.
+
+    With d_c the distance to the nearest row of class c: S_c = (1 / d_c) / sum of 1 / d_r, hence with two classes
+    s = (d_0 - d_1) / (d_0 + d_1), 1 or -1 if only one is in the window. With k > 1: S_c = n_c / k, where n_c of the k
+    nearest are of class c; of rows equally far the newest counts.
+
+    Cost
+    ----
+    O(window d) per row, with k > 1 O(window (d + k)) at worst; 8 window (d + 1) + 8 bytes.
+
+    Source
+    ------
+    Cover and Hart, IEEE Transactions on Information Theory 13, 1967, on a window. ALGORITHMS.md 12.1. Differs: several
+    classes; the ring is kept by columns; a row whose squared distance overflows is no neighbour.
+    """
+
+    name = "knn_win"
+    tasks = ("binary", "multiclass")
+
+    class Params(Parameters):
+        window: int = integer(1000, "W, the labelled rows that are remembered.", at_least=1)
+        k: int = integer(1, "Neighbours that are asked, k <= window.", at_least=1)
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.k > self.window:
+                raise ParameterError(f"k must be <= window = {self.window}, got {self.k}")
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(score, learn, p.numbers(), Neighbours, {"W": p.window, "k": p.k}, classes=True)
+
+
+class Neighbours(NamedTuple):
+    """Memory of `knn_win`. By columns, since then the distances of several rows are computed at a time."""
+
+    column: Array = field("f8[d, W]", "features of the last W rows; row t from 0 stands at t mod W")
+    label: Counts = field("i8[W]", "their classes")
+    taken: Counts = field("i8[1]", "labelled rows so far")
+    S: Array = scratch("f8[K]", "the scores")
+    squared: Array = scratch("f8[W]", "squared distances from the row")
+    nearest: Array = scratch("f8[k]", "the least of them, in ascending order")
+    class_of: Array = scratch("f8[k]", "classes of the nearest")
+
+
+@fragment
+def score(x: Array, p: KNNWin.Params, memory: Neighbours) -> None:
+    """How near each class is. Shapes: x f8[d]. ALGORITHMS.md 12.1."""
+    n = min(memory.taken[0], memory.label.shape[0])
+    measure(x, n, memory)
+    for c in range(memory.S.shape[0]):
+        memory.S[c] = 0.0
+    if p.k == 1:
+        share_by_distance(n, memory)
+    else:
+        vote(n, p.k, memory)
+
+
+@fragment
+def measure(x: Array, n: int, memory: Neighbours) -> None:
+    """Squared distances to the first n slots, each summed from the first feature on. Shapes: x f8[d]."""
+    squared = memory.squared
+    for i in range(n):
+        squared[i] = 0.0
+    for j in range(x.shape[0]):
+        column, value = memory.column[j], x[j]
+        for i in range(n):
+            squared[i] += (value - column[i]) * (value - column[i])
+
+
+@fragment
+def share_by_distance(n: int, memory: Neighbours) -> None:
+    """S_c from the distance to the nearest row of each class, 1 / d_c in units of the largest such.
+
+    A class at distance 0 has all, with others at 0 in equal parts; one that is not in the window has nothing.
+    """
+    S, squared, label = memory.S, memory.squared, memory.label
+    for c in range(S.shape[0]):
+        S[c] = math.inf
+    for i in range(n):
+        S[label[i]] = min(S[label[i]], squared[i])
+    least = math.inf
+    for c in range(S.shape[0]):
+        least = min(least, S[c])
+    total = 0.0
+    for c in range(S.shape[0]):
+        near = S[c] < math.inf
+        S[c] = (1.0 if S[c] == least else math.sqrt(least) / math.sqrt(S[c])) if near else 0.0
+        total += S[c]
+    for c in range(S.shape[0]):
+        S[c] = S[c] / total if total > 0.0 else 0.0
+
+
+@fragment
+def vote(n: int, k: int, memory: Neighbours) -> None:
+    """S_c from how many of the k nearest rows are of each class; rows come from the newest to the oldest.
+
+    Invariant: nearest[:found] is in ascending order, and of equals the newer comes first.
+    """
+    squared, nearest, class_of = memory.squared, memory.nearest, memory.class_of
+    found = 0
+    for back in range(1, n + 1):
+        i = (memory.taken[0] - back) % memory.label.shape[0]
+        if squared[i] < (nearest[k - 1] if found == k else math.inf):
+            place = min(found, k - 1)
+            while place > 0 and nearest[place - 1] > squared[i]:
+                nearest[place], class_of[place] = nearest[place - 1], class_of[place - 1]
+                place -= 1
+            nearest[place], class_of[place] = squared[i], memory.label[i]
+            found = min(found + 1, k)
+    for place in range(found):
+        memory.S[int(class_of[place])] += 1.0 / k
+
+
+@fragment
+def learn(x: Array, label: int, _omega: float, _finite: bool, _p: KNNWin.Params, memory: Neighbours) -> None:
+    """Put the row where the oldest stands. Shapes: x f8[d]."""
+    slot = memory.taken[0] % memory.label.shape[0]
+    for j in range(x.shape[0]):
+        memory.column[j, slot] = x[j]
+    memory.label[slot] = label
+    memory.taken[0] += 1

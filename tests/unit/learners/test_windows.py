@@ -1,0 +1,143 @@
+"""Learners on a window: the optimum of the dual, coefficients that make up the weights, and what a window forgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import learners
+from learners.parameters import ParameterError
+
+SVMS = ("svm_win", "svm_fix", "svm_ada")
+
+
+def stream(n, d=3, seed=41):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = (X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n) > 0).astype(float)
+    return X, y
+
+
+def scores(learner, X, y):
+    score = np.empty((len(X), learner.n_scores))
+    learner.predict_then_update(X, y, score)
+    return score
+
+
+def primal_and_dual(w, X, y, C, alpha=None):
+    """|w|^2 / 2 + C sum of hinge losses; and, of coefficients, their sum less |w|^2 / 2."""
+    primal = w @ w / 2 + C * np.maximum(0.0, 1.0 - (2 * y - 1) * (X @ w)).sum()
+    return primal, None if alpha is None else alpha.sum() - w @ w / 2
+
+
+def test_enough_sweeps_close_the_gap_between_primal_and_dual():
+    X, y = stream(130)
+    learner = learners.create("svm_win", 3, window=100, C=0.7, tol=1e-10, max_sweeps=20_000, intercept=False)
+    scores(learner, X, y)
+    w, alpha = learner.state["weight"], learner.state["alpha"]
+    primal, dual = primal_and_dual(w, X[-100:], y[-100:], 0.7, alpha)
+    assert (alpha >= 0).all()
+    assert (alpha <= 0.7).all()
+    assert primal == pytest.approx(dual, rel=1e-6)
+
+
+def test_trained_alike_they_find_the_same_optimum():
+    X, y = stream(100)
+    exact = {"tol": 1e-10, "max_sweeps": 20_000}
+    sizes = {
+        "svm_win": {"window": 100, "retrain_every": 100},
+        "svm_fix": {"window": 100, "batch": 100},
+        "svm_ada": {"batch": 100, "max_batches": 1},
+    }
+    found = []
+    for name in SVMS:
+        learner = learners.create(name, 3, **sizes[name], **exact)
+        scores(learner, X, y)
+        found.append(learner.state["weight"].copy())
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    np.testing.assert_allclose(found[2], found[0], atol=1e-6)
+
+
+def test_weights_stay_the_sum_of_the_window_after_wild_rows():
+    X, y = stream(3000)
+    X[::97] *= 1e9
+    learner = learners.create("svm_win", 3, window=40, intercept=False)
+    for start in range(0, 3000, 500):
+        scores(learner, X[start : start + 500], y[start : start + 500])
+        s = learner.state
+        made = ((s["alpha"] * s["ring.Y"])[:, None] * s["ring.X"]).sum(axis=0)
+        np.testing.assert_allclose(s["weight"], made, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SVMS)
+def test_rows_of_no_or_of_infinite_length_do_not_enter_the_window(name):
+    learner = learners.create(name, 2, intercept=False)
+    scores(learner, np.array([[0.0, 0.0], [1e200, 1.0], [1e-200, 0.0]]), np.ones(3))
+    assert learner.state["skipped"][0] == 3
+    assert learner.state["ring.taken"][0] == 0
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("svm_fix", {"batch": 50}), ("svm_ada", {"batch": 50})])
+def test_the_model_stays_between_batches(name, parameters):
+    X, y = stream(400)
+    learner = learners.create(name, 3, **parameters)
+    changes = []
+    for t in range(400):
+        before = learner.state["weight"].copy()
+        scores(learner, X[t : t + 1], y[t : t + 1])
+        if (learner.state["weight"] != before).any():
+            changes.append(t + 1)
+    assert changes == list(range(50, 401, 50))
+
+
+def test_ada_forgets_what_the_newest_batch_contradicts():
+    X, y = stream(1100)
+    y[1000:] = 1.0 - y[1000:]
+    right = {}
+    for name, parameters in (("svm_ada", {"batch": 100}), ("svm_fix", {"batch": 100, "window": 1000})):
+        learner = learners.create(name, 3, **parameters)
+        scores(learner, X, y)
+        score = np.empty((100, 1))
+        learner.predict(X[1000:], score)
+        right[name] = ((score[:, 0] >= 0) == y[1000:]).mean()
+    assert right["svm_ada"] > 0.8
+    assert right["svm_fix"] < 0.2
+
+
+def test_a_nearest_neighbour_is_scored_by_both_distances():
+    learner = learners.create("knn_win", 1)
+    X = np.array([[0.0], [4.0], [1.0], [4.0], [2.0]])
+    score = scores(learner, X, np.array([0.0, 1.0, np.nan, np.nan, np.nan]))[:, 0]
+    # Nothing known; only class 0; 1 from class 0 and 3 from class 1; upon class 1; in the middle.
+    np.testing.assert_allclose(score, [0.0, -1.0, (1 - 3) / 4, 1.0, 0.0], atol=1e-15)
+
+
+def test_shares_of_several_classes():
+    learner = learners.create("knn_win", 1, 4)
+    scores(learner, np.array([[0.0], [3.0], [7.0]]), np.array([0.0, 1.0, 2.0]))
+    got = np.empty((1, 4))
+    learner.predict(np.array([[1.0]]), got)
+    near = np.array([1.0, 1 / 2, 1 / 6, 0.0])
+    np.testing.assert_allclose(got[0], near / near.sum())
+
+
+def test_of_rows_equally_far_the_newest_counts():
+    X, y = np.array([[1.0], [1.0], [-1.0], [1.0]]), np.array([0.0, 0.0, 1.0, 1.0])
+    learner = learners.create("knn_win", 1, k=2)
+    scores(learner, X, y)
+    got = np.empty((1, 1))
+    learner.predict(np.zeros((1, 1)), got)
+    assert got[0, 0] == 1.0
+
+
+def test_a_window_forgets_by_rows():
+    learner = learners.create("knn_win", 1, window=2)
+    scores(learner, np.array([[0.0], [5.0], [6.0]]), np.array([1.0, 0.0, 0.0]))
+    got = np.empty((1, 1))
+    learner.predict(np.zeros((1, 1)), got)
+    assert got[0, 0] == -1.0
+
+
+def test_no_more_neighbours_than_rows():
+    with pytest.raises(ParameterError, match="k must be <= window = 5, got 6"):
+        learners.create("knn_win", 3, window=5, k=6)
