@@ -22,6 +22,7 @@ from worker.wire.codec import write_json
 from worker.wire.events import Target
 
 if TYPE_CHECKING:
+    from worker.lab.detection import Detection
     from worker.lab.regret import Regret
 
 Array = NDArray[np.float64]
@@ -205,6 +206,7 @@ def evaluate(
     tag: dict[str, Any] | None = None,
     progress: Callable[[int], None] | None = None,
     regret: Regret | None = None,
+    detection: Detection | None = None,
 ) -> None:
     """Run several learners over a stream's blocks.
 
@@ -222,6 +224,8 @@ def evaluate(
         Told the number of rows after each block.
     regret : Regret or None
         Observes every block beside the scores.
+    detection : Detection or None
+        Likewise.
     """
     row = evaluations[0].rows
     for X, y in blocks:
@@ -229,6 +233,8 @@ def evaluate(
             score, usable = evaluation.advance(X, y)
             if regret is not None:
                 regret.observe(evaluation.name, row, X, y, score, usable)
+            if detection is not None:
+                detection.observe(evaluation.name, evaluation.parts[0].learner.kind, row, y, score, usable)
             if scores is not None:
                 name = {"learner": evaluation.name} if len(evaluations) > 1 else {}
                 _write(scores, evaluation, row, y, score, usable, {**(tag or {}), **name})

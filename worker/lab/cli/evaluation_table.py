@@ -67,12 +67,43 @@ def show(results: list[dict[str, Any]]) -> None:
     console.print(table)
     for sentence in left_out(results):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    show_detectors(results, console)
     if protocol in PARTS:
         show_robustness(results, console)
     from worker.lab.comparison import comparison
 
     for sentence in comparison(results):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+DETECTOR_COLUMNS = {
+    "alarms": "alarms",
+    "changes": "changes",
+    "missed": "missed",
+    "median_delay": "median delay",
+    "false_alarms": "false alarms",
+    "false_per_100000": "false in 100,000 rows",
+}
+"""What is told of a detector -> heading."""
+
+
+def show_detectors(results: list[dict[str, Any]], console: Any) -> None:
+    """Below the table: one row per detector that watched a learner."""
+    from rich.table import Table
+
+    watched = [(r, name, told) for r in results for name, told in r.get("detectors", {}).items()]
+    if not watched:
+        return
+    table = Table(box=None, header_style="bold")
+    for heading in ("stream", "learner", "detector"):
+        table.add_column(heading)
+    shown = {key: text for key, text in DETECTOR_COLUMNS.items() if any(key in told for _, _, told in watched)}
+    for heading in shown.values():
+        table.add_column(heading, justify="right")
+    for result, name, told in watched:
+        values = ["-" if told.get(key) is None else f"{told[key]:,g}" for key in shown]
+        table.add_row(result["stream"], result["learner"], name, *values)
+    console.print(table)
 
 
 def rate(result: dict[str, Any], results: list[dict[str, Any]]) -> str:

@@ -56,13 +56,15 @@ def check_options(given: dict[str, Any]) -> None:
         With the options' names.
     """
     protocol = given["protocol"]
-    for option in ("scores", "regret"):
-        if given[option] is None:
+    for option, asked in (("scores", given["scores"]), ("regret", given["regret"]), ("detector", given["detectors"])):
+        if not asked:
             continue
         if protocol != PREQUENTIAL:
             raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
         if given["jobs"] > 1:
             raise UsageFailure(f"--{option} needs all learners in one process: leave --jobs out")
+    if given["detectors"] and given["partitions"] > 1:
+        raise UsageFailure("--detector watches learners that see the whole stream: leave --partitions out")
     elsewhere = given["partitions"] > 1, given["warm_start"] is not None, given["skip"] is not None
     for option, used in zip(("partitions", "warm-start", "skip"), elsewhere, strict=True):
         if used and protocol != PREQUENTIAL:
