@@ -97,6 +97,8 @@ LEARNERS: dict[str, str] = {
     "opauc": "learners.ranking.opauc:OPAUC",
     "adaoam": "learners.ranking.adaoam:AdaOAM",
     "dwm": "learners.experts.dwm:DWM",
+    "flh": "learners.experts.flh:FLH",
+    "saol": "learners.experts.saol:SAOL",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

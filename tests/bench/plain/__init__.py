@@ -11,6 +11,7 @@ from tests.bench.plain import (
     cost_sensitive,
     experts,
     forgetting,
+    histories,
     linear,
     margin_distribution,
     multiclass,
@@ -39,5 +40,6 @@ FAMILIES = (
     cost_sensitive,
     ranking,
     experts,
+    histories,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

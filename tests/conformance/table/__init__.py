@@ -15,6 +15,7 @@ from tests.conformance.table import (
     cost_sensitive,
     experts,
     forgetting,
+    histories,
     linear,
     margin_distribution,
     multiclass,
@@ -41,6 +42,7 @@ TABLE = (
     *cost_sensitive.ROWS,
     *ranking.ROWS,
     *experts.ROWS,
+    *histories.ROWS,
 )
 
 ROWS = {row.name: row for row in TABLE}
