@@ -99,6 +99,8 @@ LEARNERS: dict[str, str] = {
     "dwm": "learners.experts.dwm:DWM",
     "flh": "learners.experts.flh:FLH",
     "saol": "learners.experts.saol:SAOL",
+    "adaboost_ol": "learners.experts.adaboost_ol:AdaBoostOL",
+    "condor": "learners.experts.condor:Condor",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from tests.support.oracle.experts import Expert
-from tests.support.oracle.protocol import sign_of
+from tests.support.oracle.protocol import extended, inner, sign_of
+from tests.support.oracle.random import Xoshiro
 
 
 def logistic(margin):
@@ -68,3 +69,75 @@ class SAOL:
         for j in range(self.t.bit_length()):
             if self.t % 2**j == 0:
                 self.scales[j : j + 1] = [self.fresh(j)]
+
+
+class AdaBoostOL:
+    def __init__(
+        self, n_features, n_classes, kind, n=20, base="ogd_logistic", mode="sample", deterministic=False, seed=1
+    ):
+        self.members = [Expert(base, n_features, n_classes, kind) for _ in range(n)]
+        self.alpha, self.log_v, self.i, self.t = [0.0] * n, [0.0] * n, n - 1, 0
+        self.mode, self.deterministic, self.random = mode, deterministic, Xoshiro(seed)
+
+    def score(self, x):
+        votes = [2.0 * e.vote(x) - 1.0 for e in self.members]
+        return [sum(a * h for a, h in zip(self.alpha[: self.i + 1], votes, strict=False))]
+
+    def learn(self, x, y):
+        self.t += 1
+        sign, sigma = sign_of(y), 0.0
+        for i, e in enumerate(self.members):
+            z = sign * (2.0 * e.vote(x) - 1.0)
+            omega = 1.0 / (1.0 + math.exp(sigma))
+            sigma += self.alpha[i] * z
+            self.alpha[i] = max(-2.0, min(2.0, self.alpha[i] + 4.0 / math.sqrt(self.t) * z / (1.0 + math.exp(sigma))))
+            if (sign * sigma >= 0.0) != (y == 1.0):
+                self.log_v[i] -= 1.0
+            if self.mode == "weight":
+                eta = e.one.eta  # of gradient descent: a row that counts omega is a step omega times as long
+                e.one.eta = omega * eta
+                e.learn(x, y)
+                e.one.eta = eta
+            elif self.random.uniform() < omega:
+                e.learn(x, y)
+        self.log_v = [v - max(self.log_v) for v in self.log_v]
+        v = [math.exp(one) for one in self.log_v]
+        self.i = v.index(max(v))
+        if not self.deterministic:
+            point = self.random.uniform() * sum(v)
+            self.i = next((i for i in range(len(v)) if sum(v[: i + 1]) > point), len(v) - 1)
+
+
+class Condor:
+    def __init__(self, n_features, n_classes, kind, eta=0.1, lam=0.01, period=500, pool=25, intercept=True):
+        self.eta, self.lam, self.period, self.most, self.intercept = eta, lam, period, pool, intercept
+        self.w, self.pool = [0.0] * (n_features + intercept), []
+        self.begin()
+
+    def begin(self):
+        self.losses, self.c = [0.0 for _ in self.pool], 0
+
+    def score(self, x):
+        return [inner(self.w, extended(x, self.intercept))]
+
+    def learn(self, x, y):
+        x, y = extended(x, self.intercept), sign_of(y)
+        drawn = [sum(b * model[j] for b, model in zip(self.shares(), self.pool, strict=True)) for j in range(len(x))]
+        g = -y / (1.0 + math.exp(max(-700.0, min(700.0, y * inner(self.w, x)))))
+        self.w = [
+            w - self.eta * (g * v + self.lam * (w - toward)) for w, v, toward in zip(self.w, x, drawn, strict=True)
+        ]
+        self.c += 1
+        self.losses = [
+            loss + min(1.0, logistic(y * inner(model, x))) for loss, model in zip(self.losses, self.pool, strict=True)
+        ]
+        if self.c == self.period:
+            self.pool = [*self.pool, self.w][-self.most :]
+            self.begin()
+
+    def shares(self):
+        if not self.pool:
+            return []
+        rate = math.sqrt(8.0 * math.log(max(len(self.pool), 2)) / max(self.c, 1))
+        beta = [math.exp(-rate * (loss - min(self.losses))) for loss in self.losses]
+        return [b / sum(beta) for b in beta]

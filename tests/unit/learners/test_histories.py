@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import learners
+from learners.parameters import ParameterError
 from tests.conformance.checks import scores
 from tests.conformance.rows import rows
 
@@ -52,3 +53,59 @@ def test_weights_neither_vanish_nor_grow(name, parameters):
     ensemble = learners.create(name, 4, **parameters)
     assert np.isfinite(scores(ensemble, X, 1.0 - y)).all()
     assert 0.0 < ensemble.state["weight"].sum() < 100.0
+
+
+def test_boosting_by_weights_wants_members_that_weigh():
+    with pytest.raises(ParameterError, match="mode must be sample with gaussian_nb"):
+        learners.create("adaboost_ol", 3, base="gaussian_nb", mode="weight")
+
+
+def test_prefix_is_drawn_like_the_weights():
+    X, y = rows("binary", 20_000, 3)
+    y = np.random.default_rng(1).integers(0, 2, len(y)).astype(float)
+    boosted = learners.create("adaboost_ol", 3, n=4)
+    shares, counts, score = np.zeros(4), np.zeros(4), np.empty((1, 1))
+    for i in range(4000):
+        boosted.predict_then_update(X[i : i + 1], y[i : i + 1], score)
+        v = np.exp(boosted.state["log_v"])
+        shares += v / v.sum()
+        counts[boosted.state["prefix"][0]] += 1
+    assert np.abs(boosted.state["alpha"]).max() <= 2.0
+    np.testing.assert_allclose(counts, shares, atol=4.0 * np.sqrt(4000) / 2)
+
+
+def test_nobody_errs_and_the_first_sum_decides():
+    X = np.ones((50, 1))
+    boosted = learners.create("adaboost_ol", 1, n=3, deterministic=True)
+    assert (scores(boosted, X, np.ones(50))[1:, 0] > 0.0).all()
+    assert boosted.state["prefix"][0] == 0
+
+
+def test_condor_finds_a_concept_that_comes_back():
+    X, y = rows("binary", 400, 3)  # the concept changes half way
+    X, y = np.tile(X, (6, 1)), np.tile(y, 6)
+    reused, alone = (
+        learners.create("condor", 3, standardize=True, period=200, lam=lam, eta=0.05).predict_then_update
+        for lam in (2.0, 0.0)
+    )
+    hits = []
+    for update in (reused, alone):
+        score = np.empty((len(X), 1))
+        update(X, y, score)
+        hits.append(((score[:, 0] >= 0.0) == y)[-800:].mean())
+    assert hits[0] > hits[1]
+
+
+def test_condor_keeps_the_latest_models():
+    X, y = rows("binary", 100, 2)
+    condor, ends = learners.create("condor", 2, period=10, pool=3), []
+    for i in range(0, 100, 10):
+        scores(condor, X[i : i + 10], y[i : i + 10])
+        ends.append(condor.state["weight"].tolist())
+    assert sorted(condor.state["model"].tolist()) == sorted(ends[-3:])
+    assert condor.state["beta"].tolist() == [1 / 3] * 3
+
+
+def test_pull_beyond_the_mean_is_refused():
+    with pytest.raises(ParameterError, match="lam must be <= 1/eta = 2, got 3"):
+        learners.create("condor", 3, eta=0.5, lam=3)
