@@ -101,6 +101,8 @@ LEARNERS: dict[str, str] = {
     "saol": "learners.experts.saol:SAOL",
     "adaboost_ol": "learners.experts.adaboost_ol:AdaBoostOL",
     "condor": "learners.experts.condor:Condor",
+    "mod_ogd_projected": "learners.linear.mod_ogd_projected:ModOGDProjected",
+    "eos_elm": "learners.experts.eos_elm:EOSELM",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

@@ -185,6 +185,57 @@ def condor(rows, y, score, weight, model, loss, beta, mean, counts):
     counts[0], counts[1] = epochs, c
 
 
+@kernel
+def projected(rows, y, score, weight):
+    for t in range(len(y)):
+        x = rows[t]
+        s = inner(weight, x)
+        score[t, 0] = s
+        step = min(0.1, 1.0 / inner(x, x)) * (y[t] - s)
+        for j in range(len(x)):
+            weight[j] += step * x[j]
+        norm = np.sqrt(inner(weight, weight))
+        if norm > 10.0:
+            weight *= 10.0 / norm
+
+
+@kernel
+def eos_elm(rows, y, score, A, b, beta, P, phi, k, s, mean, counts):
+    n, hidden, _ = A.shape
+    for t in range(len(y)):
+        x, label = rows[t], 2.0 * y[t] - 1.0
+        total = 0.0
+        for i in range(n):
+            for r in range(hidden):
+                phi[i, r] = 1.0 / (1.0 + np.exp(-inner(A[i, r], x) - b[i, r]))
+            s[i] = inner(beta[i], phi[i])
+            total += s[i]
+        score[t, 0] = mean[0] if counts[0] < 2 * hidden else total / n
+        counts[0] += 1
+        mean[0] += (label - mean[0]) / counts[0]
+        for i in range(n):
+            h = 1.0
+            for r in range(hidden):
+                k[r] = inner(P[i, r], phi[i])
+                h += phi[i, r] * k[r]
+            for r in range(hidden):
+                beta[i, r] += k[r] * (label - s[i]) / h
+                for c in range(hidden):
+                    P[i, r, c] -= k[r] * k[c] / h
+
+
+def networks(d: int) -> tuple[np.ndarray, ...]:
+    """The arrays of `eos_elm` at the start."""
+    generator = np.zeros(4, np.uint64)
+    seed(generator, np.uint64(1))
+    A, b = np.zeros((5, 20, d)), np.zeros((5, 20))
+    for i in range(5):
+        A[i] = [[2.0 * uniform(generator) - 1.0 for _ in range(d)] for _ in range(20)]
+        b[i] = [uniform(generator) for _ in range(20)]
+    P = np.array([np.eye(20) * 1e3] * 5)
+    return counted(A, b, np.zeros((5, 20)), P, np.zeros((5, 20)), np.zeros(20), np.zeros(5), np.zeros(1))
+
+
 PLAIN: dict[str, Loop] = {
     "flh": (
         flh,
@@ -196,4 +247,6 @@ PLAIN: dict[str, Loop] = {
         condor,
         lambda d: counted(np.zeros(d), np.zeros((25, d)), np.zeros(25), np.zeros(25), np.zeros(d)),
     ),
+    "mod_ogd_projected": (projected, lambda d: (np.zeros(d),)),
+    "eos_elm": (eos_elm, networks),
 }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tests.support.oracle.experts import Expert
+from tests.support.oracle.gradient_descent import Square
 from tests.support.oracle.protocol import extended, inner, sign_of
 from tests.support.oracle.random import Xoshiro
 
@@ -141,3 +144,54 @@ class Condor:
         rate = math.sqrt(8.0 * math.log(max(len(self.pool), 2)) / max(self.c, 1))
         beta = [math.exp(-rate * (loss - min(self.losses))) for loss in self.losses]
         return [b / sum(beta) for b in beta]
+
+
+class Projected(Square):
+    def __init__(self, n_features, n_classes, kind, eta=0.1, radius=10.0, **given):
+        super().__init__(n_features, n_classes, kind, eta=eta, schedule="const", radius=radius, **given)
+
+
+class EOSELM:
+    """As published: the first block is solved as a whole, the rows after it one by one."""
+
+    def __init__(self, n_features, n_classes, kind, n=5, hidden=20, init_block=0, ridge=1e-3, seed=1, intercept=True):
+        self.kind, self.intercept, self.ridge = kind, intercept, ridge
+        self.block, self.targets, self.random = init_block or 2 * hidden, [], Xoshiro(seed)
+        d = n_features + intercept
+        self.networks = [self.network(hidden, d) for _ in range(n)]
+
+    def network(self, hidden, d):
+        A = [[2.0 * self.random.uniform() - 1.0 for _ in range(d)] for _ in range(hidden)]
+        return {"A": A, "b": [self.random.uniform() for _ in range(hidden)], "H": []}
+
+    def phi(self, net, x):
+        x = extended(x, self.intercept)
+        return [1.0 / (1.0 + math.exp(-inner(a, x) - b)) for a, b in zip(net["A"], net["b"], strict=True)]
+
+    def score(self, x):
+        if len(self.targets) < self.block:
+            return [math.fsum(self.targets) / max(len(self.targets), 1)]
+        return [sum(inner(net["beta"], self.phi(net, x)) for net in self.networks) / len(self.networks)]
+
+    def learn(self, x, y):
+        y = y if self.kind == "regression" else sign_of(y)
+        for net in self.networks:
+            phi = self.phi(net, x)
+            if len(self.targets) < self.block:
+                net["H"].append(phi)
+            else:
+                k = [inner(row, phi) for row in net["P"]]
+                error, h = y - inner(net["beta"], phi), 1.0 + inner(phi, k)
+                net["P"] = [
+                    [p - a * b / h for p, b in zip(row, k, strict=True)] for row, a in zip(net["P"], k, strict=True)
+                ]
+                net["beta"] = [b + a * error / h for b, a in zip(net["beta"], k, strict=True)]
+        self.targets.append(y)
+        if len(self.targets) == self.block:
+            for net in self.networks:
+                self.solve(net)
+
+    def solve(self, net):
+        H = np.array(net["H"])
+        P = np.linalg.inv(H.T @ H + self.ridge * np.eye(H.shape[1]))
+        net["P"], net["beta"] = P.tolist(), (P @ H.T @ np.array(self.targets)).tolist()

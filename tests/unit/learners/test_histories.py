@@ -109,3 +109,25 @@ def test_condor_keeps_the_latest_models():
 def test_pull_beyond_the_mean_is_refused():
     with pytest.raises(ParameterError, match="lam must be <= 1/eta = 2, got 3"):
         learners.create("condor", 3, eta=0.5, lam=3)
+
+
+def test_projected_descent_is_gradient_descent_with_these_parameters():
+    X, y = rows("regression", 300, 4)
+    preset = learners.create("mod_ogd_projected", 4, task="regression")
+    same = learners.create("ogd_square", 4, task="regression", schedule="const", eta=0.1, radius=10.0)
+    assert scores(preset, X, y).tobytes() == scores(same, X, y).tobytes()
+
+
+def test_networks_say_the_mean_of_the_targets_at_first():
+    X, y = rows("regression", 60, 3)
+    elm = learners.create("eos_elm", 3, task="regression", hidden=10)
+    score = scores(elm, X, y)[:, 0]
+    np.testing.assert_allclose(score[1:20], np.cumsum(y)[:19] / np.arange(1, 20))
+    assert np.abs(score[20:] - np.cumsum(y)[19:-1] / np.arange(20, 60)).min() > 0.0
+
+
+def test_other_seeds_are_other_networks():
+    one, other = (learners.create("eos_elm", 3, seed=seed) for seed in (1, 2))
+    assert (one.state["A"] != other.state["A"]).all()
+    assert -1.0 <= one.state["A"].min() < one.state["A"].max() < 1.0
+    assert 0.0 <= one.state["b"].min() < one.state["b"].max() < 1.0
