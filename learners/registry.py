@@ -101,6 +101,12 @@ LEARNERS: dict[str, str] = {
     "svm_fix": "learners.windows.svm_fix:SVMFix",
     "svm_ada": "learners.windows.svm_ada:SVMAda",
     "dwm": "learners.experts.dwm:DWM",
+    "flh": "learners.experts.flh:FLH",
+    "saol": "learners.experts.saol:SAOL",
+    "adaboost_ol": "learners.experts.adaboost_ol:AdaBoostOL",
+    "condor": "learners.experts.condor:Condor",
+    "mod_ogd_projected": "learners.linear.mod_ogd_projected:ModOGDProjected",
+    "eos_elm": "learners.experts.eos_elm:EOSELM",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

@@ -43,9 +43,11 @@ class Ensemble(Learner):
         """What the ensemble does with one of its experts."""
         return expert_of(self.members.rule)
 
-    def around(self, score: Any, learn: Any, memory: type[Any], classes: bool, sizes: Sizes | None = None) -> Rule:
-        """The rule of these fragments over the experts."""
-        given = Given(self.parameters.numbers(), self.members.rule.parameters)
+    def around(
+        self, score: Any, learn: Any, memory: type[Any], classes: bool, sizes: Sizes | None = None, own: Any = None
+    ) -> Rule:
+        """The rule of these fragments over the experts; `own` for them, if not the ensemble's numbers as they are."""
+        given = Given(own or self.parameters.numbers(), self.members.rule.parameters)
         shapes = {"M": self.most, "words": self.members.fresh.shape[1], **(sizes or {})}
         return Rule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
 

@@ -11,6 +11,7 @@ from tests.bench.plain import (
     cost_sensitive,
     experts,
     forgetting,
+    histories,
     linear,
     margin_distribution,
     multiclass,
@@ -41,5 +42,6 @@ FAMILIES = (
     ranking,
     windows,
     experts,
+    histories,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

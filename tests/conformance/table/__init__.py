@@ -15,6 +15,7 @@ from tests.conformance.table import (
     cost_sensitive,
     experts,
     forgetting,
+    histories,
     linear,
     margin_distribution,
     multiclass,
@@ -43,6 +44,7 @@ TABLE = (
     *ranking.ROWS,
     *windows.ROWS,
     *experts.ROWS,
+    *histories.ROWS,
 )
 
 ROWS = {row.name: row for row in TABLE}

@@ -1,0 +1,35 @@
+"""Gradient descent on the square loss for targets that move: steps of one size, weights within a ball."""
+
+from learners.contract import Learner, Parameters, Rule, intercept, number
+from learners.linear.gradient_descent import CONST, SQUARE, Descent, descent, safe_step
+
+
+class ModOGDProjected(Learner):
+    """Steps along every row by how far its score was from the target, and scales weights back that got too long.
+
+    `ogd_square` with what tracking asks for: steps that do not shrink, and a bound of the weights, without which no
+    bound of the loss holds when the best weights move. w <- w - eta (s - y) x, then w <- w radius / |w| where that
+    shortens it.
+
+    Cost
+    ----
+    O(d) per row; 8 d + 16 bytes.
+
+    Source
+    ------
+    Herbster and Warmuth, JMLR 1, 2001; reference 10 of Kivinen, Smola and Williamson, ALT 2002. ALGORITHMS.md 12.3.
+    Differs: safe_step.
+    """
+
+    name = "mod_ogd_projected"
+    tasks = ("regression",)
+
+    class Params(Parameters):
+        eta: float = number(0.1, "Step size.", above=0.0)
+        radius: float = number(10.0, "Longest weight vector, longer ones are scaled back.", above=0.0)
+        safe_step: bool = safe_step()
+        intercept: bool = intercept()
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return descent(Descent(SQUARE, CONST, p.eta, 0.0, p.radius, safe=p.safe_step))
