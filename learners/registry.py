@@ -97,6 +97,9 @@ LEARNERS: dict[str, str] = {
     "opauc": "learners.ranking.opauc:OPAUC",
     "adaoam": "learners.ranking.adaoam:AdaOAM",
     "dwm": "learners.experts.dwm:DWM",
+    "add_exp_d": "learners.experts.add_exp_d:AddExpD",
+    "online_bagging": "learners.experts.online_bagging:OnlineBagging",
+    "add_exp_c": "learners.experts.add_exp_c:AddExpC",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

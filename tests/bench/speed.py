@@ -54,8 +54,8 @@ def measured(name: str, d: int, n: int) -> Speed:
     X, y = stream(n, d)
     kind, (loop, make) = find(name), PLAIN[name]
     learner = kind(d, task=CLASSIFICATION if "binary" in kind.tasks else REGRESSION)
-    rows = np.hstack([X, np.ones((n, 1))]) if learner.width > d else X
-    state, score, plain_score = make(learner.width), np.empty((n, 1)), np.empty((n, 1))
+    rows = learner._prepare(X).copy()  # an ensemble's experts decide whether there is an intercept
+    state, score, plain_score = make(rows.shape[1]), np.empty((n, 1)), np.empty((n, 1))
     learner.predict_then_update(X, y, score)
     loop(rows, y, plain_score, *state)
     same = np.allclose(score[:COMPARED], plain_score[:COMPARED], rtol=1e-6, atol=1e-6)

@@ -16,6 +16,7 @@ from tests.bench.plain import (
     multiclass,
     multiclass_covariance,
     multiplicative,
+    pools,
     quadratic,
     ranking,
     second_order,
@@ -39,5 +40,6 @@ FAMILIES = (
     cost_sensitive,
     ranking,
     experts,
+    pools,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

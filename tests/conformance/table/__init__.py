@@ -19,6 +19,7 @@ from tests.conformance.table import (
     margin_distribution,
     multiclass,
     multiclass_covariance,
+    pools,
     ranking,
     second_order,
     sequences,
@@ -41,6 +42,7 @@ TABLE = (
     *cost_sensitive.ROWS,
     *ranking.ROWS,
     *experts.ROWS,
+    *pools.ROWS,
 )
 
 ROWS = {row.name: row for row in TABLE}
