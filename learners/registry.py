@@ -100,6 +100,8 @@ LEARNERS: dict[str, str] = {
     "add_exp_d": "learners.experts.add_exp_d:AddExpD",
     "online_bagging": "learners.experts.online_bagging:OnlineBagging",
     "add_exp_c": "learners.experts.add_exp_c:AddExpC",
+    "oaue": "learners.experts.oaue:OAUE",
+    "learn_pp_nse": "learners.experts.learn_pp_nse:LearnPPNSE",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

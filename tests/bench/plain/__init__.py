@@ -19,6 +19,7 @@ from tests.bench.plain import (
     pools,
     quadratic,
     ranking,
+    renewed_pools,
     second_order,
     sequences,
     sparse,
@@ -41,5 +42,6 @@ FAMILIES = (
     ranking,
     experts,
     pools,
+    renewed_pools,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

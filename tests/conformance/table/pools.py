@@ -59,4 +59,33 @@ ROWS: tuple[Row, ...] = (
         },
         opt_out={"adapts": OF_CLASSES},
     ),
+    Row(
+        "oaue",
+        pools.OAUE,
+        variants=({"window": 50, "n": 3}, {"window": 17, "n": 2}),
+        more={
+            "binary": ({"base": "ogd_logistic/schedule=const", "window": 20, "n": 3}, {"base": "arow", "window": 20}),
+            "regression": ({"base": "dfop/mu=0.02", "window": 30, "n": 2},),
+        },
+        invalid={"window": (0, -1), "n": (0, -1)},
+        accuracy=(({}, (87.34, 80.91, 97.66, 68.07, 81.16, 88.88)),),
+        adapts=(({"window": 200}, 80.0),),
+    ),
+    Row(
+        "learn_pp_nse",
+        pools.LearnPPNSE,
+        variants=(
+            {"batch": 40, "max_members": 5},
+            {"batch": 40, "a": 2.0, "b": 1.0, "max_members": 3, "prune": "error"},
+        ),
+        more={"binary": ({"base": "rls", "batch": 25, "max_members": 5},)},
+        invalid={
+            "batch": (0, -1),
+            "a": (0.0, -1.0),
+            "b": (-1e-9,),
+            "max_members": (0, -1),
+        },
+        accuracy=(({}, (87.31, 91.16, 97.08, 56.87, 77.22, 82.68)),),
+        adapts=(({"batch": 100}, 80.0),),
+    ),
 )

@@ -79,11 +79,19 @@ def test_weights_survive_a_factor_that_underflows():
         assert np.isfinite(pool.state["weight"]).all()
 
 
-@pytest.mark.parametrize("name", ["add_exp_d"])
-def test_experts_that_keep_products_of_their_state_are_cut_invariant(name):
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("add_exp_d", {"max_experts": 3}),
+        ("online_bagging", {"n": 3}),
+        ("oaue", {"n": 2, "window": 20}),
+        ("learn_pp_nse", {"max_members": 3, "batch": 20}),
+    ],
+)
+def test_experts_that_keep_products_of_their_state_are_cut_invariant(name, parameters):
     """`winnow` makes weights from logarithms before a batch, which a newborn needs within one."""
     X, y = noisy()
-    whole, cut = (of(name, base="winnow", max_experts=3) for _ in range(2))
+    whole, cut = (of(name, base="winnow", **parameters) for _ in range(2))
     assert (scores(whole, X, y) == scores(cut, X, y, tuple(range(1, 300)))).all()
     assert whole.state.memory.tobytes() == cut.state.memory.tobytes()
 
@@ -132,3 +140,53 @@ def test_base_of_a_regression_ensemble_learns_targets():
 def test_auto_is_the_base_that_suits_the_task():
     assert of("online_bagging").base.name == "gaussian_nb"
     assert of("online_bagging", "regression").base.name == "rls"
+
+
+def test_candidate_joins_where_a_window_ends_and_the_lightest_leaves():
+    X, y = noisy(200)
+    pool = of("oaue", window=20, n=2)
+    for end in range(1, 10):
+        scores(pool, X[20 * end - 20 : 20 * end - 1], y[20 * end - 20 : 20 * end - 1])
+        assert pool.state["experts"][0] == min(end - 1, 2)
+        light = pool.state["weight"].argmin()
+        scores(pool, X[20 * end - 1 : 20 * end], y[20 * end - 1 : 20 * end])
+        joined = pool.state["born"] == 20 * end
+        assert joined.sum() == 1
+        assert end < 4 or joined[light] or pool.state["weight"][light] > 0.0
+        assert pool.state["mse"][joined] == 0.0
+        assert pool.members.stacked(pool.state["states"]).count[-1].sum() == 0.0, "another candidate begins"
+
+
+def test_error_of_a_window_is_the_mean_of_its_ring_whatever_came_before():
+    X, y = rows("regression", 200, 4)
+    pool = of("oaue", "regression", window=20, n=2)
+    scores(pool, X[:100], y[:100])
+    scores(pool, X[100:101], np.array([1e300]))
+    scores(pool, X[101:160], y[101:160])
+    for e in range(2):
+        age = 160 - pool.state["born"][e]
+        if age >= 20:
+            assert pool.state["mse"][e] == pytest.approx(pool.state["error"][e].mean())
+    assert pool.state["summary"][0] == pytest.approx(y[140:160].mean())
+    assert pool.state["summary"][1] / 20 == pytest.approx(y[140:160].var())
+
+
+def test_learn_pp_nse_knows_nothing_before_its_first_batch():
+    X, y = rows("binary", 60, 4)
+    pool = of("learn_pp_nse", batch=20, max_members=2)
+    score = scores(pool, X, y)
+    assert (score[:20] == 0.0).all()
+    assert (score[20:] != 0.0).any()
+    assert pool.state["born"].tolist() == [2, 3]
+
+
+def test_learn_pp_nse_by_error_keeps_the_best():
+    X, y = rows("binary", 400, 4)
+    y = (X[:, 0] > 0.0).astype(float)
+    y[20:40] = 1.0 - y[20:40]  # the second batch teaches the opposite
+    pools = {prune: of("learn_pp_nse", batch=20, max_members=2, prune=prune) for prune in ("age", "error")}
+    for pool in pools.values():
+        scores(pool, X[:60], y[:60])
+    assert pools["age"].state["born"].tolist() == [2, 3]
+    assert pools["error"].state["born"].tolist() == [1, 3]
+    assert pools["age"].state["weight"][0] < pools["age"].state["weight"][1]
