@@ -107,6 +107,11 @@ LEARNERS: dict[str, str] = {
     "condor": "learners.experts.condor:Condor",
     "mod_ogd_projected": "learners.linear.mod_ogd_projected:ModOGDProjected",
     "eos_elm": "learners.experts.eos_elm:EOSELM",
+    "add_exp_d": "learners.experts.add_exp_d:AddExpD",
+    "online_bagging": "learners.experts.online_bagging:OnlineBagging",
+    "add_exp_c": "learners.experts.add_exp_c:AddExpC",
+    "oaue": "learners.experts.oaue:OAUE",
+    "learn_pp_nse": "learners.experts.learn_pp_nse:LearnPPNSE",
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}

@@ -5,10 +5,14 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Learner, ParameterError, Rule
 from learners.experts.expert import Expert, expert_of
+from learners.learner import REGRESSION
 from learners.members import Members
 from learners.memory import Sizes
 from learners.reductions.wrapper import Wrapper
 from learners.spec import Spec
+
+AUTO = "auto"
+"""As a base: the one that suits the task."""
 
 
 class Given(NamedTuple):
@@ -41,13 +45,13 @@ class Ensemble(Learner):
     @property
     def expert(self) -> Expert:
         """What the ensemble does with one of its experts."""
-        return expert_of(self.members.rule)
+        return expert_of(self.members.rule, self.task == REGRESSION)
 
     def around(
         self, score: Any, learn: Any, memory: type[Any], classes: bool, sizes: Sizes | None = None, own: Any = None
     ) -> Rule:
-        """The rule of these fragments over the experts; `own` for them, if not the ensemble's numbers as they are."""
-        given = Given(own or self.parameters.numbers(), self.members.rule.parameters)
+        """The rule of these fragments over the experts; `own` are the ensemble's numbers if not its parameters'."""
+        given = Given(self.parameters.numbers() if own is None else own, self.members.rule.parameters)
         shapes = {"M": self.most, "words": self.members.fresh.shape[1], **(sizes or {})}
         return Rule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
 
@@ -64,6 +68,8 @@ class Ensemble(Learner):
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         self.parameters = super()._read(parameters)
         name, _, given = self.parameters.base.partition("/")
+        if name == AUTO:
+            name = "rls" if self.task == REGRESSION else "gaussian_nb"
         spec = Spec.parse(f"{name}:{given.replace('/', ',')}" if given else name)
         try:
             self.base = spec.create(self.n_features, self.n_classes or 2, self.task)

@@ -110,6 +110,12 @@ def of_outputs(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fr
 
 
 @fragment
+def finite_or_zero(output: float) -> float:
+    """What an expert predicts; 0 if that is not finite."""
+    return output if math.isfinite(output) else 0.0
+
+
+@fragment
 def largest(S: Array) -> int:
     """The first of the largest of K scores, of which those that are not finite count as 0; of two, 1 if they are equal.
 

@@ -45,7 +45,7 @@ def test_params_validated(name, field):
             assert any(sign in bounds.describe() for sign in "<>")
             refuse(name, field.name, value, "must be")
             refuse(name, field.name, str(value), "must be")
-            with pytest.raises(ParameterError, match=r"must be (>|>=|<|<=) -?[0-9.e-]+, got"):
+            with pytest.raises(ParameterError, match=r"must be (>|>=|<|<=) -?[0-9.e+-]+, got"):
                 learners.create(name, 3, task=task_of(name), **{field.name: value})
     else:
         for value in ("perhaps", 0, None):

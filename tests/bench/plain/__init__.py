@@ -17,8 +17,10 @@ from tests.bench.plain import (
     multiclass,
     multiclass_covariance,
     multiplicative,
+    pools,
     quadratic,
     ranking,
+    renewed_pools,
     second_order,
     sequences,
     sparse,
@@ -43,5 +45,7 @@ FAMILIES = (
     windows,
     experts,
     histories,
+    pools,
+    renewed_pools,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

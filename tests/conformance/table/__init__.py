@@ -20,6 +20,7 @@ from tests.conformance.table import (
     margin_distribution,
     multiclass,
     multiclass_covariance,
+    pools,
     ranking,
     second_order,
     sequences,
@@ -45,6 +46,7 @@ TABLE = (
     *windows.ROWS,
     *experts.ROWS,
     *histories.ROWS,
+    *pools.ROWS,
 )
 
 ROWS = {row.name: row for row in TABLE}

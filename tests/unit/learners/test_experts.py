@@ -12,7 +12,7 @@ from learners.registry import LEARNERS, find
 from tests.conformance.checks import scores
 from tests.conformance.rows import rows
 
-ENSEMBLES = [name for name in LEARNERS if issubclass(find(name), Ensemble)]
+ENSEMBLES = [name for name in LEARNERS if issubclass(find(name), Ensemble) and "binary" in find(name).tasks]
 
 
 def of(name, kind="binary", d=3, **parameters):

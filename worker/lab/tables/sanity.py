@@ -27,7 +27,19 @@ TOLERANCE, TOLERANCE_AT_RANDOM = 0.3, 1.0
 AT_RANDOM = (
     *("particle_filter", "hbp", "lol", "kernel_perceptron", "rbp", "forgetron", "budget_perceptron", "projectron"),
     *("projectron_pp", "bogd", "bogd_pp", "bpa_s", "bsgd_merge", "tvm", "duol", "fogd", "nogd", "svm_win", "svm_fix"),
-    *("svm_ada", "dwm", "add_exp_d", "adaboost_ol", "oaue", "learn_pp_nse", "eos_elm", "flh", "saol", "condor"),
+    *(
+        "svm_ada",
+        "dwm",
+        "add_exp_d",
+        "online_bagging",
+        "adaboost_ol",
+        "oaue",
+        "learn_pp_nse",
+        "eos_elm",
+        "flh",
+        "saol",
+        "condor",
+    ),
 )
 
 EXPECTED = """
@@ -175,6 +187,8 @@ svm_fix                                  | 87.10 | 93.93 | 97.37 | 65.27 | 78.95
 svm_ada                                  | 87.17 | 93.04 | 97.45 | 68.60 | 78.53 | 90.56
 dwm                                      | 87.67 | 90.84 | 97.44 | 66.87 | 82.01 | 90.92
 add_exp_d                                | 87.81 | 95.67 | 97.67 | 66.47 | 88.72 | 89.92
+add_exp_d:new_weight=before              | 87.30 | 95.80 | 97.70 | 63.50 | 89.00 | 89.60
+online_bagging                           | 85.78 | 66.88 | 96.19 | 66.73 | 78.95 | 88.12
 adaboost_ol:mode=sample                  | 88.16 | 95.83 | 97.39 | 73.60 | 89.91 | 90.84
 adaboost_ol:mode=weight                  | 88.77 | 92.62 | 97.18 | 76.33 | 87.49 | 90.92
 oaue                                     | 87.34 | 80.91 | 97.66 | 68.07 | 81.16 | 88.88
