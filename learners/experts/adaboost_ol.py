@@ -52,7 +52,7 @@ class AdaBoostOL(Ensemble):
     tasks = ("binary",)
 
     class Params(Parameters):
-        n: int = integer(20, "M, members.", at_least=1)
+        n: int = integer(20, "M, members.", at_least=2)
         base: str = learner("ogd_logistic", "What every member is.")
         mode: str = choice(
             "sample",

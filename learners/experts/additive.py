@@ -17,7 +17,7 @@ def decay_factor(mistake: str) -> Any:
 
 def pool_size() -> Any:
     """The parameter max_experts."""
-    return integer(10, "The most experts.", at_least=1)
+    return integer(10, "The most experts.", at_least=2)
 
 
 @fragment

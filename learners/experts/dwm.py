@@ -34,7 +34,7 @@ class DWM(Ensemble):
         beta: float = number(0.5, "What a mistake leaves of an expert's weight.", above=0.0, below=1.0)
         theta: float = number(0.01, "Experts lighter than this, the heaviest being 1, leave.", above=0.0, below=1.0)
         period: int = integer(50, "Rows between changes of the weights and of the pool.", at_least=1)
-        max_experts: int = integer(25, "The most experts; a new one then replaces the lightest.", at_least=1)
+        max_experts: int = integer(25, "The most experts; a new one then replaces the lightest.", at_least=2)
 
     @property
     def most(self) -> int:
@@ -52,7 +52,7 @@ class DWM(Ensemble):
 @cache
 def fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
-    predict, choose, teach, _ = expert
+    predict, choose, teach, begin = expert
 
     @fragment
     def vote(x: Array, p: Given, memory: Pool) -> None:
@@ -82,7 +82,8 @@ def fragments(expert: Expert) -> tuple[Any, Any]:
                 if memory.experts[0] == memory.states.shape[0]:
                     leave(lightest(memory), memory)
                 enter(1.0, memory)
-            vote(x, p, memory)  # slots have changed hands
+            begin(p, memory)  # slots have changed hands
+            vote(x, p, memory)
         for e in range(memory.experts[0]):
             teach(x, label, 1.0, p.base, member(memory.members, e), memory.margins[e])
 

@@ -45,7 +45,7 @@ class LearnPPNSE(Ensemble):
         batch: int = integer(250, "Rows that train an expert.", at_least=1)
         a: float = number(0.5, "Slope of the sigmoid that weighs batches.", above=0.0)
         b: float = number(10.0, "Batches after an expert's own at which it is half way up.", at_least=0.0)
-        max_members: int = integer(15, "M, the most experts.", at_least=1)
+        max_members: int = integer(15, "M, the most experts.", at_least=2)
         prune: str = choice(
             "age", PRUNE, "Who leaves a full pool: `age` the oldest, `error` who errs most on the last batch."
         )

@@ -174,7 +174,7 @@ class Watched(NamedTuple):
 @cache
 def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
     """Score and learn of a learner under a detector's watch."""
-    predict, choose, teach, _ = expert
+    predict, choose, teach, begin = expert
     shrinks, trains_ahead = ACTIONS.index(SHRINK), ACTIONS.index(BACKGROUND)
 
     @fragment
@@ -211,6 +211,8 @@ def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
             elif memory.copied[0] == 0:
                 begin_anew(MAIN, memory)
         slot = COPY if memory.copied[0] == 1 else MAIN
+        if drifted or verdict == WARNING:
+            begin(p, memory)  # a slot may have changed hands
         if memory.copied[0] == 1 or (drifted and p.action != shrinks):
             other = member(memory.members, slot)
             predict(x, p.base, other, memory.margins, slot)
@@ -219,6 +221,7 @@ def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
             for w in range(memory.states.shape[1]):
                 memory.states[MAIN, w] = memory.states[COPY, w]
             memory.copied[0] = 0
+            begin(p, memory)
 
     @fragment
     def learn_margin(x: Array, y: float, _omega: float, _margin: float, p: Acting, memory: Watched) -> None:

@@ -34,7 +34,7 @@ class OnlineBagging(Ensemble):
 
     class Params(Parameters):
         base: str = learner("auto", "What every learner is; `auto` is `gaussian_nb`, and `rls` in regression.")
-        n: int = integer(10, "Learners.", at_least=1)
+        n: int = integer(10, "Learners.", at_least=2)
         seed: int = integer(1, "Of the generator of counts.", at_least=0, at_most=2**53)
 
     @property

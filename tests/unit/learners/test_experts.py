@@ -9,6 +9,7 @@ import learners
 from learners.experts.ensemble import Ensemble
 from learners.parameters import ParameterError
 from learners.registry import LEARNERS, find
+from learners.spec import Spec
 from tests.conformance.checks import scores
 from tests.conformance.rows import rows
 
@@ -60,3 +61,25 @@ def test_pool_is_full_and_the_lightest_leaves():
     scores(dwm, X, y)
     assert dwm.state["experts"][0] == 3
     assert dwm.state["weight"].max() == 1.0
+
+
+@pytest.mark.parametrize("base", ["winnow", "tracking_winnow", "norma", "alma", "alma_gentile", "averaged_perceptron"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dwm:period=3,max_experts=3,base=",
+        "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5",
+        "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5,action=background",
+    ],
+)
+def test_what_a_learner_makes_of_its_state_follows_it_from_slot_to_slot(text, base):
+    """Some learners keep in scratch what follows from their state; a slot that changes hands must not keep it."""
+    text = text.format(base) if "{}" in text else text + base
+    X, y = rows("binary", 300, 4)
+    y = np.where(np.arange(300) % 40 < 20, 1.0 - y, y)
+    whole, cut = (Spec.parse(text).create(4) for _ in range(2))
+    expected = scores(whole, X, y)
+    assert (scores(cut, X, y, tuple(range(1, 300))) == expected).all()
+    assert (cut.state.memory == whole.state.memory).all()
+    if "on_drift" in text:
+        assert whole.state["alarms"][0] > 2
