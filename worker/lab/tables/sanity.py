@@ -189,11 +189,11 @@ dwm                                      | 87.67 | 90.84 | 97.44 | 66.87 | 82.01
 add_exp_d                                | 87.81 | 95.67 | 97.67 | 66.47 | 88.72 | 89.92
 add_exp_d:new_weight=before              | 87.30 | 95.80 | 97.70 | 63.50 | 89.00 | 89.60
 online_bagging                           | 85.78 | 66.88 | 96.19 | 66.73 | 78.95 | 88.12
-adaboost_ol:mode=sample                  | 88.16 | 95.83 | 97.39 | 73.60 | 89.91 | 90.84
-adaboost_ol:mode=weight                  | 88.77 | 92.62 | 97.18 | 76.33 | 87.49 | 90.92
+adaboost_ol                              | 88.39 | 95.62 | 97.59 | 71.67 | 89.91 | 89.28
+adaboost_ol:mode=weight                  | 88.78 | 92.61 | 97.12 | 76.47 | 87.52 | 91.12
 oaue                                     | 87.34 | 80.91 | 97.66 | 68.07 | 81.16 | 88.88
 learn_pp_nse                             | 87.31 | 91.16 | 97.08 | 56.87 | 77.22 | 82.68
-eos_elm                                  | 86.55 | 69.97 | 96.20 | 70.47 | 82.44 | 76.96
+eos_elm                                  | 86.96 | 70.03 | 96.19 | 69.53 | 82.56 | 72.60
 """
 """Learner -> accuracy per stream, in per cent, - where it is not stated: ALGORITHMS.md 19.6, or the measurement that
 the conformance table names in its place."""
