@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from tests.support.brokers import own_broker
 from tests.support.groups import set_session
-from tests.support.kafka import admin, await_until
+from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.process import Driftway
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
 from tests.support.stage import SESSION_MS, Stage
@@ -196,6 +196,8 @@ def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, er
     ):
         stage.fill(0, 300)
         auditor.await_all(600)
+        for partition in range(2):  # at least once shows outputs before their offset is committed
+            await_until(lambda p=partition: _committed(stage, p) == 300, 10, "the offsets are committed")
         proxy.fail(HEARTBEAT, error)
         worker.await_text("not let into the group, trying again")
         stage.fill(300)
@@ -203,3 +205,7 @@ def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, er
         assert "lost partitions=[0, 1]" in worker.stderr
         leave(worker)
     auditor.require(stage.expected)
+
+
+def _committed(stage: Stage, partition: int) -> int:
+    return committed_offset(stage.bootstrap, stage.group, stage.topic, partition)[0]
