@@ -67,7 +67,12 @@ def test_every_option_has_a_help_text_and_its_own_variable(names: tuple[str, ...
     for key, option in options_of(command).items():
         assert option.help, key
         assert str(option.envvar).startswith("DRIFTWAY_")
-        assert option.envvar in (f"DRIFTWAY_{key.upper()}", "DRIFTWAY_DATA")
+        assert option.envvar in (
+            f"DRIFTWAY_{key.upper()}",
+            "DRIFTWAY_DATA",
+            f"DRIFTWAY_{names[0].upper()}_{key.upper()}",
+        )
+        assert key == "data_dir" or option.envvar != "DRIFTWAY_DATA", "that is the folder of streams, and nothing else"
 
 
 def test_help_lists_every_command_and_version_is_told() -> None:

@@ -19,7 +19,10 @@ CHECK_SECONDS = 0.5
     "--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="Port on loopback; 0: a free one."
 )
 @click.option(
-    "--data", metavar="DIR", help="Keep topics here and reuse them.  [default: temporary, removed at the end]"
+    "--data",
+    metavar="DIR",
+    envvar="DRIFTWAY_BROKER_DATA",  # DRIFTWAY_DATA is the folder of streams
+    help="Keep topics here and reuse them.  [default: temporary, removed at the end]",
 )
 @click.option("--heap", default="512m", show_default=True, metavar="SIZE", help="Java's heap.")
 @click.option(
