@@ -43,6 +43,18 @@ class Spec:
         wrappers, name, rest = _split(text)
         return cls(":".join([*wrappers, name]), tuple(parse_pairs(rest, text).items()))
 
+    @classmethod
+    def within(cls, text: str) -> Spec:
+        """Read a spec as it stands for a parameter of another one, ``name/parameter=value/..``, for commas part those.
+
+        Raises
+        ------
+        ParameterError
+            As `parse`.
+        """
+        name, _, rest = text.partition("/")
+        return cls(name.strip(), tuple(parse_pairs(rest.replace("/", ","), text).items()))
+
     def create(
         self,
         n_features: int,

@@ -4,19 +4,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from learners.contract import Array, Parameters, Rule, choice, fragment, number
-from learners.experts.additive import (
-    LEAST,
-    PRUNE,
-    decay_factor,
-    normalise,
-    outgoing,
-    pool_size,
-    succeed,
-    total_weight,
-)
+from learners.experts.additive import LEAST, PRUNE, decay_factor, normalise, outgoing, pool_size, succeed
 from learners.experts.ensemble import Ensemble, Given
 from learners.experts.expert import Expert, largest
-from learners.experts.pool import Pool, tally
+from learners.experts.pool import Pool, shares, total_weight, voting
 from learners.jit import member
 from learners.parameters import learner
 
@@ -82,15 +73,13 @@ class Addition(NamedTuple):
 @cache
 def fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
-    predict, choose, teach, begin = expert
+    predict, _, teach, begin = expert
+    vote = voting(expert)
 
     @fragment
     def score(x: Array, p: Given, memory: Pool) -> None:
-        for e in range(memory.experts[0]):
-            one = member(memory.members, e)
-            predict(x, p.base, one, memory.margins, e)
-            memory.votes[e] = choose(one, memory.margins[e])
-        tally(memory, True)
+        vote(x, p, memory)
+        shares(memory)
 
     @fragment
     def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Pool) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from learners.contract import fragment, integer, number
-from learners.experts.pool import enter, leave, lightest
+from learners.experts.pool import enter, leave, lightest, total_weight
 
 PRUNE = ("weakest", "oldest")
 LEAST = 1e-300
@@ -35,15 +35,6 @@ def succeed(gone: int, weight: float, memory: Any) -> int:
         leave(gone, memory)
     enter(max(weight, LEAST), memory)
     return int(memory.experts[0]) - 1
-
-
-@fragment
-def total_weight(memory: Any) -> float:
-    """The sum of the experts' weights."""
-    total = 0.0
-    for e in range(memory.experts[0]):
-        total += memory.weight[e]
-    return total
 
 
 @fragment

@@ -6,7 +6,7 @@ from typing import Any
 from learners.contract import Array, Parameters, Rule, fragment, integer, number
 from learners.experts.ensemble import Ensemble, Given
 from learners.experts.expert import Expert, largest
-from learners.experts.pool import Pool, enter, leave, lightest, tally
+from learners.experts.pool import Pool, enter, leave, lightest, shares, tally, voting
 from learners.jit import member
 from learners.parameters import learner
 
@@ -52,20 +52,13 @@ class DWM(Ensemble):
 @cache
 def fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
-    predict, choose, teach, begin = expert
-
-    @fragment
-    def vote(x: Array, p: Given, memory: Pool) -> None:
-        """Every expert's vote. Shapes: x f8[d]."""
-        for e in range(memory.experts[0]):
-            one = member(memory.members, e)
-            predict(x, p.base, one, memory.margins, e)
-            memory.votes[e] = choose(one, memory.margins[e])
+    vote = voting(expert)
+    _, _, teach, begin = expert
 
     @fragment
     def score(x: Array, p: Given, memory: Pool) -> None:
         vote(x, p, memory)
-        tally(memory, True)
+        shares(memory)
 
     @fragment
     def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Pool) -> None:
@@ -75,7 +68,7 @@ def fragments(expert: Expert) -> tuple[Any, Any]:
             for e in range(memory.experts[0]):
                 if int(memory.votes[e]) != label:
                     memory.weight[e] *= p.own.beta
-            tally(memory, False)
+            tally(memory)
             wrong = largest(memory.S) != label
             prune(p.own.theta, memory)
             if wrong:

@@ -1,6 +1,7 @@
 """What ensembles share: copies of a base learner in one field of the state, run inside the ensemble's own loop."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from learners.contract import Array, Learner, ParameterError, Rule
@@ -67,10 +68,9 @@ class Ensemble(Learner):
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         self.parameters = super()._read(parameters)
-        name, _, given = self.parameters.base.partition("/")
-        if name == AUTO:
-            name = "rls" if self.task == REGRESSION else "gaussian_nb"
-        spec = Spec.parse(f"{name}:{given.replace('/', ',')}" if given else name)
+        spec = Spec.within(self.parameters.base)
+        if spec.name == AUTO:
+            spec = replace(spec, name="rls" if self.task == REGRESSION else "gaussian_nb")
         try:
             self.base = spec.create(self.n_features, self.n_classes or 2, self.task)
         except ValueError as error:

@@ -58,7 +58,7 @@ def of_margins(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fr
 
     @fragment
     def choose(_one: Any, margin: float) -> int:
-        return 0 if margin < 0.0 and margin > -math.inf else 1  # as `predicted_class`: what is not finite counts as 0
+        return 1 if finite_or_zero(margin) >= 0.0 else 0  # as `predicted_class`
 
     @fragment
     def teach(x: Array, label: int, omega: float, parameters: Any, one: Any, margin: float) -> None:
@@ -84,7 +84,7 @@ def of_class_scores(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragmen
     @fragment
     def choose(one: Any, margin: float) -> int:
         if one.S.shape[0] == 2:
-            return 0 if margin < 0.0 and margin > -math.inf else 1
+            return 1 if finite_or_zero(margin) >= 0.0 else 0
         return largest(one.S)
 
     @fragment
@@ -121,9 +121,23 @@ def largest(S: Array) -> int:
 
     Shapes: S f8[K]. As `learners.prequential.predicted_class`.
     """
-    best, most = 0, S[0] if math.isfinite(S[0]) else 0.0
+    best, most = 0, finite_or_zero(S[0])
     for r in range(1, S.shape[0]):
-        s = S[r] if math.isfinite(S[r]) else 0.0
+        s = finite_or_zero(S[r])
         if s > most or (s == most and S.shape[0] == 2):
             best, most = r, s
     return best
+
+
+@fragment
+def renew(e: int, memory: Any) -> None:
+    """Slot e has the state of a fresh expert. What a rule makes of its state is not made anew: see `begin`."""
+    for word in range(memory.states.shape[1]):
+        memory.states[e, word] = memory.fresh[e, word]
+
+
+@fragment
+def move(source: int, target: int, memory: Any) -> None:
+    """Slot `target` has the state that slot `source` has; likewise."""
+    for word in range(memory.states.shape[1]):
+        memory.states[target, word] = memory.states[source, word]

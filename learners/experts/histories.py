@@ -3,14 +3,13 @@
 A slot whose weight is 0 is not in use; one whose weight has got so small that it is 0 never weighs anything again.
 """
 
-import math
 from functools import cache
 from typing import Any, NamedTuple
 
 from learners.contract import Array, Counts, field, fragment, scratch
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log1p
-from learners.experts.expert import Expert, Fragment
+from learners.experts.expert import Expert, Fragment, finite_or_zero, renew
 from learners.jit import member
 
 BASE = (
@@ -52,11 +51,10 @@ class Mixing(NamedTuple):
 @fragment
 def clipped_loss(margin: float) -> float:
     """Logistic loss of a margin, at most 1; one that is not finite counts as 0."""
-    if not math.isfinite(margin):
-        margin = 0.0
-    if margin <= -CERTAIN:
+    s = finite_or_zero(margin)
+    if s <= -CERTAIN:
         return 1.0
-    return min(max(-margin, 0.0) + log1p(exp(-abs(margin))), 1.0)
+    return min(max(-s, 0.0) + log1p(exp(-abs(s))), 1.0)
 
 
 @cache
@@ -71,7 +69,7 @@ def mixing(expert: Expert, begin: Fragment) -> Mixing:
         for e in range(memory.slots[0]):
             if memory.weight[e] > 0.0:
                 predict(x, p.base, member(memory.members, e), memory.margins, e)
-                mixed += memory.weight[e] * (memory.margins[e] if math.isfinite(memory.margins[e]) else 0.0)
+                mixed += memory.weight[e] * finite_or_zero(memory.margins[e])
                 total += memory.weight[e]
         return mixed / total if total > 0.0 else 0.0
 
@@ -89,8 +87,7 @@ def mixing(expert: Expert, begin: Fragment) -> Mixing:
 
     @fragment
     def enter(e: int, weight: float, p: Any, memory: Any) -> None:
-        for word in range(memory.states.shape[1]):
-            memory.states[e, word] = memory.fresh[e, word]
+        renew(e, memory)
         begin(p.base, member(memory.members, e))
         memory.weight[e] = weight
         memory.slots[0] = max(memory.slots[0], e + 1)

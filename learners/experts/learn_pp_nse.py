@@ -8,7 +8,7 @@ from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.experts.ensemble import Ensemble, Given
 from learners.experts.expert import Expert, largest
-from learners.experts.pool import enter, leave, tally
+from learners.experts.pool import enter, leave, shares, voting
 from learners.jit import member
 from learners.parameters import learner
 
@@ -95,17 +95,6 @@ class Batches(NamedTuple):
 
 
 @fragment
-def shares(memory: Batches) -> None:
-    """S from the votes."""
-    total = 0.0
-    for e in range(memory.experts[0]):
-        total += memory.weight[e]
-    tally(memory, False)
-    for r in range(memory.S.shape[0]):
-        memory.S[r] /= total if total > 0.0 else 1.0
-
-
-@fragment
 def prune(by_error: bool, memory: Batches) -> None:
     """Make room for a newborn in a full pool; of those who err equally the oldest leaves."""
     n = memory.experts[0]
@@ -138,13 +127,11 @@ def weigh(t: int, own: Batching, memory: Batches) -> None:
 def fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
     predict, choose, teach, begin = expert
+    vote = voting(expert)
 
     @fragment
     def score(x: Array, p: Given, memory: Batches) -> None:
-        for e in range(memory.experts[0]):
-            one = member(memory.members, e)
-            predict(x, p.base, one, memory.margins, e)
-            memory.votes[e] = choose(one, memory.margins[e])
+        vote(x, p, memory)
         shares(memory)
 
     @fragment

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Counts, Parameters, Rule, field, fragment, integer, scratch
 from learners.experts.ensemble import Ensemble, Given
-from learners.experts.expert import Expert, finite_or_zero
+from learners.experts.expert import Expert, finite_or_zero, move, renew
 from learners.experts.likelihood import likelihood_of
 from learners.experts.pool import lightest
 from learners.jit import member
@@ -145,10 +145,8 @@ def join(guess: float, memory: Accuracies) -> None:
     if e == memory.experts[0] or memory.weight[e] < weight:
         memory.experts[0] = max(memory.experts[0], e + 1)
         memory.weight[e], memory.mse[e], memory.born[e] = weight, 0.0, memory.learned[0]
-        for word in range(memory.states.shape[1]):
-            memory.states[e, word] = memory.states[last, word]
-    for word in range(memory.states.shape[1]):
-        memory.states[last, word] = memory.fresh[last, word]
+        move(last, e, memory)
+    renew(last, memory)
 
 
 @cache

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Counts, Learner, ParameterError, Parameters, Rule, choice, field, fragment, scratch
 from learners.drift.detector import DRIFT, QUIET, WARNING
-from learners.drift.registry import find
+from learners.drift.registry import create
 from learners.experts.ensemble import Ensemble
-from learners.experts.expert import Expert
+from learners.experts.expert import Expert, move, renew
 from learners.jit import member
 from learners.learner import CLASSIFICATION, REGRESSION
 from learners.memory import room_for, seen_as
-from learners.parameters import parse_pairs, word
+from learners.parameters import word
 from learners.reductions.wrapper import Wrapper
+from learners.spec import Spec
 from learners.state import State
 
 RESET, SHRINK, BACKGROUND = ACTIONS = "reset", "shrink", "background"
@@ -108,9 +109,9 @@ class OnDrift(Ensemble):
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         both: Any = type("Params", (Policy, type(self.base.parameters)), {})  # the fields of both
         read = both.build(parameters)
-        name, _, pairs = read.detector.partition("/")
         try:
-            self.detector = find(name)(**parse_pairs(pairs.replace("/", ","), read.detector))
+            spec = Spec.within(read.detector)
+            self.detector = create(spec.name, **dict(spec.parameters))
         except ValueError as error:
             raise ParameterError(f"detector of {self.name} must be a drift detector: {error}") from None
         if isinstance(self.base, (Ensemble, Wrapper)):
@@ -201,7 +202,7 @@ def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
         if memory.quiet[0] == LONGEST_QUIET:
             memory.copied[0] = 0
         if p.action == trains_ahead and verdict == WARNING and memory.copied[0] == 0:
-            begin_anew(COPY, memory)
+            renew(COPY, memory)
             memory.copied[0] = 1
         if drifted:
             memory.alarms[0] += 1
@@ -209,7 +210,7 @@ def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
                 for w in range(p.start, p.end):
                     memory.states[MAIN, w] = memory.fresh[MAIN, w]
             elif memory.copied[0] == 0:
-                begin_anew(MAIN, memory)
+                renew(MAIN, memory)
         slot = COPY if memory.copied[0] == 1 else MAIN
         if drifted or verdict == WARNING:
             begin(p, memory)  # a slot may have changed hands
@@ -218,8 +219,7 @@ def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
             predict(x, p.base, other, memory.margins, slot)
             teach(x, label, 1.0, p.base, other, memory.margins[slot])
         if drifted and memory.copied[0] == 1:
-            for w in range(memory.states.shape[1]):
-                memory.states[MAIN, w] = memory.states[COPY, w]
+            move(COPY, MAIN, memory)
             memory.copied[0] = 0
             begin(p, memory)
 
@@ -232,10 +232,3 @@ def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
         watch(x, label, p, memory)
 
     return (score_classes, learn_classes) if classes else (score_margin, learn_margin)
-
-
-@fragment
-def begin_anew(slot: int, memory: Watched) -> None:
-    """A fresh learner in a slot."""
-    for w in range(memory.states.shape[1]):
-        memory.states[slot, w] = memory.fresh[slot, w]

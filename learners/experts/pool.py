@@ -1,8 +1,11 @@
 """A pool of experts that come and go: the first `count` slots are in use, the oldest expert first."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from learners.contract import Array, Counts, field, fragment, scratch
+from learners.experts.expert import Expert, Fragment, move, renew
+from learners.jit import member
 
 
 class Pool(NamedTuple):
@@ -21,26 +24,53 @@ class Pool(NamedTuple):
     S: Array = scratch("f8[K]", "share of the weight that votes for each class")
 
 
+@cache
+def voting(expert: Expert) -> Fragment:
+    """``vote(x, parameters, memory)``: every expert in use says what it predicts, and which class it votes for."""
+    predict, choose, _, _ = expert
+
+    @fragment
+    def vote(x: Array, p: Any, memory: Any) -> None:
+        for e in range(memory.experts[0]):
+            one = member(memory.members, e)
+            predict(x, p.base, one, memory.margins, e)
+            memory.votes[e] = choose(one, memory.margins[e])
+
+    return vote
+
+
 @fragment
-def tally(memory: Any, share: bool) -> None:
-    """Add up the weights that vote for each class into S f8[K]; as shares of all weight, or as they are."""
-    total = 0.0
+def tally(memory: Any) -> None:
+    """Add up the weights that vote for each class into S f8[K]."""
     for r in range(memory.S.shape[0]):
         memory.S[r] = 0.0
     for e in range(memory.experts[0]):
         memory.S[int(memory.votes[e])] += memory.weight[e]
+
+
+@fragment
+def shares(memory: Any) -> None:
+    """As `tally`, as shares of all weight; 0 while nobody has any."""
+    total = total_weight(memory)
+    tally(memory)
+    for r in range(memory.S.shape[0]):
+        memory.S[r] /= total if total > 0.0 else 1.0
+
+
+@fragment
+def total_weight(memory: Any) -> float:
+    """The sum of the weights of the experts in use."""
+    total = 0.0
+    for e in range(memory.experts[0]):
         total += memory.weight[e]
-    if share:
-        for r in range(memory.S.shape[0]):
-            memory.S[r] /= total
+    return total
 
 
 @fragment
 def enter(weight: float, memory: Any) -> None:
     """A fresh expert of that weight takes the first slot that is free; there must be one."""
     e = memory.experts[0]
-    for word in range(memory.states.shape[1]):
-        memory.states[e, word] = memory.fresh[e, word]
+    renew(e, memory)
     memory.weight[e] = weight
     memory.experts[0] = e + 1
 
@@ -50,8 +80,7 @@ def leave(gone: int, memory: Any) -> None:
     """Expert number `gone` leaves; those after it move up."""
     last = memory.experts[0] - 1
     for e in range(gone, last):
-        for word in range(memory.states.shape[1]):
-            memory.states[e, word] = memory.states[e + 1, word]
+        move(e + 1, e, memory)
         memory.weight[e] = memory.weight[e + 1]
     memory.experts[0] = last
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.drift.detector import DRIFT, Detector
-from learners.prequential import predicted_class
 from learners.spec import Spec
-from worker.state.alarms import make_detectors
-from worker.wire.events import REGRESSION, Target
+from worker.state.alarms import errors_of, make_detectors
+from worker.wire.events import Target
 
 Array = NDArray[np.float64]
 
@@ -27,20 +26,14 @@ class Detection:
     Parameters
     ----------
     specs : sequence of Spec
-        The detectors.
+        The detectors, valid for the target.
     target : Target
         What is predicted.
     changes : sequence of int
         Rows from which another concept holds; none if that is not known.
-
-    Raises
-    ------
-    UsageFailure
-        A detector is not valid, or does not go with the target.
     """
 
     def __init__(self, specs: Sequence[Spec], target: Target, changes: Sequence[int]) -> None:
-        make_detectors(specs, target.task)
         self._specs, self._target, self._changes = specs, target, changes
         self._watching: dict[str, list[tuple[str, Detector, list[int]]]] = {}
         self._rows = 0
@@ -51,8 +44,7 @@ class Detection:
             made = zip(self._specs, make_detectors(self._specs, self._target.task), strict=True)
             self._watching[learner] = [(spec.text, detector, []) for spec, detector in made]
         labels, errors = self._target.indices(y)[0], np.full(len(y), np.nan)
-        missed = np.abs(predicted_class(score[usable], kind) - labels[usable])
-        errors[usable] = missed if kind == REGRESSION else np.where(np.isnan(missed), np.nan, missed != 0.0)
+        errors[usable] = errors_of(score[usable], labels[usable], kind)
         for _, detector, alarms in self._watching[learner]:
             alarms.extend((first + np.flatnonzero(detector.observe(errors) == DRIFT)).tolist())
         self._rows = first + len(y)
@@ -66,9 +58,9 @@ class Detection:
         told: dict[str, Any] = {"alarms": len(alarms), "alarm_rows": alarms}
         if not changes:
             return told
-        delays = [first_within(alarms, change, end) for change, end in _spans(changes, self._rows)]
-        found = [delay for delay in delays if delay is not None]
         spans = _spans(changes, self._rows)
+        delays = [first_within(alarms, change, end) for change, end in spans]
+        found = [delay for delay in delays if delay is not None]
         false = [row for row in alarms if not any(change <= row < end for change, end in spans)]
         calm = self._rows - sum(end - change for change, end in spans)
         return {

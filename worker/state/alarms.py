@@ -27,7 +27,7 @@ class Alarm(NamedTuple):
 
 
 def make_detectors(specs: Sequence[Spec], task: str) -> list[Detector]:
-    """Detectors that have seen nothing.
+    """Detectors that have seen nothing; `task` is a target's, or a learner's `kind`.
 
     Raises
     ------
@@ -44,6 +44,16 @@ def make_detectors(specs: Sequence[Spec], task: str) -> list[Detector]:
         except (UnknownDetector, ParameterError) as error:
             raise UsageFailure(f"detector {spec.text}: {error}") from None
     return made
+
+
+def errors_of(score: NDArray[np.float64], y: NDArray[np.float64], kind: str) -> NDArray[np.float64]:
+    """What detectors are told of rows, f8[n]: 1 for a mistake and 0 for a hit, or how far off; NaN without a label.
+
+    Shapes: score f8[n, k], y f8[n] class indices or targets.
+    """
+    with np.errstate(over="ignore"):
+        missed: NDArray[np.float64] = np.abs(predicted_class(score, kind) - y)
+    return missed if kind == REGRESSION else np.where(np.isnan(y), np.nan, missed != 0.0)
 
 
 class Alarms:
@@ -65,7 +75,7 @@ class Alarms:
     def __init__(self, specs: Sequence[Spec], kind: str) -> None:
         self._kind = kind
         self._names = [spec.text for spec in specs]
-        self._detectors = make_detectors(specs, REGRESSION if kind == REGRESSION else "")
+        self._detectors = make_detectors(specs, kind)
         self._since = np.full(len(specs), NONE_YET, np.int64)
         """Each one's last alarm since the last accuracy point; part of the state."""
 
@@ -75,11 +85,7 @@ class Alarms:
 
     def observe(self, batch: Batch, score: NDArray[np.float64]) -> list[Alarm]:
         """Take in how the champion did on a batch; what was called, in the order of rows."""
-        predicted = predicted_class(score, self._kind)
-        with np.errstate(over="ignore"):
-            missed = np.abs(predicted - batch.y)
-        errors = missed if self._kind == REGRESSION else np.where(np.isnan(batch.y), np.nan, missed != 0.0)
-        called = []
+        errors, called = errors_of(score, batch.y, self._kind), []
         for name, detector in zip(self._names, self._detectors, strict=True):
             rows = np.flatnonzero(detector.observe(errors) == DRIFT)
             called += [Alarm(name, offset) for offset in batch.offsets[rows].tolist()]

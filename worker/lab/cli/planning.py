@@ -57,7 +57,7 @@ def check_options(given: dict[str, Any]) -> None:
     """
     protocol = given["protocol"]
     for option, asked in (("scores", given["scores"]), ("regret", given["regret"]), ("detector", given["detectors"])):
-        if not asked:
+        if asked is None or asked == ():
             continue
         if protocol != PREQUENTIAL:
             raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
