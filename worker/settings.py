@@ -197,7 +197,7 @@ class WorkerSettings:
     @property
     def topics(self) -> Topics:
         """Names of the topics."""
-        return Topics(self.input, self.group, self.outputs)
+        return Topics(self.input, self.group, self.outputs, watched=bool(self.model.detectors))
 
     def transactional_id(self, partition: int) -> str:
         """A partition's, the same for whoever owns it next. No input has a slash in its name: no two ids are alike."""

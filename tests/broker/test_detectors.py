@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import pytest
+
+from tests.broker.test_policies import learn, refused
+from tests.support.alarms import expected_alarms, require_alarms, seen_alarms
 from tests.support.crash import CrashingDriftway
-from tests.support.kafka import read_all
-from tests.support.process import driftway
-from tests.support.stage import LEARNER, Stage
+from tests.support.kafka import admin, await_until, produce, read_all
+from tests.support.process import Finished, driftway
+from tests.support.stage import DETECTORS, LEARNER, Stage
+from worker.kafka.client import NATIVE, PYTHON
+from worker.kafka.topics import partition_counts
 from worker.runtime.partition.checkpoint import Step
 
 WATCH = "--detector", "ddm", "--detector", "hddm_w:drift_conf=0.005,warn_conf=0.01", "--accuracy-every", "50"
+DEATHS = (Step.FLUSHED, Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT, Step.COMMITTED, Step.BEGUN, Step.FLUSHED)
 ROWS, CHANGE = 2000, 1000
 """Per partition; the row from which the stage's concept is another one."""
 
@@ -40,3 +48,86 @@ def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
     assert audited.code == 0, audited
     without = driftway("audit", *place, "--learner", LEARNER, "--accuracy-every", "50")
     assert without.code == 1, without
+
+
+def audit(stage: Stage, *more: str) -> Finished:
+    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
+    return driftway("audit", *place, "--learner", LEARNER, *(more or stage.watched))
+
+
+def watched(stage: Stage) -> list[dict[str, Any]]:
+    """What `driftway watch` shows of the champion on each partition."""
+    done = driftway("watch", "--input", stage.topic, "--bootstrap", stage.bootstrap, "--once", "--json")
+    assert done.code == 0, done
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka: str, client: str) -> None:
+    """Worker after worker is killed, before the change and behind it."""
+    stage, fed = Stage(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0
+    arguments = stage.worker("--client", client, "-X", "group.instance.id=one")
+    with stage.auditor() as auditor:
+        for step in DEATHS:
+            with CrashingDriftway(step, 7, *arguments) as victim:
+                victim.await_text("running")
+                while not victim.ended:
+                    stage.fill(fed, fed := fed + 50)
+                    await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 30, "rows predicted, or death")
+                assert victim.wait() == -9
+        assert CHANGE < fed + 400 < ROWS, "the deaths are to lie on the way to the change"
+        stage.fill(fed)
+        done = driftway(*stage.worker("--stop-at-end", "--client", client, "-X", "group.instance.id=one"))
+        assert done.code == 0, done
+        auditor.await_all(2 * ROWS)
+    auditor.require(stage.expected)
+    require_alarms(stage)
+    assert audit(stage).code == 0
+    lines = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once").stdout
+    for row, alarms in zip(watched(stage), expected_alarms(stage).values(), strict=True):
+        last = json.loads(alarms[-1][1])
+        assert sum(row["drifts"].values()) == len(alarms)
+        assert row["last_drift"]["offset"] == last["offset"] == ROWS - 1 - row["rows_since_drift"]
+        assert f"drift ddm {row['rows_since_drift']} ({len(alarms)})" in lines
+
+
+def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
+    stage = Stage(kafka, partitions=2, rows=500, detectors=DETECTORS)
+    learn(stage, 0, 500)
+    proven = audit(stage, "--json", *stage.watched)
+    told = json.loads(proven.stdout)["partitions"]
+    assert [one["alarms"] for one in told] == [len(alarms) for alarms in expected_alarms(stage).values()]
+    first = seen_alarms(stage)[1][0]
+    produce(kafka, f"{stage.prefix}.alarms", [first[1]], 1, keys=[first[0]])
+    refuted = audit(stage)
+    offset = json.loads(first[1])["offset"]
+    assert (refuted.code, refuted.stdout) == (1, "")
+    assert f"is one drift alarm of {stage.topic}/1@{offset} too many" in refuted.stderr
+
+
+def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    learn(stage, 0, 500, "--guarantee", "at-least-once")
+    learn(stage, 500, 1000, "--guarantee", "at-least-once")
+    require_alarms(stage)
+    stage.detectors = ()
+    assert "the snapshot was made with detectors" in refused(stage)
+    client = admin(kafka)  # a client that is garbage never answers
+    client.delete_topics([f"{stage.prefix}.alarms"])[f"{stage.prefix}.alarms"].result(timeout=20)
+    learn(stage, 0, 500, "--if-unrestorable", "fresh")
+    assert f"{stage.prefix}.alarms" not in partition_counts(client.list_topics(timeout=10))
+
+
+def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) -> None:
+    stage = Stage(kafka, partitions=1, rows=1000)
+    learn(stage, 0, 500)
+    assert f"{stage.prefix}.alarms" not in partition_counts(admin(kafka).list_topics(timeout=10))
+    missing = audit(stage, "--detector", "ddm")
+    assert missing.code == 2
+    assert f"there is no topic {stage.prefix}.alarms" in missing.stderr
+    stage.detectors = DETECTORS
+    assert "the snapshot was made with detectors" in refused(stage)
+    learn(stage, 500, 1000, "--if-unrestorable", "replay")
+    whole = expected_alarms(stage)[0]
+    assert seen_alarms(stage)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []

@@ -17,6 +17,8 @@ from worker.wire.codec import encode_events
 
 LEARNER = "dfop:mu=0.01"
 OUTPUTS = ("predictions", "accuracy", "rejected")
+DETECTORS = "ddm:min_n=5,warn=0.2,drift=0.5", "hddm_w:drift_conf=0.2,warn_conf=0.3"
+"""So sensitive that they call a drift every ten rows or so: hardly a commit has no alarm."""
 SESSION_MS = 2000
 """A dead member is noticed after this long."""
 
@@ -37,6 +39,8 @@ class Stage:
         Partitions that the topics have before `grow`; None: all of them.
     configs : dict
         Output -> settings of its topic, with _ for a dot.
+    detectors : tuple of str
+        What watches the learner; without any there is no topic of alarms.
     """
 
     bootstrap: str
@@ -45,6 +49,7 @@ class Stage:
     seed: int = 7
     at_first: int | None = None
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    detectors: tuple[str, ...] = ()
     topic: str = field(default_factory=lambda: unique("events"))
     group: str = field(default_factory=lambda: unique("group"))
     expected: Scores = field(init=False)
@@ -58,7 +63,7 @@ class Stage:
         rng = np.random.default_rng(self.seed)
         parts = {}
         create_topic(self.bootstrap, self.topic, self.at_first or self.partitions)
-        for name in OUTPUTS:
+        for name in (*OUTPUTS, "alarms") if self.detectors else OUTPUTS:
             count, config = self.at_first or self.partitions, self.configs.get(name, {})
             create_topic(self.bootstrap, f"{self.prefix}.{name}", count, **config)
         self.events: dict[int, list[bytes]] = {}
@@ -130,8 +135,13 @@ class Stage:
         return (
             "worker", "--input", self.topic, "--group", self.group, "--bootstrap", self.bootstrap,
             "--learner", LEARNER, "--commit-interval", "0.05", "--snapshot-rows", "300",
-            "-X", f"session.timeout.ms={SESSION_MS}", "-X", "heartbeat.interval.ms=300", *more,
+            "-X", f"session.timeout.ms={SESSION_MS}", "-X", "heartbeat.interval.ms=300", *self.watched, *more,
         )  # fmt: skip
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The options that name the detectors."""
+        return tuple(word for text in self.detectors for word in ("--detector", text))
 
     def auditor(self) -> Auditor:
         """A concurrent read_committed reader of the outputs."""

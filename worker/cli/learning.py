@@ -94,8 +94,8 @@ def event_options(command: F) -> F:
             multiple=True,
             metavar="NAME[:PARAM=VALUE,...]",
             help="Drift detector that watches the champion's mistakes, in a regression its absolute errors; its alarms "
-            "stand in the accuracy points, the log and the metrics: ddm, eddm, page_hinkley, adwin, hddm_a, hddm_w or "
-            "kswin; repeatable.",
+            "stand in a topic of their own, the accuracy points, the log and the metrics: ddm, eddm, page_hinkley, "
+            "adwin, hddm_a, hddm_w or kswin; repeatable.",
         ),
     ]
     for option in reversed(options):

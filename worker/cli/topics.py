@@ -24,6 +24,7 @@ def _topic_options(command: Command) -> Command:
             "--partitions", type=click.IntRange(1), required=True, metavar="N", help="Partitions of each topic."
         ),
         click.option("--group", metavar="GROUP", help="Also the outputs of this consumer group."),
+        click.option("--alarms", is_flag=True, help="With them the drift alarms, for workers with --detector."),
         outputs_option,
     )
     for option in reversed(options):
@@ -36,7 +37,7 @@ def topics() -> None:
     """Create or check the topics of an input.
 
     These are the input itself and, with --group, what its workers write: EVENTS.GROUP.predictions, .accuracy, .rejected
-    and the compacted .snapshots, all with as many partitions as the input.
+    and the compacted .snapshots, with --alarms also .alarms, all with as many partitions as the input.
 
     \b
     Examples:
@@ -57,6 +58,7 @@ def create(
     input_topic: str,
     partitions: int,
     group: str | None,
+    alarms: bool,
     outputs: str,
     replication: int | None,
     bootstrap: str,
@@ -67,7 +69,7 @@ def create(
     from worker.kafka.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
-    plan = _plan(input_topic, partitions, group, outputs)
+    plan = _plan(input_topic, partitions, group, alarms, outputs)
     created = create_topics(bootstrap, passthrough, plan, -1 if replication is None else replication)
     for name in plan:
         click.echo(f"{'created' if name in created else 'exists '} {name} ({partitions} partitions)", err=True)
@@ -79,6 +81,7 @@ def check(
     input_topic: str,
     partitions: int,
     group: str | None,
+    alarms: bool,
     outputs: str,
     bootstrap: str,
     properties: tuple[str, ...],
@@ -90,7 +93,7 @@ def check(
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))
-    plan = _plan(input_topic, partitions, group, outputs)
+    plan = _plan(input_topic, partitions, group, alarms, outputs)
     wrong = [f"{name} is missing" for name in plan if name not in present]
     wrong += [
         f"{name} has {present[name]} partitions, not {wanted}"
@@ -103,13 +106,13 @@ def check(
     click.echo(f"{len(plan)} topics of {input_topic} are as they should be", err=True)
 
 
-def _plan(input_topic: str, partitions: int, group: str | None, outputs: str) -> Plan:
+def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, outputs: str) -> Plan:
     from worker.kafka.topics import Topics, output_plan, require_prefix
 
     require_prefix(outputs, input_topic)
     plan: Plan = {input_topic: (partitions, {})}
     if group is not None or outputs:
-        plan |= output_plan(Topics(input_topic, group or "", outputs), partitions)
+        plan |= output_plan(Topics(input_topic, group or "", outputs, watched=alarms), partitions)
     return plan
 
 

@@ -133,10 +133,10 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """Predict every event of a topic before its label is used, learn from it, commit exactly once.
 
     Each partition has its own learner. Predictions go to TOPIC.GROUP.predictions, rolling accuracy to
-    TOPIC.GROUP.accuracy, unusable events with their reason to TOPIC.GROUP.rejected, state to TOPIC.GROUP.snapshots;
-    these topics are made if they are missing, and belong to the group. With --warm-start the champion begins in a
-    trained model's state; name the file at every start of the group. SIGTERM: finish, commit, leave, exit 0; a second
-    one leaves at once.
+    TOPIC.GROUP.accuracy, unusable events with their reason to TOPIC.GROUP.rejected, state to TOPIC.GROUP.snapshots, and
+    with --detector drift alarms to TOPIC.GROUP.alarms; these topics are made if they are missing, and belong to the
+    group. With --warm-start the champion begins in a trained model's state; name the file at every start of the group.
+    SIGTERM: finish, commit, leave, exit 0; a second one leaves at once.
 
     \b
     Examples:

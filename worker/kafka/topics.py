@@ -45,11 +45,14 @@ class Topics:
         Whose.
     named : str
         What the outputs' names begin with, where somebody has chosen it; empty: ``INPUT.GROUP``.
+    watched : bool
+        Whether drift detectors watch the champion: only then there is a topic of alarms.
     """
 
     input: str
     group: str
     named: str = ""
+    watched: bool = False
 
     @property
     def prefix(self) -> str:
@@ -72,13 +75,19 @@ class Topics:
         return f"{self.prefix}.rejected"
 
     @property
+    def alarms(self) -> str:
+        """Drifts that the champion's detectors called, at the very event."""
+        return f"{self.prefix}.alarms"
+
+    @property
     def snapshots(self) -> str:
-        """Chunks of task snapshots, compacted, and in front of them whose all four topics are."""
+        """Chunks of task snapshots, compacted, and in front of them whose all topics are."""
         return f"{self.prefix}.snapshots"
 
     def outputs(self) -> tuple[str, ...]:
         """Everything a worker writes to."""
-        return (self.predictions, self.accuracy, self.rejected, self.snapshots)
+        alarms = (self.alarms,) if self.watched else ()
+        return (self.predictions, self.accuracy, self.rejected, *alarms, self.snapshots)
 
 
 def require_prefix(prefix: str, input_topic: str) -> None:
@@ -93,7 +102,7 @@ def require_prefix(prefix: str, input_topic: str) -> None:
         raise UsageFailure(
             f"--outputs {prefix}: topics' names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
         )
-    if prefix and input_topic in Topics("", "", prefix).outputs():
+    if prefix and input_topic in Topics("", "", prefix, watched=True).outputs():
         raise UsageFailure(f"--outputs {prefix}: one of the outputs would be the input, {input_topic}")
 
 

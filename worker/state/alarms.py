@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +14,24 @@ from learners.parameters import ParameterError
 from learners.prequential import predicted_class
 from learners.spec import Spec
 from worker.errors import UsageFailure
+from worker.wire.codec import encode_alarm
 from worker.wire.events import REGRESSION, Batch
 
 NONE_YET = -1
 
 
 class Alarm(NamedTuple):
-    """A drift that a detector called."""
+    """A drift that a detector called at an input offset, and the record that says so."""
 
     detector: str
     offset: int
+    key: bytes = b""
+    value: bytes = b""
+
+
+def alarm_key(detector: str, partition: int) -> bytes:
+    """What a detector's alarms of a partition have as their key."""
+    return f"{detector}/{partition}".encode()
 
 
 def make_detectors(specs: Sequence[Spec], task: str) -> list[Detector]:
@@ -65,6 +73,8 @@ class Alarms:
         The detectors.
     kind : str
         The champion's `kind`.
+    whose : mapping
+        What records say of the champion: ``learner``, ``group``, ``model``.
 
     Raises
     ------
@@ -72,8 +82,8 @@ class Alarms:
         As `make_detectors`.
     """
 
-    def __init__(self, specs: Sequence[Spec], kind: str) -> None:
-        self._kind = kind
+    def __init__(self, specs: Sequence[Spec], kind: str, whose: Mapping[str, str]) -> None:
+        self._kind, self._whose = kind, whose
         self._names = [spec.text for spec in specs]
         self._detectors = make_detectors(specs, kind)
         self._since = np.full(len(specs), NONE_YET, np.int64)
@@ -87,8 +97,10 @@ class Alarms:
         """Take in how the champion did on a batch; what was called, in the order of rows."""
         errors, called = errors_of(score, batch.y, self._kind), []
         for name, detector in zip(self._names, self._detectors, strict=True):
-            rows = np.flatnonzero(detector.observe(errors) == DRIFT)
-            called += [Alarm(name, offset) for offset in batch.offsets[rows].tolist()]
+            key = alarm_key(name, batch.partition)
+            for row in np.flatnonzero(detector.observe(errors) == DRIFT).tolist():
+                value = encode_alarm(name, batch, row, self._whose)
+                called.append(Alarm(name, int(batch.offsets[row]), key, value))
         return sorted(called, key=lambda alarm: alarm.offset)
 
     def note(self, called: Sequence[Alarm]) -> None:

@@ -254,9 +254,10 @@ class Model:
                 learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
             self._learners.append(learner)
             self._metrics.append(metrics)
-        if settings.detectors:
-            self._alarms = Alarms(settings.detectors, self._learners[0].kind)
         self._digests = self.digests()
+        if settings.detectors:
+            whose = {"learner": settings.names[0], "group": self.group, "model": self._digests[0]}
+            self._alarms = Alarms(settings.detectors, self._learners[0].kind, whose)
 
     @property
     def champion(self) -> Learner:

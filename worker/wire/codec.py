@@ -1,4 +1,4 @@
-"""The wire format: events in, predictions, accuracy points and rejections out. Leaf module.
+"""The wire format: events in, predictions, accuracy points, drift alarms and rejections out. Leaf module.
 
 The only door to orjson. Batches of plain JSON events go through compiled kernels (`worker.wire.scanner`,
 `worker.wire.writer`); whatever is not plain is read by orjson, event by event, with the same result. The packed format
@@ -8,7 +8,7 @@ is that of `worker.wire.packed`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -255,6 +255,18 @@ def encode_point(
     place = {"partition": partition, "offset": offset}
     rest = {"drift": drift, "learner": learner, **whose, "t": None if t == NO_TIME else t}
     return orjson.dumps({**place, **point, **rest})
+
+
+def encode_alarm(detector: str, batch: Batch, row: int, whose: Mapping[str, str]) -> bytes:
+    """One drift alarm, called at a row of a batch; `whose` says what learner the detector watches."""
+    from worker.wire.scanner import NO_TIME
+
+    text, bounds = batch.ids
+    start, end = bounds[:, row].tolist()
+    t = int(batch.t[row])
+    place = {"partition": batch.partition, "offset": int(batch.offsets[row])}
+    event = {"id": orjson.Fragment(text[start:end].tobytes()), "t": None if t == NO_TIME else t}
+    return orjson.dumps({"detector": detector, **place, **whose, **event})
 
 
 def read_json(value: bytes) -> Any:

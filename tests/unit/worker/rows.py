@@ -112,10 +112,11 @@ def model_settings(*learners: str, **rest: Any) -> ModelSettings:
 
 
 def wire(outputs: Sequence[Outputs | None]) -> tuple[list[Any], ...]:
-    """Everything that several batches add to the output topics: predictions with keys, points, rejections."""
+    """Everything that several batches add to the output topics: predictions with keys, points, rejections, alarms."""
     some = [out for out in outputs if out is not None]
     return (
         [pair for out in some for pair in zip(out.predictions, out.keys, strict=True)],
         [point for out in some for point in out.points],
         [(bad.offset, bad.reason) for out in some for bad in out.rejected],
+        [alarm for out in some for alarm in out.alarms],
     )

@@ -79,6 +79,13 @@ def test_topics_are_named_after_input_and_group() -> None:
     )
 
 
+def test_only_where_detectors_watch_there_is_a_topic_of_alarms() -> None:
+    watched = WorkerSettings("b:1", "EVENTS", "g", dataclasses.replace(MODEL, detectors=(Spec.parse("adwin"),)))
+    assert set(watched.topics.outputs()) - set(worker().topics.outputs()) == {"EVENTS.g.alarms"}
+    with pytest.raises(UsageFailure, match=r"one of the outputs would be the input, A\.alarms"):
+        WorkerSettings("b:1", "A.alarms", "g", MODEL, outputs="A")
+
+
 def test_the_classic_protocol_is_taken_unless_somebody_says_otherwise() -> None:
     assert worker().protocol == "classic"
     assert worker(passthrough={"group.protocol": "consumer"}).protocol == "consumer"

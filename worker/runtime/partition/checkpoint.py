@@ -3,7 +3,7 @@
 The six steps, in this order and under these names in logs, code and fault tests:
 
     BEGUN              a transaction is open on the partition's producer
-    OUTPUTS_PRODUCED   predictions, accuracy points and rejections are handed to the client
+    OUTPUTS_PRODUCED   predictions, accuracy points, drift alarms and rejections are handed to the client
     SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
     FLUSHED            the broker has all of them, and its reports of where they are prove it
     OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once also
@@ -253,12 +253,15 @@ class Checkpoint:
         raise NotImplementedError
 
     def send(self, outputs: Outputs) -> None:
-        """Hand predictions, accuracy points and rejections to the client."""
+        """Hand predictions, accuracy points, drift alarms and rejections to the client."""
         topics = self.topics
         self._send(topics.predictions, outputs.predictions, outputs.keys)
         if outputs.points:
             keys, points = zip(*outputs.points, strict=True)
             self._send(topics.accuracy, Listed(points), Listed(keys))
+        if outputs.alarms:
+            keys, values = zip(*((alarm.key, alarm.value) for alarm in outputs.alarms), strict=True)
+            self._send(topics.alarms, Listed(values), Listed(keys))
         for bad in outputs.rejected:
             self._room(1)
             headers = {

@@ -30,7 +30,7 @@ HANGING_SECONDS = 5.0
 """How long an undecided output of a commit is waited for; its marker comes within milliseconds, if it comes at all."""
 
 Key = tuple[int, bytes | None]
-"""What an output answers: an input offset, and for accuracy points also their key: several stand at one offset."""
+"""What an output answers: an input offset, and for points and alarms also their key: several stand at one offset."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class Mend:
             made.predictions, made.keys = outputs.predictions.chosen(kept), outputs.keys.chosen(kept)
         if (there := self.there.get(topics.accuracy)) is not None:
             made.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in there]
+        if (there := self.there.get(topics.alarms)) is not None:
+            made.alarms = [alarm for alarm in outputs.alarms if (alarm.offset, alarm.key) not in there]
         if (there := self.there.get(topics.rejected)) is not None:
             made.rejected = [bad for bad in outputs.rejected if (bad.offset, None) not in there]
         return made
@@ -82,6 +84,8 @@ class Inspection:
 
     Parameters
     ----------
+    topics : Topics
+        Of the group; what is not among its outputs any more, as alarms without detectors, is not looked at.
     partition : int
         Which.
     readers : tuple
@@ -90,21 +94,19 @@ class Inspection:
         For all of it.
     """
 
-    def __init__(self, partition: int, readers: tuple[Consumer, Consumer], deadline: Deadline) -> None:
-        self._partition, self._deadline = partition, deadline
+    def __init__(self, topics: Topics, partition: int, readers: tuple[Consumer, Consumer], deadline: Deadline) -> None:
+        self._topics, self._partition, self._deadline = topics, partition, deadline
         self._reader, self._witness = readers
         self.settled: set[str] = set()
         """Topics in which nothing hangs any more."""
 
-    def mend(self, newest: Position, snapshots: str) -> Mend | None:
+    def mend(self, newest: Position) -> Mend | None:
         """What is missing; None: all outputs of the last commit are there, and before it those of the ones before.
 
         Parameters
         ----------
         newest : Position
             The last commit.
-        snapshots : str
-            The topic in which the ones before are.
 
         Raises
         ------
@@ -113,34 +115,38 @@ class Inspection:
         KafkaException, Unfinished
             It does not deliver.
         """
-        since, there = newest.offset, dict[str, set[Key]]()
-        for position in self._chain(newest, snapshots):
+        since, there, looked_at = newest.offset, dict[str, set[Key]](), list[Position]()
+        for position in self._chain(newest):
             hidden = self._hidden(position)
             if not hidden:
                 break
             since = position.offset if position.previous is None else position.previous
-            for topic, span in hidden.items():
-                there[topic] = there.get(topic, set()) | self._keys(topic, span)
+            looked_at.append(position)
+            there |= {topic: set() for topic in hidden}
+        for position in looked_at:  # what one of them has lost, another of them may have
+            for topic in there.keys() & position.outputs.keys():
+                there[topic] |= self._keys(topic, position.outputs[topic])
         return Mend(since, newest.offset, there) if there else None
 
-    def _chain(self, newest: Position, snapshots: str) -> Iterator[Position]:
+    def _chain(self, newest: Position) -> Iterator[Position]:
         """The commits from the newest back, as long as the log holds the one directly before."""
         position, depth = newest, 1
         while True:
             yield position
             depth += 1
-            found = positions(self._reader, snapshots, self._partition, self._deadline, depth)
+            found = positions(self._reader, self._topics.snapshots, self._partition, self._deadline, depth)
             if len(found) < depth or found[depth - 1].offset != position.previous:
                 return
             position = found[depth - 1]
 
-    def _hidden(self, position: Position) -> dict[str, Span]:
+    def _hidden(self, position: Position) -> list[str]:
         """Topics of which the first or the last output of a commit is hidden."""
-        for topic, span in position.outputs.items():
+        outputs = {topic: span for topic, span in position.outputs.items() if topic in self._topics.outputs()}
+        for topic, span in outputs.items():
             decided = stable(self._reader, topic, self._partition, span.last + 1, self._deadline, HANGING_SECONDS)
             if not decided and topic not in self.settled:
                 raise Hanging(topic)
-        return {topic: span for topic, span in position.outputs.items() if self._is_hidden(topic, span)}
+        return [topic for topic, span in outputs.items() if self._is_hidden(topic, span)]
 
     def _is_hidden(self, topic: str, span: Span) -> bool:
         """Whether records are aborted, or cut off; those that retention or compaction has taken were there once."""
@@ -155,10 +161,11 @@ class Inspection:
         return any(seen and not given for seen, given in zip(there, committed, strict=True))
 
     def _keys(self, topic: str, span: Span) -> set[Key]:
-        """What the visible records of a span answer."""
+        """What the visible records of a span answer, as far as retention has left them."""
         found: set[Key] = set()
         place, where = (topic, self._partition), f"{topic}/{self._partition}"
-        reading = Reader(self._reader, {place: span.first}, {place: span.last + 1}, to_the_end)
+        first = max(span.first, watermarks(self._reader, topic, self._partition, self._deadline)[0])
+        reading = Reader(self._reader, {place: first}, {place: span.last + 1}, to_the_end)
         while reading.unread and (message := reading.next(self._deadline, f"{where} was")) is not None:
             found.add(_key(message))
         return found

@@ -124,7 +124,7 @@ class _Rebuilding:
         self.make_model, self.deadline = make_model, deadline
         # Only transactions have positions, and can be mended.
         self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
-        self._inspection = Inspection(partition, readers, deadline)
+        self._inspection = Inspection(settings.topics, partition, readers, deadline)
 
     def run(self, remembered: int | None) -> Resumption:
         """Find out where the partition stands, and bring a model there."""
@@ -196,7 +196,7 @@ class _Rebuilding:
         """Outputs of the last commits that are not visible."""
         while True:
             try:
-                return self._inspection.mend(last, self.settings.topics.snapshots)
+                return self._inspection.mend(last)
             except Hanging as error:
                 hanging = error.topic
             self._settle(hanging)

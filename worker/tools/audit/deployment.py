@@ -42,8 +42,10 @@ class Deployment:
             raise UsageFailure(f"there is no topic {settings.input}")
         for name in settings.topics.outputs():
             if name not in counts:
+                told = " with --detector" if name == settings.topics.alarms else ""
                 raise UsageFailure(
-                    f"there is no topic {name}: no worker of group {settings.group} has run on {settings.input} yet"
+                    f"there is no topic {name}: no worker of group {settings.group} has run on {settings.input}{told} "
+                    "yet"
                 )
             if counts[name] < counts[settings.input]:
                 raise UsageFailure(f"topic {name} has {counts[name]} partitions, the input {counts[settings.input]}")

@@ -207,6 +207,20 @@ class Points(Ledger):
         return offset, self._places.get(face[0], len(self._places))
 
 
+class DriftAlarms(Points):
+    """Drift alarms, in the order of events; of detectors that called at the same event, in theirs.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `Ledger`.
+    keys : list of bytes
+        The alarms' keys, in the detectors' order.
+    """
+
+    noun = "drift alarm"
+
+
 class Rejections(Ledger):
     """Events that could not be used, whole, with the reason in their headers."""
 

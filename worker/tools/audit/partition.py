@@ -25,10 +25,11 @@ from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import Stream, reader_of
 from worker.kafka.reading.visibility import log_ends
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
+from worker.state.alarms import alarm_key
 from worker.state.model import Model, Outputs
 from worker.state.snapshot import Pointer, unlike
 from worker.tools.audit.contrast import Difference, input_offset
-from worker.tools.audit.outputs import Ledger, Points, Predictions, Rejections
+from worker.tools.audit.outputs import DriftAlarms, Ledger, Points, Predictions, Rejections
 from worker.tools.audit.snapshots import Snapshots, Written
 from worker.wire.codec import JSON, PACKED
 from worker.wire.events import Records
@@ -55,6 +56,8 @@ class Streams(NamedTuple):
     predictions: RecordStream
     points: Stream
     rejections: Stream
+    alarms: Stream | None
+    """None: no detectors watch."""
     chunks: Stream
 
 
@@ -69,6 +72,7 @@ class Account:
     predictions: int = 0
     rejections: int = 0
     points: int = 0
+    alarms: int = 0
     snapshots: int = 0
     orphans: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
@@ -92,9 +96,8 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
         The topics cannot be read.
     """
     topics, p = settings.topics, standing.partition
-    outputs = topics.predictions, topics.accuracy, topics.rejected, topics.snapshots
     with closing(open_reader(settings, ANY)) as witness:
-        found = log_ends(witness, outputs, p, Deadline(ASK_SECONDS))
+        found = log_ends(witness, topics.outputs(), p, Deadline(ASK_SECONDS))
     with ExitStack() as stack:
 
         def records(name: str, end: int) -> RecordStream:
@@ -108,6 +111,7 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
             records(topics.predictions, found[topics.predictions]),
             messages(topics.accuracy),
             messages(topics.rejected),
+            messages(topics.alarms) if topics.watched else None,
             messages(topics.snapshots),
         )
         return Partition(settings, standing, streams, progress).audit()
@@ -135,7 +139,7 @@ class Partition:
         self.progress = progress
         self.pointer = Pointer.parse(standing.metadata)
         self.account = Account(standing.partition, end=self.committed)
-        self._input, self._predicted, self._accuracy, self._rejected, chunks = streams
+        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, chunks = streams
         self._snapshots = Snapshots(chunks, settings.model)
         self._model = Model(settings.model, standing.partition, settings.group)
         self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
@@ -248,6 +252,11 @@ class Partition:
         keys = [f"{name}/{self.standing.partition}".encode() for name in self.settings.model.names]
         self.points = Points(self._accuracy, str(self._input), span, keys)
         self._ledgers: tuple[Ledger, ...] = self.predictions, self.rejections, self.points
+        self.alarms: DriftAlarms | None = None
+        if self._alarmed is not None:
+            detectors = [alarm_key(spec.text, self.standing.partition) for spec in self.settings.model.detectors]
+            self.alarms = DriftAlarms(self._alarmed, str(self._input), span, detectors)
+            self._ledgers += (self.alarms,)
         for ledger in self._ledgers:
             if ledger.stream.low and self.committed:
                 first = ledger.first()
@@ -290,6 +299,8 @@ class Partition:
         self.rejections.require(self.rejections.faces(outputs.rejected))
         self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
         self.points.require(outputs.points)
+        if self.alarms is not None:
+            self.alarms.require([(alarm.key, alarm.value) for alarm in outputs.alarms])
         self._position = outputs.next_offset
 
     # Snapshots.
@@ -337,6 +348,7 @@ class Partition:
         account.predictions, account.rejections = self.predictions.matched, self.rejections.matched
         account.rejected = dict(self._kinds.most_common())
         account.points, account.orphans = self.points.matched, self._snapshots.orphans
+        account.alarms = 0 if self.alarms is None else self.alarms.matched
         with closing(reader_of(self.settings)) as reader:
             now = committed_offset(reader, self.settings.input, account.partition, Deadline(ASK_SECONDS))
         self._require_pointer(now[1])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from worker.tools.audit.partition import Account
 
 ORPHANS_SHOWN = 5
+COUNTED = "predictions", "rejections", "points", "alarms", "snapshots", "orphans"
 
 
 @click.command()
@@ -45,9 +46,9 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
 
     Per partition, the input is read up to the offset that the group has committed when this begins, and learned
     from as a worker would. Then every event has exactly one prediction (of either format, whatever
-    --output-format says) or one rejection, no other is visible, accuracy points of all learners are the same, and
-    every complete snapshot holds the state of its offset. Give the options that the workers were given. Workers may go
-    on meanwhile; nothing is written, no group joined, and memory stays bounded.
+    --output-format says) or one rejection, no other is visible, accuracy points of all learners and drift alarms of all
+    detectors are the same, and every complete snapshot holds the state of its offset. Give the options that the workers
+    were given. Workers may go on meanwhile; nothing is written, no group joined, and memory stays bounded.
 
     Where retention has taken the input's beginning, the earliest snapshot whose offset is still there is believed
     and what follows is checked; the last lines say what was not. Exit code 1 names the first difference.
@@ -109,12 +110,11 @@ def _show(name: str, accounts: list[Account]) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold")
-    headings = ("partition", "from", "to", "events", "predictions", "rejections", "points", "snapshots", "orphans")
-    for heading in headings:
+    for heading in ("partition", "from", "to", "events", *COUNTED):
         table.add_column(heading, justify="right")
     for one in accounts:
         row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.points,
-               one.snapshots, len(one.orphans))  # fmt: skip
+               one.alarms, one.snapshots, len(one.orphans))  # fmt: skip
         table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
     console = whole_console()
     console.print(table)

@@ -67,7 +67,7 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
 
     from worker.drawing.curves import Curves
     from worker.tools.watch.observation import chosen
-    from worker.tools.watch.tail import Tail, points
+    from worker.tools.watch.tail import Tail, readings
 
     topics, counts = chosen(given["bootstrap"], passthrough, given)
     accuracy = topics.accuracy
@@ -75,7 +75,7 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
     deadline = time.monotonic() + READ_SECONDS
     with closing(Tail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})) as tail:
         while not tail.at_end:
-            for point, _ in points(tail.take(0.1)):
+            for point, _ in readings(tail.take(0.1)):
                 curves.add(point)
             if time.monotonic() > deadline:
                 raise Failure(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s")

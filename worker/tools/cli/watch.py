@@ -29,7 +29,7 @@ TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
     type=click.Choice((START, NOW)),
     default=NOW,
     show_default=True,
-    help="Read all accuracy points, or only the newest.",
+    help="Read all accuracy points and drift alarms, or only the newest.",
 )
 @click.option("--interval", type=click.FloatRange(min=0.05), metavar="SECONDS", help="Time between two refreshes.")
 @click.option("--once", is_flag=True, help="Show the newest values once and exit.")
@@ -41,7 +41,9 @@ def watch(**given: Any) -> None:
     is the worker's (--window); no-change always answers the last label, majority the most frequent one, both
     over all rows so far. On a terminal a table refreshed four times a second, elsewhere plain lines every
     two seconds. Sparklines share one scale, which stands above them. Rejections are counted by kind, from the last
-    10,000 of each partition on. A broker that is away is waited for. Nothing is committed and no group joined.
+    10,000 of each partition on. Where detectors watch, a partition's last alarm is shown: whose it was and how many
+    rows ago, and how many there were (in the last 10,000 records of their topic, with --from start in all). A broker
+    that is away is waited for. Nothing is committed and no group joined.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ from worker.kafka.topics import Topics, create_topics, output_plan
 from worker.tools.demo.children import Command, end_all
 from worker.tools.watch.board import Board, Row
 from worker.tools.watch.ledger import Account, Ledger
-from worker.tools.watch.tail import Ends, Tail, outcome_place, points, reason_kind
+from worker.tools.watch.tail import Ends, Tail, outcome_place, readings, reason_kind
 
 WINDOW = 500
 ACCURACY_EVERY = 100
@@ -225,7 +225,7 @@ class Demonstration:
             partition, offset = outcome_place(message)
             self.ledger.count(partition, offset, message.topic() == self._topics.rejected)
             self.board.account(partition, offset)
-        for point, written_at in points(self._points.take(0.0)):
+        for point, written_at in readings(self._points.take(0.0)):
             self.board.fold(point, written_at)
             self.curves.add(point)
 
@@ -242,7 +242,7 @@ class Demonstration:
         deadline = time.monotonic() + LAST_READ_SECONDS
         while not tail.at_end:
             messages = tail.take(0.2)
-            for point, _ in points([m for m in messages if m.topic() == self._topics.accuracy]):
+            for point, _ in readings([m for m in messages if m.topic() == self._topics.accuracy]):
                 self.curves.add(point)
             for message in (m for m in messages if m.topic() != self._topics.accuracy):
                 rejected = message.topic() == self._topics.rejected

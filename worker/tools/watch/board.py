@@ -17,6 +17,8 @@ HISTORY_POINTS = 480
 WINDOWED = {True: "window_accuracy", False: "window_mse"}
 """The metric that shows drift, in classification and in regression."""
 
+DRIFT_FIELDS = "detector", "offset"
+
 BLOCKS = "▁▂▃▄▅▆▇█"
 LEAST_SPAN = 0.05
 """Smallest range that a sparkline stretches over its height (as a share): noise must not look like drift."""
@@ -44,6 +46,10 @@ class Row:
         The windowed metric, oldest first.
     rejected : dict
         Kind of reason -> rejections of the partition that were seen.
+    drifts : dict
+        Detector -> drift alarms of the partition that were seen.
+    last_drift : tuple or None
+        Detector and input offset of the newest one.
     """
 
     partition: int
@@ -54,6 +60,13 @@ class Row:
     point: dict[str, Any]
     history: tuple[float, ...]
     rejected: dict[str, int] = field(default_factory=dict)
+    drifts: dict[str, int] = field(default_factory=dict)
+    last_drift: tuple[str, int] | None = None
+
+    @property
+    def rows_since_drift(self) -> int | None:
+        """Input offsets accounted for since the last alarm; None if there was none."""
+        return None if self.last_drift is None else self.rows - 1 - self.last_drift[1]
 
     def as_object(self) -> dict[str, Any]:
         """For JSON: the row's own fields over those of its point."""
@@ -65,6 +78,9 @@ class Row:
             "rows_per_second": self.rows_per_second,
             "lag": self.lag,
             "rejected": self.rejected,
+            "drifts": self.drifts,
+            "last_drift": None if self.last_drift is None else dict(zip(DRIFT_FIELDS, self.last_drift, strict=True)),
+            "rows_since_drift": self.rows_since_drift,
         }
 
 
@@ -86,6 +102,8 @@ class Board:
         self._seen: dict[int, deque[tuple[float, int]]] = {}
         self._ends: dict[int, int] = {}
         self._rejected: dict[int, Counter[str]] = {}
+        self._drifts: dict[int, dict[str, tuple[int, int]]] = {}
+        """Partition -> detector -> number of its alarms, and the input offset of the last."""
         self.silent_seconds: float | None = None
         """For how long the broker has not answered."""
 
@@ -120,6 +138,15 @@ class Board:
         """Count a rejection."""
         self._rejected.setdefault(partition, Counter())[kind] += 1
 
+    def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:
+        """Count a drift alarm as on the wire, and note that the input is accounted for up to there."""
+        partition, detector, offset = int(alarm["partition"]), str(alarm["detector"]), int(alarm["offset"])
+        self.account(partition, offset, written_at)
+        drifts = self._drifts.setdefault(partition, {})
+        count, last = drifts.get(detector, (0, -1))
+        if offset > last:  # at-least-once workers repeat themselves
+            drifts[detector] = count + 1, offset
+
     def ends(self, ends: Mapping[int, int]) -> None:
         """Note the input's end offset of each partition."""
         self._ends.update(ends)
@@ -131,6 +158,8 @@ class Board:
         for place in sorted(places, key=lambda place: (place[0], self._learners.get(place[1], 0))):
             partition, learner = place
             accounted, end = self._accounted[partition], self._ends.get(partition)
+            drifts = self._drifts.get(partition, {})
+            last = max(((offset, detector) for detector, (_, offset) in drifts.items()), default=None)
             found.append(
                 Row(
                     partition,
@@ -141,6 +170,8 @@ class Board:
                     self._points.get(place, {}),
                     tuple(self._history.get(place, ())),
                     dict(self._rejected.get(partition, Counter()).most_common()),
+                    {detector: count for detector, (count, _) in drifts.items()},
+                    None if last is None else (last[1], last[0]),
                 )
             )
         return found

@@ -1,4 +1,4 @@
-"""Watching an input live: accuracy points, newest predictions and ends, folded into a board."""
+"""Watching an input live: accuracy points, drift alarms, newest predictions and ends, folded into a board."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from worker.errors import Failure
 from worker.kafka.client import require_broker
 from worker.kafka.topics import Topics, partition_counts, written_for
 from worker.tools.watch.board import Board, Row
-from worker.tools.watch.tail import Ends, Tail, near, outcome_place, points, reason_kind
+from worker.tools.watch.tail import Ends, Tail, near, outcome_place, readings, reason_kind
 
 POINTS_BACK = 400
 """Records read again at the end of each accuracy partition: the newest of some 100 learners, markers included."""
@@ -19,6 +19,8 @@ OUTCOMES_BACK = 50
 OUTCOMES_BEHIND = 5_000
 REJECTED_BACK = 10_000
 """Rejections of each partition that are counted by kind, at most, and all that come later."""
+ALARMS_BACK = 10_000
+"""Records read again at the end of each partition of alarms: thousands of alarms, and a marker for each commit."""
 CATCH_UP_SECONDS = 30.0
 
 
@@ -34,7 +36,7 @@ class Observation:
     counts : mapping
         Topic -> partitions; see `chosen`.
     from_start : bool
-        Read all accuracy points there are, not only the newest.
+        Read all accuracy points and drift alarms there are, not only the newest.
     board : Board
         Where everything is folded into.
 
@@ -63,9 +65,13 @@ class Observation:
         self._ends = Ends(bootstrap, passthrough)
         starts = None if from_start else near(self._ends.of(accuracy), POINTS_BACK)
         self._points = Tail(bootstrap, passthrough, accuracy, starts)
+        alarms = {topics.alarms: counts[topics.alarms]} if topics.alarms in counts else {}
+        starts = None if from_start else near(self._ends.of(alarms), ALARMS_BACK)
+        self._alarms = Tail(bootstrap, passthrough, alarms, starts)
         newest = near(self._ends.of(self._outcomes), OUTCOMES_BACK)
         self._newest = Tail(bootstrap, passthrough, self._outcomes, newest)
         self._rejected = Tail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
+        self._tails = self._points, self._newest, self._alarms, self._rejected
 
     def catch_up(self) -> list[Row]:
         """Read to the present end; return the rows.
@@ -76,7 +82,7 @@ class Observation:
             That takes too long.
         """
         deadline = time.monotonic() + CATCH_UP_SECONDS
-        while not (self._points.at_end and self._newest.at_end and self._rejected.at_end):
+        while not all(tail.at_end for tail in self._tails):
             self._read(0.05)
             if time.monotonic() > deadline:
                 raise Failure(f"the end of the accuracy points was not reached in {CATCH_UP_SECONDS:.0f} s")
@@ -97,17 +103,18 @@ class Observation:
 
     def close(self) -> None:
         """Let go of the clients."""
-        self._points.close()
-        self._newest.close()
-        self._rejected.close()
+        for tail in self._tails:
+            tail.close()
 
     def _read(self, seconds: float) -> None:
-        for point, written_at in points(self._points.take(seconds)):
+        for point, written_at in readings(self._points.take(seconds)):
             self.board.fold(point, written_at)
         # The last record of each partition says it all; reading every prediction would be work for nothing.
         last = {(message.topic(), message.partition()): message for message in self._newest.take(0.0)}
         for message in last.values():
             self.board.account(*outcome_place(message))
+        for alarm, written_at in readings(self._alarms.take(0.0)):
+            self.board.alarm(alarm, written_at)
         for message in self._rejected.take(0.0):
             place = outcome_place(message)
             self.board.account(*place)

@@ -152,8 +152,8 @@ def near(ends: Mapping[Place, int], back: int) -> dict[Place, int]:
     return {place: max(0, end - back) for place, end in ends.items()}
 
 
-def points(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
-    """The accuracy points among records, each with the second at which it was written."""
+def readings(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
+    """The accuracy points, or drift alarms, in records, each with the second at which it was written."""
     for message in messages:
         if message.value() is not None:
             yield read_json(message.value()), message.timestamp()[1] / 1000

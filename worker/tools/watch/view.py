@@ -53,7 +53,8 @@ def _table(rows: list[Row], shown: list[str], width: int) -> Table:
     )
     made.add_column("part.", justify="right", no_wrap=True)
     made.add_column("learner", overflow="fold", min_width=LEAST_NAME)
-    for heading in ("rows", "rows/s", "lag", *(HEADINGS[metric] for metric in shown)):
+    drifting = ("drift, rows\nago (all)",) if any(row.last_drift for row in rows) else ()
+    for heading in ("rows", "rows/s", "lag", *drifting, *(HEADINGS[metric] for metric in shown)):
         made.add_column(heading, justify="right", no_wrap=True)
     drawn = [grouped(row.history, SPARKLINE_WIDTH) for row in rows]
     bounds = scale(drawn)
@@ -69,6 +70,7 @@ def _table(rows: list[Row], shown: list[str], width: int) -> Table:
             str(row.partition) if first else "",
             row.learner or "-",
             *(place_cells(row) if first else ("", "", "")),
+            *([drift_cell(row) if first else ""] * len(drifting)),
             *(cell(metric, row.point.get(metric)) for metric in shown),
             *([sparkline(means, bounds)] * trend),
         )
@@ -96,9 +98,10 @@ def lines(rows: list[Row], note: str | None = None) -> list[str]:
     for row in rows:
         done, rate, lag = place_cells(row)
         metrics = [f"{name(m)} {cell(m, row.point[m])}" for m in HEADINGS if m in row.point]
+        drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
         texts.append(
             f"partition {row.partition}  {row.learner or '-'}  rows {done}  rows/s {rate}  lag {lag}  "
-            + "  ".join(metrics)
+            + "  ".join(drift + metrics)
         )
     return texts
 
@@ -107,6 +110,14 @@ def place_cells(row: Row) -> tuple[str, str, str]:
     """Rows, rows a second and lag as text."""
     rate = "-" if row.rows_per_second is None else f"{row.rows_per_second:,.0f}"
     return f"{row.rows:,}", rate, "-" if row.lag is None else f"{row.lag:,}"
+
+
+def drift_cell(row: Row) -> str:
+    """A partition's last drift alarm: the detector's name, how many rows ago, and how many alarms there were."""
+    if row.last_drift is None:
+        return ""
+    detector, _, _ = row.last_drift[0].partition(":")
+    return f"{detector} {row.rows_since_drift:,} ({sum(row.drifts.values()):,})"
 
 
 def name(metric: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from learners import Spec
 from tests.unit.worker.rows import model_settings
 from worker.kafka.deadline import Deadline
 from worker.runtime.partition.checkpoint import Due
@@ -13,7 +14,10 @@ from worker.settings import WorkerSettings
 from worker.state.model import Model, Outputs
 from worker.state.snapshot import Pointer
 
-MODEL = model_settings("dfop:mu=0.01", "no_change")
+QUICK = Spec.parse("ddm:min_n=5,warn=0.2,drift=0.5")
+MODEL = model_settings(
+    "dfop:mu=0.01", "no_change", detectors=(QUICK, Spec.parse("hddm_w:drift_conf=0.5,warn_conf=0.6"))
+)
 
 
 class Drawer:

@@ -11,15 +11,15 @@ from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.ways import Resumption
 from worker.state.model import Model
 
-TOPICS = Topics("EVENTS", "g")
+TOPICS = Topics("EVENTS", "g", watched=True)
 VALUES = [b"?", *events(99), b"?"]
 WHOLE = records(VALUES)
 N = len(WHOLE)
-EVERYTHING = {TOPICS.predictions: set(), TOPICS.accuracy: set(), TOPICS.rejected: set()}
+EVERYTHING = {TOPICS.predictions: set(), TOPICS.accuracy: set(), TOPICS.rejected: set(), TOPICS.alarms: set()}
 
 
 def told(since: int, until: int, there: dict) -> list:
-    """What a task writes that was restored at `since` with a mend: predictions, points, rejections."""
+    """What a task writes that was restored at `since` with a mend: predictions, points, rejections, alarms."""
     model = Model(MODEL, 3)
     if since:
         model.advance(WHOLE.before(since), emit=False)
@@ -45,17 +45,25 @@ def test_nothing_there_means_everything_again(since: int, until: int) -> None:
 
 @pytest.mark.parametrize("cut", [40, 43])
 def test_other_topics_and_what_is_there_are_left_out_until_the_mend_ends(cut: int) -> None:
-    predictions, points, rejected = undisturbed(0)
+    predictions, points, rejected, alarms = undisturbed(0)
     there = {TOPICS.predictions: {(offset, None) for offset in range(1, 20)}}
     at_40 = len(MODEL.specs)  # each learner has a point there
-    assert told(0, cut, there) == [predictions[19:], points[at_40 if cut > 40 else 0 :], rejected[1:]]
+    later = [alarm for alarm in alarms if alarm.offset >= cut]
+    assert told(0, cut, there) == [predictions[19:], points[at_40 if cut > 40 else 0 :], rejected[1:], later]
 
 
 def test_points_are_told_apart_by_their_learner() -> None:
-    predictions, points, rejected = undisturbed(0)
+    predictions, points, rejected, _ = undisturbed(0)
     first = {(40, points[0][0])}
     found = told(0, N, {TOPICS.accuracy: first})
-    assert found == [[], points[1:], []]
+    assert found == [[], points[1:], [], []]
     assert len(points) > len(first)
     assert predictions
     assert rejected
+
+
+def test_alarms_are_told_apart_by_their_detector() -> None:
+    alarms = undisturbed(0)[3]
+    assert len({alarm.key for alarm in alarms}) == 2, "the test would see nothing"
+    kept = {(alarm.offset, alarms[0].key) for alarm in alarms}
+    assert told(0, N, {TOPICS.alarms: kept}) == [[], [], [], [a for a in alarms if a.key != alarms[0].key]]

@@ -115,7 +115,7 @@ def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: 
         out = made.advance(part)
         assert made.running is (made.position >= c)
         assert (out is None) is (max(before, c) >= made.position)
-    assert wire(drawer.pending) == (expected(c) if c < N else ([], [], []))
+    assert wire(drawer.pending) == (expected(c) if c < N else ([], [], [], []))
     assert made.position == N
 
 

@@ -61,6 +61,38 @@ def test_targets_are_watched_by_how_far_off_they_were() -> None:
     assert [alarm.offset for alarm in out.alarms] == expected != []
 
 
+@pytest.mark.parametrize("cuts", [[], list(range(0, 300, 7))], ids=["whole", "cut"])
+def test_an_alarm_has_a_record_that_names_the_event(cuts: list[int]) -> None:
+    """Two detectors that call at the same event stand in the order of their options; no clock has a part in it."""
+    texts = QUICK, "ddm:min_n=5,warn=0.2,drift=0.50"
+    settings = model_settings("perceptron", "no_change", detectors=make_detector_specs(texts, ""))
+    named = [b'{"id":{"n":%d},"t":%d,' % (i, 10 * i) + value[value.index(b'"x"') :] for i, value in enumerate(events())]
+    model = Model(settings, 3, "g")
+    outs = [model.advance(part) for part in pieces(records(named), cuts)]
+    found = [alarm for out in outs for alarm in out.alarms]
+    assert len(found) > 2
+    assert [alarm.detector for alarm in found] == [*texts] * (len(found) // 2)
+    for alarm in found:
+        n, digest = alarm.offset, model.digests()[0]
+        expected = (
+            f'{{"detector":"{alarm.detector}","partition":3,"offset":{n},"learner":"perceptron","group":"g",'
+            f'"model":"{digest}","id":{{"n":{n}}},"t":{10 * n}}}'
+        )
+        assert (alarm.key, alarm.value) == (f"{alarm.detector}/3".encode(), expected.encode())
+
+
+def test_what_an_event_does_not_say_is_null_in_its_alarm() -> None:
+    settings = model_settings("perceptron", detectors=make_detector_specs((QUICK,), ""))
+    bare = [b"{" + value[value.index(b'"x"') :] for value in events()]
+    alarm = Model(settings, 3).advance(records(bare)).alarms[0]
+    assert json.loads(alarm.value) | {"id": None, "t": None} == json.loads(alarm.value)
+
+
+def test_rows_learned_in_silence_sound_no_alarm() -> None:
+    model = Model(model_settings("perceptron", detectors=make_detector_specs((QUICK,), "")), 3)
+    assert model.advance(records(events()), emit=False).alarms == []
+
+
 def test_a_state_of_other_detectors_is_another_state() -> None:
     one = Model(model_settings("perceptron", detectors=make_detector_specs((QUICK,), "")), 3)
     one.advance(records(events(50)))

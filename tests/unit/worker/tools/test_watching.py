@@ -103,6 +103,9 @@ def test_rows_become_objects_and_lines(board: Board) -> None:
         "rows_per_second": None,
         "lag": 500,
         "rejected": {},
+        "drifts": {},
+        "last_drift": None,
+        "rows_since_drift": None,
     }
     (line,) = lines([row])
     for piece in ("rows 1,000", "lag 500", "window 90.0 %", "no-change 50.0 %", "majority -", "kappa-temporal 0.75"):
@@ -162,6 +165,32 @@ def test_rejections_and_a_silent_broker_are_told(board: Board) -> None:
     assert told[0] == "rejected lately: not-json 2, label 1 (driftway rejected shows them)"
     assert told[1] == "the broker has not answered for 12 s; asking again"
     assert "rejected lately: not-json 2, label 1" in drawn([row], 80)
+
+
+def test_the_last_drift_is_told_by_partition(board: Board) -> None:
+    """How many rows ago, and how many there were; an alarm that is repeated counts once."""
+    for partition in (0, 1):
+        for learner in ("pa1", "arow"):
+            board.fold(point(1999, partition, learner))
+    for detector, offset in (("ddm:drift=2", 700), ("adwin", 640), ("ddm:drift=2", 1300), ("ddm:drift=2", 700)):
+        board.alarm({"detector": detector, "partition": 1, "offset": offset})
+    rows = board.rows()
+    told = rows[2].as_object()
+    assert told["drifts"] == {"ddm:drift=2": 2, "adwin": 1}
+    assert told["last_drift"] == {"detector": "ddm:drift=2", "offset": 1300}
+    assert told["rows_since_drift"] == 699
+    assert ["drift ddm 699 (3)" in line for line in lines(rows)] == [False, False, True, True]
+    for width in (60, 80, 140):
+        text = drawn(rows, width)
+        assert text.count("ddm 699 (3)") == 1, text
+        assert max(map(len, text.splitlines())) <= width
+    assert "drift" not in drawn(rows[:2], 140)
+
+
+def test_an_alarm_ahead_of_all_else_moves_the_rows_on(board: Board) -> None:
+    board.alarm({"detector": "adwin", "partition": 0, "offset": 41})
+    (row,) = board.rows()
+    assert (row.rows, row.rows_since_drift, row.learner) == (42, 0, "")
 
 
 def test_ledger_finds_gaps_duplicates_and_strangers() -> None:

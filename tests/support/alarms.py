@@ -1,0 +1,70 @@
+"""What the topic of alarms must hold: computed offline, by detectors that no worker has seen."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import numpy as np
+
+from learners import Spec
+from learners.drift.detector import DRIFT
+from learners.drift.registry import create
+from tests.support.kafka import read_all
+from tests.support.stage import LEARNER, Stage
+from tests.unit.worker.rows import records
+from worker.settings import ModelSettings
+from worker.state.model import Model
+from worker.wire.codec import read_json
+
+Told = list[tuple[bytes, bytes]]
+"""Keys and values, in order."""
+
+
+def expected_alarms(stage: Stage) -> dict[int, Told]:
+    """Partition -> what the stage's detectors call about its learner over all its rows."""
+    told: dict[int, Told] = {}
+    for partition, events in stage.events.items():
+        y = np.array([read_json(event)["y"] for event in events], np.float64)
+        scores = np.array([stage.expected[partition, offset] for offset in range(len(y))])
+        errors = ((scores >= 0) != y).astype(np.float64)
+        found = []
+        for place, text in enumerate(stage.detectors):
+            spec = Spec.parse(text)
+            rows = np.flatnonzero(create(spec.name, **dict(spec.parameters)).observe(errors) == DRIFT)
+            found += [(offset, place) for offset in rows.tolist()]
+        told[partition] = [_record(stage, partition, offset, stage.detectors[place]) for offset, place in sorted(found)]
+    return told
+
+
+def _record(stage: Stage, partition: int, offset: int, detector: str) -> tuple[bytes, bytes]:
+    model = Model(ModelSettings((Spec.parse(LEARNER),)), partition)
+    model.decode(records(stage.events[partition][:1]))
+    value = {
+        "detector": detector,
+        "partition": partition,
+        "offset": offset,
+        "learner": LEARNER,
+        "group": stage.group,
+        "model": model.digests()[0],
+        "id": offset,
+        "t": None,
+    }
+    return f"{detector}/{partition}".encode(), json.dumps(value, separators=(",", ":")).encode()
+
+
+def seen_alarms(stage: Stage) -> dict[int, Told]:
+    """Partition -> what a read_committed reader finds."""
+    found: dict[int, Told] = defaultdict(list)
+    for record in read_all(stage.bootstrap, f"{stage.prefix}.alarms"):
+        found[record.partition].append((record.key or b"", record.value or b""))
+    return found
+
+
+def require_alarms(stage: Stage) -> None:
+    """Every alarm of the offline run once, byte for byte and in order, and no other."""
+    expected, seen = expected_alarms(stage), seen_alarms(stage)
+    for partition, told in expected.items():
+        assert told, "the test would see nothing"
+        assert seen[partition] == told, f"partition {partition}"
+    assert seen.keys() == expected.keys()
