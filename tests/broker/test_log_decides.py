@@ -5,6 +5,7 @@ What client and broker do rarely and unasked is done by hand here, in the transa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,12 +16,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from learners import Spec
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, snapshots, where
+from tests.support.alarms import expected_alarms, seen_alarms
 from tests.support.audit import placed_score
 from tests.support.brokers import own_broker
 from tests.support.kafka import await_until, committed_offset, create_topic, read_all
 from tests.support.process import driftway
 from tests.support.proxy import PRODUCE, Proxy
-from tests.support.stage import LEARNER, Stage
+from tests.support.stage import DETECTORS, LEARNER, Stage
 from tests.unit.worker.rows import records
 from worker.kafka.client import quiet
 from worker.kafka.interface import Span
@@ -66,9 +68,10 @@ class Forger:
             self.producer.produce(topic, value, keys[i] if keys else None, 0, on_delivery=delivered)
 
     def write_outputs(self, outputs: Outputs) -> None:
-        """As a worker does."""
+        """As a worker does; alarms are empty of a model without detectors."""
         self.write(self.topics.predictions, list(outputs.predictions), list(outputs.keys))
         self.write(self.topics.accuracy, [value for _, value in outputs.points], [key for key, _ in outputs.points])
+        self.write(self.topics.alarms, [one.value for one in outputs.alarms], [one.key for one in outputs.alarms])
         for bad in outputs.rejected:
             told = {"reason": bad.reason, "topic": self.topics.input, "partition": "0", "offset": str(bad.offset)}
             self.producer.produce(
@@ -97,22 +100,43 @@ class Forger:
 
 def outputs_of(stage: Stage, first: int, last: int) -> Outputs:
     """What a worker emits for input offsets from `first` to `last`."""
-    model, written = Model(MODEL, 0), [r.value for r in read_all(stage.bootstrap, stage.topic)]
+    settings = replace(MODEL, detectors=tuple(map(Spec.parse, stage.detectors)))
+    model, written = Model(settings, 0, stage.group), [r.value for r in read_all(stage.bootstrap, stage.topic)]
     model.advance(records(written[:first], partition=0), emit=False)
     told = records(written[first:last], first, partition=0)
     assert len(told) == last - first
     return model.advance(replace(told, keys=Listed([None] * len(told))))
 
 
-def cut_out(stage: Stage, first: int, last: int) -> Position:
-    """Commit offset `last` with outputs that are aborted, as a transaction coordinator with half a memory does."""
+def cut_out(stage: Stage, first: int, last: int, kept: Outputs | None = None) -> Position:
+    """Commit offset `last` with outputs that are aborted, as a transaction coordinator with half a memory does.
+
+    Those that are `kept` are of topics of their own.
+    """
+    outputs, spans = outputs_of(stage, first, last), dict[str, Span]()
+    if kept is not None:
+        seen = Forger(stage)
+        seen.write_outputs(kept)
+        spans = seen.flush()
+        seen.producer.commit_transaction(SECONDS)
+        outputs = without(outputs, kept)
     aborted = Forger(stage)
-    aborted.write_outputs(outputs_of(stage, first, last))
-    spans = aborted.flush()
+    aborted.write_outputs(outputs)
+    spans |= aborted.flush()
     aborted.abort()
     position = Position(last, first, where(stage)[1], spans)
     Forger(stage).commit(position)
     return position
+
+
+def without(outputs: Outputs, kept: Outputs) -> Outputs:
+    """Leave out the topics of which something is kept."""
+    left = Outputs(outputs.next_offset)
+    if not kept.rows:
+        left.offsets, left.predictions, left.keys = outputs.offsets, outputs.predictions, outputs.keys
+    left.alarms = [] if kept.alarms else outputs.alarms
+    left.points = [] if kept.points else outputs.points
+    return left
 
 
 def require_in_order(stage: Stage) -> None:
@@ -123,8 +147,9 @@ def require_in_order(stage: Stage) -> None:
 
 def require_audited(stage: Stage) -> None:
     done = driftway(
-        "audit", "--bootstrap", stage.bootstrap, "--input", stage.topic, "--group", stage.group, "--learner", LEARNER
-    )
+        "audit", "--bootstrap", stage.bootstrap, "--input", stage.topic, "--group", stage.group, "--learner", LEARNER,
+        *stage.watched,
+    )  # fmt: skip
     assert done.code == 0, done
 
 
@@ -192,6 +217,22 @@ def test_only_what_is_missing_is_written_again(kafka: str) -> None:
     learn(stage, 800, 1000)
     require_same(stage, once=range(1000))
     require_in_order(stage)
+
+
+def test_what_one_commit_has_lost_and_the_next_has_not_is_written_once(kafka: str) -> None:
+    """The first one's alarms are hidden, the second one's predictions: neither topic is to be written as a whole."""
+    stage = Stage(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    learn(stage, 0, 500, *EVERY_COMMIT)
+    stage.fill(500, 800)
+    first, second = outputs_of(stage, 500, 600), outputs_of(stage, 600, 700)
+    assert first.alarms and second.alarms  # noqa: PT018
+    cut_out(stage, 500, 600, kept=without(first, Outputs(0, alarms=first.alarms)))
+    cut_out(stage, 600, 700, kept=Outputs(700, alarms=second.alarms, points=second.points))
+    told = learn(stage, 800, 1000)
+    assert "writing again what is missing" in told
+    require_same(stage, once=range(1000))
+    found = Counter(seen_alarms(stage)[0])
+    assert found == Counter(expected_alarms(stage)[0])
 
 
 def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.alarms import require_alarms
 from tests.support.audit import Auditor
 from tests.support.brokers import own_broker
 from tests.support.crash import KILL, RAISE, SECOND, STOP, FaultyDriftway, Listener
@@ -21,7 +22,7 @@ from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import IN_TRANSACTION, Proxy
-from tests.support.stage import Stage
+from tests.support.stage import DETECTORS, Stage
 from worker.kafka.client import NATIVE, PYTHON
 from worker.runtime.partition.checkpoint import Step
 from worker.tools.broker import LocalKafka
@@ -70,6 +71,17 @@ def heir_of(stage: Stage, protocol: str, client: str) -> Iterator[Driftway]:
         yield heir
 
 
+def on_stage(bootstrap: str) -> Stage:
+    """Rows whose learner is watched, so that each commit has outputs of every kind but rejections."""
+    return Stage(bootstrap, rows=ROWS, detectors=DETECTORS)
+
+
+def require(stage: Stage, auditor: Auditor) -> None:
+    """Every prediction and every drift alarm of the offline run, once."""
+    auditor.require(stage.expected)
+    require_alarms(stage)
+
+
 def leave(*workers: Driftway) -> None:
     """SIGTERM to all of them; each has to end as it should."""
     for worker in workers:
@@ -99,19 +111,19 @@ def end_and_succeed(stage: Stage, fault: str, step: Step, protocol: str, client:
         await_rows(stage, auditor, ROWS)
         leave(heir)
         story = victim.story()
-    auditor.require(stage.expected)
+    require(stage, auditor)
     return story
 
 
 @cases("kill")
 def test_killed_worker_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    story = end_and_succeed(Stage(kafka, rows=ROWS), KILL, step, protocol, client)
+    story = end_and_succeed(on_stage(kafka), KILL, step, protocol, client)
     assert "exit code -9" in story
 
 
 @cases("raise")
 def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step, protocol: str, client: str) -> None:
-    story = end_and_succeed(Stage(kafka, rows=ROWS), RAISE, step, protocol, client)
+    story = end_and_succeed(on_stage(kafka), RAISE, step, protocol, client)
     assert "exit code 1" in story
     assert "Mishap: at partition" in story
 
@@ -119,7 +131,7 @@ def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step
 @cases("stop")
 def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, client: str) -> None:
     """Stopped at the step until others have predicted all there was; then it wakes up and wants to go on."""
-    stage, static = Stage(kafka, rows=ROWS), PROTOCOLS[protocol].static
+    stage, static = on_stage(kafka), PROTOCOLS[protocol].static
     zombie = FaultyDriftway(STOP, step, NTH, *member(stage, protocol, "zombie", "--client", client))
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(zombie)
@@ -145,12 +157,12 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, cl
         stage.fill(BEFORE)
         await_rows(stage, auditor, ROWS)
         leave(*members)
-    auditor.require(stage.expected)
+    require(stage, auditor)
 
 
 @cases("second")
 def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: Step, protocol: str, client: str) -> None:
-    stage = Stage(kafka, rows=ROWS)
+    stage = on_stage(kafka)
     with (
         stage.auditor() as auditor,
         FaultyDriftway(SECOND, step, NTH, *member(stage, protocol, "victim", "--client", client)) as victim,
@@ -159,7 +171,7 @@ def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: St
         stage.fill(stage.feed_until(auditor, lambda: "commit failed partition" in victim.stderr, BEFORE))
         await_rows(stage, auditor, ROWS)
         leave(victim)
-    auditor.require(stage.expected)
+    require(stage, auditor)
 
 
 def mishear(stage: Stage, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
@@ -175,20 +187,20 @@ def mishear(stage: Stage, protocol: str, step: Step, deed: Callable[[Proxy], obj
             stage.fill(BEFORE)
             await_rows(stage, auditor, ROWS)
             leave(worker)
-    auditor.require(stage.expected)
+    require(stage, auditor)
 
 
 @cases("lost")
 def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """With its connection, as when a broker's network goes: what was asked for may have been done."""
-    stage, way = Stage(kafka, rows=ROWS), ("--client", client)
+    stage, way = on_stage(kafka), ("--client", client)
     mishear(stage, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *way)
 
 
 @cases("late")
 def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
     """The client has asked again long since, perhaps in a later transaction, or has been replaced."""
-    stage, way = Stage(kafka, rows=ROWS), ("--client", client)
+    stage, way = on_stage(kafka), ("--client", client)
     mishear(stage, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *way)
 
 
@@ -197,7 +209,7 @@ def test_broker_that_dies_and_comes_back_costs_nothing(
     mortal: LocalKafka, step: Step, protocol: str, client: str
 ) -> None:
     """The worker outlives it, or says that there is no broker and is started again."""
-    stage = Stage(mortal.bootstrap, rows=ROWS)
+    stage = on_stage(mortal.bootstrap)
     arguments = member(stage, protocol, "worker", *RECONNECT, "--client", client)
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         first = stack.enter_context(FaultyDriftway(f"{KILL}={mortal.pid}", step, NTH, *arguments))
@@ -215,4 +227,4 @@ def test_broker_that_dies_and_comes_back_costs_nothing(
             again = stack.enter_context(Driftway(*arguments))
             await_rows(stage, auditor, ROWS)
             leave(again)
-    auditor.require(stage.expected)
+    require(stage, auditor)
