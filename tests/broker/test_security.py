@@ -38,6 +38,8 @@ NEEDED: tuple[Grant, ...] = (
     ("TRANSACTIONAL_ID", "GROUP/INPUT/*", "WRITE"),
 )
 """READ and WRITE imply DESCRIBE."""
+WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
+"""Besides, with detectors."""
 
 
 def row(one: Grant) -> str:
@@ -141,8 +143,25 @@ def test_exactly_the_documented_acls_are_enough(guarded: Secured, user: str) -> 
     assert committed_offset(guarded.plain, site.group, site.topic)[0] == len(site.values) + 3
 
 
+@pytest.mark.parametrize("granted", [WATCHED, WATCHED[:1], WATCHED[1:]], ids=["both", "read", "write"])
+def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
+    site = Site(guarded, user, more=granted)
+    name = create_topic(guarded.plain, f"{site.topic}.{site.group}.alarms")
+    done = site.worker("--detector", "ddm:min_n=5,warn=0.2,drift=0.5")
+    if granted == WATCHED:
+        assert done.code == 0, done.stderr
+        site.require_all()
+        assert read_all(guarded.plain, name)
+        return
+    words = sentence(done, 1)
+    assert name in words
+    assert "uthoriz" in words
+    site.require_nothing()
+
+
 def test_the_document_lists_what_is_tested() -> None:
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert "- With `--detector` also READ and WRITE on `INPUT.GROUP.alarms`." in text
     listed = re.findall(r"^\| (?:TOPIC|GROUP|TRANSACTIONAL_ID|CLUSTER) \|.*?\| [A-Z_]+ \|", text, flags=re.MULTILINE)
     assert sorted(listed) == sorted(row(one) for one in NEEDED)
 

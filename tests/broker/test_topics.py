@@ -28,6 +28,17 @@ def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group:
     assert "created" not in again[1]
 
 
+def test_alarms_are_made_and_checked_for_whom_asks(kafka: str, topic: str, group: str) -> None:
+    assert topics("create", kafka, topic, "--group", group)[0] == 0
+    assert topics("check", kafka, topic, "--group", group, "--alarms") == (
+        1,
+        f"driftway: {topic}.{group}.alarms is missing\n",
+    )
+    said = topics("create", kafka, topic, "--group", group, "--alarms")[1].splitlines()
+    assert [line for line in said if "created" in line] == [f"created {topic}.{group}.alarms (3 partitions)"]
+    assert topics("check", kafka, topic, "--group", group, "--alarms")[0] == 0
+
+
 def test_check_names_what_is_missing_or_differs(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 2)
     create_topic(kafka, f"{topic}.{group}.snapshots", 3)

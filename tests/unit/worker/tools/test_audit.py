@@ -16,7 +16,7 @@ from worker.settings import ModelSettings
 from worker.state.model import Model
 from worker.state.snapshot import chunk_key, mark_key, position_key, unlike, write
 from worker.tools.audit.contrast import Difference, contrast, input_offset
-from worker.tools.audit.outputs import Points, Predictions, Rejections
+from worker.tools.audit.outputs import DriftAlarms, Points, Predictions, Rejections
 from worker.tools.audit.snapshots import Snapshots
 from worker.wire.codec import PACKED, encode_events
 from worker.wire.strings import Listed as Strings
@@ -135,17 +135,22 @@ def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: A
         check(ledger(3, 1, 4, span=(3, 10)), 3, 4)
 
 
-def test_points_of_several_learners_have_an_order() -> None:
-    def points(*keys: bytes) -> Points:
+@pytest.mark.parametrize(("kind", "noun"), [(Points, "accuracy point"), (DriftAlarms, "drift alarm")])
+def test_what_stands_at_one_offset_has_an_order(kind: type[Points], noun: str) -> None:
+    def told(*keys: bytes) -> Points:
         written = [Written(i, key, value(4)) for i, key in enumerate(keys)]
-        return Points(Listed(*written), "IN/3", (0, 10), [b"a", b"b"])  # type: ignore[arg-type]
+        return kind(Listed(*written), "IN/3", (0, 10), [b"a", b"b"])  # type: ignore[arg-type]
 
     faces = [(b"a", value(4)), (b"b", value(4))]
-    points(b"a", b"b").require(faces)
-    with pytest.raises(Difference, match="IN/3@4 has no accuracy point"):
-        points(b"b", b"a").require(faces)
-    with pytest.raises(Difference, match="one accuracy point of IN/3@4 too many"):
-        points(b"a", b"a", b"b").require(faces)
+    told(b"a", b"b").require(faces)
+    with pytest.raises(Difference, match=f"IN/3@4 has no {noun}"):
+        told(b"b", b"a").require(faces)
+    with pytest.raises(Difference, match=f"one {noun} of IN/3@4 too many"):
+        told(b"a", b"a", b"b").require(faces)
+    with pytest.raises(Difference, match=f"the {noun} of IN/3@4 differs: expected score 0.25, found 0.5"):
+        told(b"a").require([(b"a", value(4, 0.25))])
+    with pytest.raises(Difference, match=f"IN/3@4 has no {noun}: the group has committed offset 10"):
+        told().require(faces)
 
 
 def test_a_rejection_is_compared_with_its_headers() -> None:
