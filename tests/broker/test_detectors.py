@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from copy import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from tests.broker.test_policies import learn, refused
 from tests.support.alarms import expected_alarms, require_alarms, seen_alarms
 from tests.support.crash import CrashingDriftway
-from tests.support.kafka import admin, await_until, produce, read_all
+from tests.support.kafka import admin, await_until, produce, read_all, unique
 from tests.support.process import Finished, driftway
 from tests.support.stage import DETECTORS, LEARNER, Stage
 from worker.kafka.client import NATIVE, PYTHON
@@ -131,3 +133,18 @@ def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) 
     learn(stage, 500, 1000, "--if-unrestorable", "replay")
     whole = expected_alarms(stage)[0]
     assert seen_alarms(stage)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
+
+
+def test_a_state_that_another_group_takes_over_goes_on_calling(kafka: str, tmp_path: Path) -> None:
+    stage = Stage(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    learn(stage, 0, 1000)
+    heir, file = copy(stage), str(tmp_path / "then.driftway")
+    heir.group = unique("heir")
+    place = ("--input", stage.topic, "--bootstrap", kafka, "--partition", "0", "--at", "500")
+    for command in (("export", "--out", file, "--group", stage.group), ("import", file, "--group", heir.group)):
+        done = driftway("snapshot", *command, *place)
+        assert done.code == 0, done
+    learn(heir, 1000, 1000)
+    whole = expected_alarms(heir)[0]
+    assert seen_alarms(heir)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
+    assert audit(heir).code == 0
