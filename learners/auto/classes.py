@@ -1,0 +1,85 @@
+"""`auto` on labels: what a row passes through, in order, to be scored and to be learned from."""
+
+from typing import Any, NamedTuple
+
+from learners.auto import first_order, label_history, naive_bayes, neighbours, second_order, waves
+from learners.auto.label_history import LabelHistory
+from learners.auto.mixing import Mixing, judge, mix
+from learners.auto.naive_bayes import Bells
+from learners.auto.neighbours import Near
+from learners.auto.scale import Scale, standardise, take_in
+from learners.auto.second_order import Filters
+from learners.auto.waves import Waves
+from learners.contract import Array, field, fragment, part, scratch
+
+LINEAR_RATE = 0.05
+WAVE_RATE = 0.3
+"""Of the experts with logistic loss."""
+ALWAYS = label_history.EXPERTS + first_order.EXPERTS + naive_bayes.EXPERTS
+"""Experts that take time in proportion to the features."""
+
+
+class Asked(NamedTuple):
+    """Which of the dearer experts there are."""
+
+    waves: bool
+    filters: bool
+    near: bool
+
+
+class Experts(NamedTuple):
+    """Memory of `auto` on labels."""
+
+    scale: Any = part(Scale, "the features' scale")
+    history: Any = part(LabelHistory, "experts on the labels' order")
+    linear: Array = field("f8[L, w]", "weights of the linear experts, 4 C rows; C = K, or 1 with two classes")
+    waves: Any = part(Waves, "experts on waves of the features")
+    filters: Any = part(Filters, "experts of second order")
+    bells: Any = part(Bells, "experts by naive Bayes")
+    near: Any = part(Near, "experts by neighbours")
+    mixing: Any = part(Mixing, "what makes one judgement of all")
+    S: Array = scratch("f8[K]", "the mixture's score of each class")
+
+
+@fragment
+def score(x: Array, p: Asked, memory: Experts) -> None:
+    """Ask all experts, and mix what they say. Shapes: x f8[n]."""
+    standardise(x, memory.scale)
+    z, raw = memory.scale.z, memory.mixing.raw
+    label_history.tell(memory.history, raw, 0)
+    first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
+    naive_bayes.fit(memory.bells, z, raw, label_history.EXPERTS + first_order.EXPERTS)
+    e = ALWAYS
+    if p.waves:
+        waves.make(memory.waves, z)
+        first_order.margins(memory.waves.weight, memory.waves.wave, raw, e)
+        e += first_order.EXPERTS
+    if p.filters:
+        second_order.margins(memory.filters, z, raw, e)
+        e += second_order.EXPERTS
+    if p.near:
+        neighbours.search(memory.near, z)
+        neighbours.vote(memory.near, raw, e)
+    mix(memory.mixing, memory.S)
+
+
+@fragment
+def learn(x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts) -> None:
+    """Judge what was said, then let each expert learn; the scale last, since all saw the row on the old one.
+
+    Shapes: x f8[n].
+    """
+    z, raw = memory.scale.z, memory.mixing.raw
+    judge(memory.mixing, memory.S, y)
+    label_history.follow(y, memory.history)
+    first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE)
+    naive_bayes.reshape(memory.bells, z, y)
+    e = ALWAYS
+    if p.waves:
+        first_order.descend(memory.waves.weight, memory.waves.wave, raw, e, y, WAVE_RATE)
+        e += first_order.EXPERTS
+    if p.filters:
+        second_order.update(memory.filters, z, raw, e, y)
+    if p.near:
+        neighbours.keep(memory.near, z, y)
+    take_in(x, memory.scale)

@@ -1,0 +1,107 @@
+"""Linear experts that step along the row: four rules over the same inputs, the features or waves of them.
+
+Steps are measured by the row's own length, so that a rate means the same whatever the features: 1 would put a row's
+margin right at once. ALGORITHMS.md 3 (`ogd_logistic`, `pa`), 8; the loss of the sigmoid rules is (1 - p)^2, which no
+single wrong label can make large.
+"""
+
+from learners.contract import Array, bare_kernel, fragment
+from learners.elementary.exponential import exp
+from learners.vectors import dot
+
+EXPERTS = 4
+"""Logistic loss; passive-aggressive; squared error of the sigmoid, slow and fast."""
+SLOW = 0.05
+FAST = 0.3
+"""Rates of the sigmoid rules."""
+FLAT = 35.0
+"""Beyond this margin a sigmoid is 0 or 1."""
+
+
+@bare_kernel
+def margins(weight: Array, x: Array, raw: Array, first: int) -> None:
+    """Write the four experts' scores of each class.
+
+    Shapes: weight f8[4 C, d] with C = K, or with two classes C = 1 for the difference; x f8[d]; raw f8[E, K], from row
+    `first` on.
+    """
+    C, K = weight.shape[0] // EXPERTS, raw.shape[1]
+    for m in range(EXPERTS):
+        raw[first + m, 0] = 0.0
+        for c in range(C):
+            raw[first + m, K - C + c] = dot(weight[m * C + c], x)
+
+
+@bare_kernel
+def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float) -> None:
+    """Let the four experts learn class y; `rate` is the logistic one's. Shapes as `margins`, whose `raw` it uses up."""
+    squared = dot(x, x)
+    logistic_step(raw[first], y, 2.0 * rate / squared)
+    passive_aggressive_step(raw[first + 1], y, squared)
+    sigmoid_step(raw[first + 2], y, 8.0 * SLOW / squared)
+    sigmoid_step(raw[first + 3], y, 8.0 * FAST / squared)
+    C, K = weight.shape[0] // EXPERTS, raw.shape[1]
+    for m in range(EXPERTS):
+        step = raw[first + m]
+        for c in range(C):
+            along(weight[m * C + c], x, step[c] if C == K else step[1] - step[0])
+
+
+@fragment
+def along(weight: Array, x: Array, step: float) -> None:
+    """Add step x to the weights. Shapes: weight f8[d], x f8[d], bounded, so that nothing overflows."""
+    if step != 0.0:
+        for j in range(x.shape[0]):
+            weight[j] += step * x[j]
+
+
+@bare_kernel
+def logistic_step(s: Array, y: int, rate: float) -> None:
+    """Turn scores into steps against the gradient of -ln p_y, p = softmax(s). Shapes: s f8[K]."""
+    top, total = s[0], 0.0
+    for c in range(1, s.shape[0]):
+        top = max(top, s[c])
+    for c in range(s.shape[0]):
+        s[c] = exp(max(s[c] - top, -FLAT))
+        total += s[c]
+    for c in range(s.shape[0]):
+        s[c] = -rate * s[c] / total
+    s[y] += rate
+
+
+@bare_kernel
+def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
+    """Turn scores into the least steps that put y one ahead of its rival. Shapes: s f8[K]; squared = |x|^2."""
+    r = rival_of(y, s)
+    lacking = max(1.0 - (s[y] - s[r]), 0.0)
+    s[:] = 0.0
+    s[y] = 0.5 * lacking / squared
+    s[r] = -s[y]
+
+
+@bare_kernel
+def sigmoid_step(s: Array, y: int, rate: float) -> None:
+    """Turn scores into steps against the gradient of (1 - p)^2, p the sigmoid of y's lead. Shapes: s f8[K]."""
+    r = rival_of(y, s)
+    p = sigmoid(s[y] - s[r])
+    s[:] = 0.0
+    s[y] = rate * (1.0 - p) * p * (1.0 - p)
+    s[r] = -s[y]
+
+
+@fragment
+def rival_of(y: int, s: Array) -> int:
+    """The other class with the highest score, the first of equals. Shapes: s f8[K]."""
+    r = 1 if y == 0 else 0
+    for c in range(s.shape[0]):
+        if c != y and s[c] > s[r]:
+            r = c
+    return r
+
+
+@fragment
+def sigmoid(margin: float) -> float:
+    """1 / (1 + exp(-margin)), 0 and 1 far out."""
+    if abs(margin) > FLAT:
+        return 1.0 if margin > 0.0 else 0.0
+    return 1.0 / (1.0 + exp(-margin))

@@ -1,0 +1,73 @@
+"""What the labels say of the next one, whatever the features are: they repeat, alternate, come in runs or cycles."""
+
+from typing import NamedTuple
+
+from learners.contract import Array, Counts, bare_kernel, field
+from learners.elementary.logarithm import log
+
+EXPERTS = 3
+"""After the last label; after the last label and how often it has come in succession; after the last few labels."""
+KEEP_LAST, KEEP_RUN, KEEP_PAST = 0.995, 0.98, 0.98
+"""What a count keeps when its context has been seen once more."""
+UNSEEN = 0.5
+"""Rows that a context is thought to have had before any, spread over the classes."""
+VANISHING = 1e-9
+MOST_ROWS = 4096
+"""Of the table of past labels, and its length in labels is as this allows."""
+
+
+def lengths(n_classes: int) -> tuple[int, int]:
+    """How long a run is told apart from a longer one, and how many labels the past has."""
+    longest = 64 if n_classes <= 4 else 16 if n_classes <= 8 else 4
+    past = 6 if n_classes == 2 else 3 if n_classes <= 4 else 2 if n_classes <= 10 else 1
+    return longest, past
+
+
+class LabelHistory(NamedTuple):
+    """Counts of labels by what came before them, the old ones fading."""
+
+    after_last: Array = field("f8[K, K]", "labels after each class")
+    after_run: Array = field("f8[K R, K]", "labels after a run of each class and length")
+    after_past: Array = field("f8[H, K]", "labels after each sequence of the last few")
+    last: Counts = field("i8[1]", "the last label")
+    run: Counts = field("i8[1]", "how often it came in succession before, at most R - 1")
+    past: Counts = field("i8[1]", "the last few labels, as a number to the base K below H")
+
+
+@bare_kernel
+def tell(history: LabelHistory, raw: Array, first: int) -> None:
+    """Write three experts' logarithms of how likely each class is. Shapes: raw f8[E, K], from row `first` on."""
+    R = history.after_run.shape[0] // raw.shape[1]
+    tell_of(history.after_last[history.last[0]], raw[first])
+    tell_of(history.after_run[history.last[0] * R + history.run[0]], raw[first + 1])
+    tell_of(history.after_past[history.past[0]], raw[first + 2])
+
+
+@bare_kernel
+def tell_of(count: Array, raw: Array) -> None:
+    """Logarithms of the counts, up to what all classes share. Shapes: count f8[K], raw f8[K]."""
+    for c in range(count.shape[0]):
+        raw[c] = log(count[c] + UNSEEN / count.shape[0])
+
+
+@bare_kernel
+def follow(y: int, history: LabelHistory) -> None:
+    """Take in the next label."""
+    K = history.after_last.shape[0]
+    R = history.after_run.shape[0] // K
+    last, run, past = history.last[0], history.run[0], history.past[0]
+    count_in(history.after_last[last], y, KEEP_LAST)
+    count_in(history.after_run[last * R + run], y, KEEP_RUN)
+    count_in(history.after_past[past], y, KEEP_PAST)
+    history.run[0] = min(run + 1, R - 1) if y == last else 0
+    history.past[0] = (past * K + y) % history.after_past.shape[0]
+    history.last[0] = y
+
+
+@bare_kernel
+def count_in(count: Array, y: int, keep: float) -> None:
+    """Let the counts of a context fade, then count a label. Shapes: count f8[K]."""
+    for c in range(count.shape[0]):
+        faded = count[c] * keep
+        count[c] = faded if faded > VANISHING else 0.0
+    count[y] += 1.0

@@ -1,0 +1,97 @@
+"""One judgement of many experts: logistic regression on what they say, learned as fast as its covariance allows.
+
+Each expert is heard twice. As it is, its score adds to the others' like evidence; squashed, it is a vote that counts
+about the same however sure it is, which is what labels with noise want. Weights are shared by all classes, and a label
+says that its class is ahead of its rival: with two classes that is logistic regression, in the extended Kalman filter
+of `second_order`, with hardly any drift.
+"""
+
+import math
+from typing import NamedTuple
+
+from learners.auto.first_order import rival_of, sigmoid
+from learners.auto.second_order import PROBIT
+from learners.contract import Array, bare_kernel, field, fragment, scratch
+from learners.symmetric import downdate, times
+
+DRIFT = 1e-6
+"""Variance that a weight gains by each row."""
+FIRST = 0.03
+"""Variance of a weight at the start, and above which it gains none."""
+FLATTEST = 0.01
+"""Least curvature of the logistic loss that is counted with."""
+TRUST = 0.5
+"""Length of the weights at the start, which are all the same."""
+SUREST = 8.0
+"""How far behind the best a class counts at most."""
+FADING = 0.999
+"""What a row leaves of the experts' shares before."""
+
+
+class Mixing(NamedTuple):
+    """Memory of the mixture; the second E of its 2 E inputs are the first ones squashed."""
+
+    weight: Array = field("f8[M]", "weights of the inputs")
+    P: Array = field("f8[M, M]", "their covariance; bitwise symmetric")
+    share: Array = field("f8[E]", "how much of the lead each expert has made up, in a fading mean")
+    raw: Array = scratch("f8[E, K]", "what the experts say of each class")
+    input: Array = scratch("f8[M, K]", "the same as it is mixed")
+    lead: Array = scratch("f8[M]", "inputs of the row's class less those of its rival")
+    k: Array = scratch("f8[M]", "P lead")
+
+
+@bare_kernel
+def mix(mixing: Mixing, S: Array) -> None:
+    """Make inputs of what experts say, and write the weighted sum of each class. Shapes: S f8[K]."""
+    E, K = mixing.raw.shape
+    for c in range(K):
+        S[c] = 0.0
+    for e in range(E):
+        said, evidence, squashed = mixing.raw[e], mixing.input[e], mixing.input[E + e]
+        top = 0
+        for c in range(1, K):
+            if said[c] > said[top]:
+                top = c
+        second = said[rival_of(top, said)]
+        for c in range(K):
+            evidence[c] = max(said[c] - said[top], -SUREST)
+            ahead = 2.0 * (said[c] - (second if c == top else said[top]))
+            squashed[c] = ahead / (1.0 + abs(ahead))
+            S[c] += mixing.weight[e] * evidence[c] + mixing.weight[E + e] * squashed[c]
+
+
+@bare_kernel
+def judge(mixing: Mixing, S: Array, y: int) -> None:
+    """Learn that class y was ahead of its rival. Shapes: S f8[K], as `mix` wrote it."""
+    lead, k, P = mixing.lead, mixing.k, mixing.P
+    r = rival_of(y, S)
+    for i in range(lead.shape[0]):
+        lead[i] = mixing.input[i, y] - mixing.input[i, r]
+        if P[i, i] < FIRST:
+            P[i, i] += DRIFT
+    share_out(mixing)
+    variance = max(times(P, lead, k), 0.0)
+    p = sigmoid((S[y] - S[r]) / math.sqrt(1.0 + PROBIT * variance))
+    h = max(p * (1.0 - p), FLATTEST)
+    part = 1.0 / (1.0 / h + variance)
+    for i in range(k.shape[0]):
+        mixing.weight[i] += (1.0 - p) / h * part * k[i]
+    downdate(P, k, part, 1.0)
+
+
+@bare_kernel
+def share_out(mixing: Mixing) -> None:
+    """Note how much of the row's lead each expert made up, whichever way it spoke; all together 1."""
+    share, E, total = mixing.share, mixing.share.shape[0], 0.0
+    for e in range(E):
+        total += said_by(mixing, e)
+    if total > 0.0:
+        for e in range(E):
+            share[e] = FADING * share[e] + (1.0 - FADING) * said_by(mixing, e) / total
+
+
+@fragment
+def said_by(mixing: Mixing, e: int) -> float:
+    """What expert e added to the row's lead, without its sign."""
+    E = mixing.share.shape[0]
+    return abs(mixing.weight[e] * mixing.lead[e] + mixing.weight[E + e] * mixing.lead[E + e])

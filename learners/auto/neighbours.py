@@ -1,0 +1,107 @@
+"""The nearest of the last few hundred rows: borders of any shape, learned at once."""
+
+import math
+from typing import NamedTuple
+
+from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
+from learners.elementary.logarithm import log
+
+EXPERTS = 2
+"""By the nearest row, and by the five nearest."""
+WINDOW = 512
+NEAREST = 5
+BLOCK = 16
+"""Rows that are passed over at once if none is near."""
+
+
+class Near(NamedTuple):
+    """The last W labelled rows, by columns: distances to several are computed at a time."""
+
+    column: Array = field("f8[n, W]", "their features")
+    label: Array = field("f8[W]", "their classes or targets")
+    taken: Counts = field("i8[1]", "labelled rows so far; row t stands at t mod W")
+    distance: Array = scratch("f8[W]", "squared distances from the row")
+    least: Array = scratch("f8[5]", "the least of them, in ascending order; inf where there are fewer rows")
+    who: Array = scratch("f8[5]", "labels of the nearest")
+
+
+@bare_kernel
+def search(near: Near, x: Array) -> None:
+    """Find the nearest rows, of equally far ones that of the first slot. Shapes: x f8[n or more]."""
+    distance, W = near.distance, near.label.shape[0]
+    for i in range(W):
+        distance[i] = 0.0 if i < near.taken[0] else math.inf
+    add_squares(near.column, x, distance)
+    for place in range(NEAREST):
+        near.least[place] = math.inf
+    for start in range(0, W, BLOCK):
+        hit, furthest = False, near.least[NEAREST - 1]
+        for i in range(start, start + BLOCK):
+            hit |= distance[i] < furthest
+        if hit:
+            for i in range(start, start + BLOCK):
+                insert(near, i)
+
+
+@bare_kernel
+def add_squares(column: Array, x: Array, distance: Array) -> None:
+    """Add the squared distances of several rows, four features in a pass. Shapes: column f8[n, W], distance f8[W]."""
+    n = column.shape[0]
+    for j in range(0, n - 3, 4):
+        column_0, column_1, column_2, column_3 = column[j], column[j + 1], column[j + 2], column[j + 3]
+        x_0, x_1, x_2, x_3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        for i in range(distance.shape[0]):
+            away_0, away_1 = x_0 - column_0[i], x_1 - column_1[i]
+            away_2, away_3 = x_2 - column_2[i], x_3 - column_3[i]
+            distance[i] = distance[i] + away_0 * away_0 + away_1 * away_1 + away_2 * away_2 + away_3 * away_3
+    for j in range(n - n % 4, n):
+        row, value = column[j], x[j]
+        for i in range(distance.shape[0]):
+            distance[i] += (value - row[i]) * (value - row[i])
+
+
+@fragment
+def insert(near: Near, i: int) -> None:
+    """Put row i in its place among the nearest, if it is one of them."""
+    least, who, d = near.least, near.who, near.distance[i]
+    if d < least[NEAREST - 1]:
+        place = NEAREST - 1
+        while place > 0 and least[place - 1] > d:
+            least[place], who[place] = least[place - 1], who[place - 1]
+            place -= 1
+        least[place], who[place] = d, near.label[i]
+
+
+@bare_kernel
+def vote(near: Near, raw: Array, first: int) -> None:
+    """Write two experts' logarithms of how likely each class is. Shapes: raw f8[E, K], from row `first` on."""
+    K = raw.shape[1]
+    for c in range(K):
+        raw[first, c] = raw[first + 1, c] = 1.0 / K
+    for place in range(NEAREST):
+        if near.least[place] < math.inf:
+            raw[first + 1, int(near.who[place])] += 1.0
+    if near.least[0] < math.inf:
+        raw[first, int(near.who[0])] += 1.0
+    for c in range(K):
+        raw[first, c] = log(raw[first, c])
+        raw[first + 1, c] = log(raw[first + 1, c])
+
+
+@bare_kernel
+def mean_of(near: Near, enough: int) -> float:
+    """Mean of the nearest rows' targets; 0 before `enough` rows."""
+    total = 0.0
+    for place in range(NEAREST):
+        total += near.who[place]
+    return total / NEAREST if near.taken[0] >= enough else 0.0
+
+
+@bare_kernel
+def keep(near: Near, x: Array, y: float) -> None:
+    """Put the row where the oldest stands. Shapes: x f8[n or more]; y a class or a target."""
+    slot = near.taken[0] % near.label.shape[0]
+    for j in range(near.column.shape[0]):
+        near.column[j, slot] = x[j]
+    near.label[slot] = y
+    near.taken[0] += 1

@@ -1,0 +1,71 @@
+"""Linear experts that know how sure they are of each direction: logistic regression by a Kalman filter.
+
+Weights wander a little from row to row, so that old rows fade; one expert expects hardly any, the other much drift.
+"""
+
+import math
+from typing import NamedTuple
+
+from learners.auto.first_order import along, rival_of, sigmoid
+from learners.contract import Array, bare_kernel, field, scratch
+from learners.symmetric import downdate, times
+from learners.vectors import dot
+
+EXPERTS = 2
+CALM, RESTLESS = 1e-5, 1e-3
+"""Variance that a weight gains by each row."""
+FIRST, MOST = 1.0, 10.0
+"""Variance of a weight at the start, and above which it gains none."""
+FLATTEST = 0.02
+"""Least curvature of the logistic loss that is counted with."""
+PROBIT = math.pi / 8.0
+"""A Gaussian margin of variance v is as likely right as one that is sqrt(1 + PROBIT v) times nearer to 0 (MacKay)."""
+
+
+class Filters(NamedTuple):
+    """Memory of the two filters; C = K, or with two classes C = 1 for the difference."""
+
+    weight: Array = field("f8[2, C, s]", "means of the weights")
+    P: Array = field("f8[2, s, s]", "covariance of the weights of two classes' difference")
+    k: Array = scratch("f8[s]", "P x")
+
+
+@bare_kernel
+def margins(filters: Filters, x: Array, raw: Array, first: int) -> None:
+    """Write both experts' scores of each class. Shapes: x f8[s], raw f8[E, K] from row `first` on."""
+    C, K = filters.weight.shape[1], raw.shape[1]
+    for m in range(EXPERTS):
+        raw[first + m, 0] = 0.0
+        for c in range(C):
+            raw[first + m, K - C + c] = dot(filters.weight[m, c], x)
+
+
+@bare_kernel
+def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
+    """Let both experts see that y is ahead of its rival. Shapes as `margins`."""
+    C, k = filters.weight.shape[1], filters.k
+    for m in range(EXPERTS):
+        r = rival_of(y, raw[first + m])
+        share, gain = observe(filters.P[m], x, k, raw[first + m, y] - raw[first + m, r], CALM if m == 0 else RESTLESS)
+        if C == 1:
+            along(filters.weight[m, 0], k, gain if y == 1 else -gain)
+        else:
+            along(filters.weight[m, y], k, 0.5 * gain)
+            along(filters.weight[m, r], k, -0.5 * gain)
+        downdate(filters.P[m], k, share, 1.0)
+
+
+@bare_kernel
+def observe(P: Array, x: Array, k: Array, lead: float, drift: float) -> tuple[float, float]:
+    """Add the drift, write k = P x; 1 / (1 / h + x.k), and the step along k that a lead of margin `lead` is worth.
+
+    Shapes: P f8[s, s], x f8[s], k f8[s]. h is the curvature of the logistic loss where the margin is.
+    """
+    for i in range(x.shape[0]):
+        if P[i, i] < MOST:
+            P[i, i] += drift
+    variance = max(times(P, x, k), 0.0)
+    p = sigmoid(lead / math.sqrt(1.0 + PROBIT * variance))
+    h = max(p * (1.0 - p), FLATTEST)
+    share = 1.0 / (1.0 / h + variance)
+    return share, (1.0 - p) / h * share

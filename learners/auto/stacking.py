@@ -1,0 +1,100 @@
+"""One forecast of many: the experts' mean by how well they did of late, put right by least squares on them.
+
+The mean is that of exponential weights: an expert's likelihood over some hundred rows, if errors are normal with the
+variance that the best expert has. What is left of the target is fitted to how far each expert is from the mean, by a
+Kalman filter that begins with no correction. Both are heard by their own likelihood.
+"""
+
+import math
+from typing import NamedTuple
+
+from learners.auto.scale import bounded
+from learners.auto.target_history import FAR
+from learners.contract import Array, bare_kernel, field, scratch
+from learners.elementary.exponential import exp
+from learners.symmetric import downdate, times
+
+FADING = 0.99
+"""What a row leaves of the losses before it."""
+DRIFT = 1e-6
+"""Variance that a weight of the correction gains by each row."""
+FIRST = 0.05
+"""Variance of a weight at the start, and above which it gains none."""
+LEAST = 1e-9
+"""Least variance of errors, in that of the targets."""
+FURTHEST = 50.0
+"""Logarithms of likelihoods further apart than this are the same to the mean."""
+
+
+class Stacking(NamedTuple):
+    """Memory of the mixture of forecasts."""
+
+    loss: Array = field("f8[E]", "the experts' squared errors, fading")
+    of_both: Array = field("f8[2]", "the same of the mean and of the corrected mean")
+    weight: Array = field("f8[E]", "weights of the correction")
+    P: Array = field("f8[E, E]", "their covariance; bitwise symmetric")
+    share: Array = field("f8[E]", "the experts' weights in the mean, as after the last row")
+    said: Array = scratch("f8[E]", "the experts' forecasts, in deviations of the targets")
+    away: Array = scratch("f8[E]", "how far they are from the mean")
+    both: Array = scratch("f8[2]", "the mean, and the corrected one")
+    k: Array = scratch("f8[E]", "P away")
+
+
+@bare_kernel
+def mix(stacking: Stacking) -> float:
+    """The forecast, in deviations of the targets."""
+    said, away, both = stacking.said, stacking.away, stacking.both
+    both[0] = 0.0
+    for e in range(said.shape[0]):
+        said[e] = bounded(said[e], FAR)
+        both[0] += stacking.share[e] * said[e]
+    both[1] = both[0]
+    for e in range(said.shape[0]):
+        away[e] = said[e] - both[0]
+        both[1] += stacking.weight[e] * away[e]
+    both[1] = bounded(both[1], FAR)
+    ahead = (stacking.of_both[0] - stacking.of_both[1]) / (2.0 * variance_of(stacking))
+    mean_counts = exp(bounded(-ahead, FURTHEST))
+    return (mean_counts * both[0] + both[1]) / (mean_counts + 1.0)
+
+
+@bare_kernel
+def variance_of(stacking: Stacking) -> float:
+    """Variance of the best expert's errors of late."""
+    least = math.inf
+    for e in range(stacking.loss.shape[0]):
+        least = min(least, stacking.loss[e])
+    return max((1.0 - FADING) * least, LEAST)
+
+
+@bare_kernel
+def judge(stacking: Stacking, y: float) -> None:
+    """Learn from a target, in deviations: losses, shares, correction."""
+    loss, of_both, both = stacking.loss, stacking.of_both, stacking.both
+    P, away, k = stacking.P, stacking.away, stacking.k
+    for e in range(loss.shape[0]):
+        loss[e] = FADING * loss[e] + (y - stacking.said[e]) * (y - stacking.said[e])
+        if P[e, e] < FIRST:
+            P[e, e] += DRIFT
+    for i in range(2):
+        of_both[i] = FADING * of_both[i] + (y - both[i]) * (y - both[i])
+    share_out(stacking)
+    noise = max((1.0 - FADING) * of_both[1], LEAST)
+    part = 1.0 / (noise + max(times(P, away, k), 0.0))
+    for e in range(k.shape[0]):
+        stacking.weight[e] += (y - both[1]) * part * k[e]
+    downdate(P, k, part, 1.0)
+
+
+@bare_kernel
+def share_out(stacking: Stacking) -> None:
+    """Weights of the mean: likelihoods, made to sum to 1."""
+    loss, share, twice, total = stacking.loss, stacking.share, 2.0 * variance_of(stacking), 0.0
+    least = math.inf
+    for e in range(loss.shape[0]):
+        least = min(least, loss[e])
+    for e in range(loss.shape[0]):
+        share[e] = exp(-min((loss[e] - least) / twice, FURTHEST))
+        total += share[e]
+    for e in range(loss.shape[0]):
+        share[e] /= total

@@ -1,0 +1,147 @@
+"""`auto` on targets: what a row passes through, in order, to be forecast and to be learned from.
+
+Most experts forecast the change from the last target: with weights of 0 they say that nothing changes, which is hard to
+beat where targets go on and on, and the last target among their inputs lets them say anything else.
+"""
+
+from typing import Any, NamedTuple
+
+from learners.auto import neighbours, stacking
+from learners.auto.least_squares import fold, forecast
+from learners.auto.neighbours import Near
+from learners.auto.scale import LARGEST, Scale, bounded, standardise, take_in
+from learners.auto.stacking import Stacking
+from learners.auto.target_history import FAR, TargetHistory, look_back, move_on, scales
+from learners.contract import Array, Counts, bare_kernel, field, fragment, part, scratch
+from learners.vectors import dot
+
+ALWAYS = 4
+"""The mean; the last target; two that step along the row towards the change, slow and fast."""
+SLOW = 0.05
+FAST = 0.3
+ON_CHANGES = 3
+"""By least squares, each memory."""
+ON_LEVELS = 3
+ON_CURVES = 2
+"""On changes, from products of features too; the two long memories."""
+WIDEST = 12
+"""Features of which all products are made; of more, their squares only."""
+ENOUGH = 25
+"""Rows before neighbours are asked."""
+
+
+class Asked(NamedTuple):
+    """Which of the dearer experts there are."""
+
+    squares: bool
+    curves: bool
+    near: bool
+
+
+class Experts(NamedTuple):
+    """Memory of `auto` on targets."""
+
+    scale: Any = part(Scale, "the features' scale")
+    history: Any = part(TargetHistory, "the targets' scale and past")
+    step: Array = field("f8[2, u]", "weights of the two that step along the row")
+    change: Array = field("f8[B, uB]", "weights of least squares on changes")
+    change_P: Array = field("f8[B, uB, uB]", "their P; bitwise symmetric")
+    level: Array = field("f8[B, wB]", "weights of least squares on targets")
+    level_P: Array = field("f8[B, wB, wB]", "their P")
+    curve: Array = field("f8[G, q]", "weights of least squares on changes, with products of features")
+    curve_P: Array = field("f8[G, q, q]", "their P")
+    near: Any = part(Near, "neighbours, and what the best of the above had left of their targets")
+    stacking: Any = part(Stacking, "what makes one forecast of all")
+    skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
+    bent: Array = scratch("f8[q]", "products of features, then u")
+    k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
+    k_change: Array = scratch("f8[uB]", "the same on changes")
+    k_curve: Array = scratch("f8[q]", "the same with products")
+
+
+@fragment
+def score(x: Array, p: Asked, memory: Experts) -> float:
+    """Ask all experts, and mix what they say. Shapes: x f8[n]."""
+    standardise(x, memory.scale)
+    look_back(memory.history, memory.scale.z)
+    ask(p, memory)
+    of_level, _ = scales(memory.history)
+    return stacking.mix(memory.stacking) * of_level + memory.history.mean[0]
+
+
+@bare_kernel
+def ask(p: Asked, memory: Experts) -> None:
+    """Write all forecasts, in deviations of the targets."""
+    said, z, u = memory.stacking.said, memory.scale.z, memory.history.u
+    of_level, of_changes = scales(memory.history)
+    said[0] = 0.0
+    said[1] = last = (memory.history.last[0] - memory.history.mean[0]) / of_level
+    forecast(memory.step, u, said, 2)
+    e = ALWAYS
+    if p.squares:
+        forecast(memory.change, u, said, e)
+        e += ON_CHANGES
+    if p.curves:
+        bend(z, u, memory.bent)
+        forecast(memory.curve, memory.bent, said, e)
+        e += ON_CURVES
+    for changed in range(2, e):
+        said[changed] = last + said[changed] * (of_changes / of_level)
+    if p.squares:
+        forecast(memory.level, z, said, e)
+        e += ON_LEVELS
+    if p.near:
+        neighbours.search(memory.near, z)
+        said[e] = said[best_of(p)] + neighbours.mean_of(memory.near, ENOUGH) / of_level
+
+
+@fragment
+def best_of(p: Asked) -> int:
+    """Which expert neighbours correct: of those on changes that remember a thousand rows, the one with most inputs."""
+    return ALWAYS + ON_CHANGES * p.squares + 1 if p.curves else ALWAYS + 1 if p.squares else ALWAYS - 1
+
+
+@bare_kernel
+def bend(z: Array, u: Array, bent: Array) -> None:
+    """Write half the products of features, or of more than 12 half their squares, then u. Shapes: z f8[w], u f8[u]."""
+    n, place = z.shape[0] - 1, 0
+    for i in range(n):
+        for j in range(0 if n <= WIDEST else i, i + 1):
+            bent[place] = 0.5 * z[i] * z[j]
+            place += 1
+    for j in range(u.shape[0]):
+        bent[place + j] = u[j]
+
+
+@fragment
+def learn(x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts) -> None:
+    """Judge what was said, then let each expert learn; scales last, since all saw the row on the old ones.
+
+    Shapes: x f8[n].
+    """
+    target = bounded(y, LARGEST)
+    teach(target, p, memory)
+    move_on(memory.history, target)
+    take_in(x, memory.scale)
+
+
+@bare_kernel
+def teach(y: float, p: Asked, memory: Experts) -> None:
+    """Let the mixture and all experts learn."""
+    said, z, u, skipped = memory.stacking.said, memory.scale.z, memory.history.u, memory.skipped
+    of_level, of_changes = scales(memory.history)
+    level = bounded((y - memory.history.mean[0]) / of_level, FAR)
+    change = bounded((level - said[1]) * (of_level / of_changes), FAR)
+    if p.near:
+        neighbours.keep(memory.near, z, (level - said[best_of(p)]) * of_level)
+    stacking.judge(memory.stacking, level)
+    squared = dot(u, u)
+    for m in range(2):
+        step = (SLOW if m == 0 else FAST) * (change - dot(memory.step[m], u)) / squared
+        for j in range(u.shape[0]):
+            memory.step[m, j] += step * u[j]
+    if p.squares:
+        fold(memory.level, memory.level_P, z, level, memory.k_level, skipped)
+        fold(memory.change, memory.change_P, u, change, memory.k_change, skipped)
+    if p.curves:
+        fold(memory.curve, memory.curve_P, memory.bent, change, memory.k_curve, skipped)
