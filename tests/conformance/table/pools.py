@@ -78,7 +78,10 @@ ROWS: tuple[Row, ...] = (
             {"batch": 40, "max_members": 5},
             {"batch": 40, "a": 2.0, "b": 1.0, "max_members": 3, "prune": "error"},
         ),
-        more={"binary": ({"base": "rls", "batch": 25, "max_members": 5},)},
+        more={
+            "binary": ({"base": "rls", "batch": 25, "max_members": 5},),
+            "regression": ({"base": "dfop/mu=0.02", "batch": 25, "max_members": 5},),
+        },
         invalid={
             "batch": (0, -1),
             "a": (0.0, -1.0),
