@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from learners.contract import Array, Counts, Learner, ParameterError, Parameters, Rule, field, fragment, number, scratch
-from learners.experts.additive import LEAST, decay_factor
+from learners.experts.additive import LEAST, decay_factor, normalise
 from learners.experts.ensemble import AUTO, Given
 from learners.experts.kinds import Kind, Kinds, beginning, teaching, voting
-from learners.experts.pool import shares, total_weight
+from learners.experts.pool import tally
 from learners.parameters import learners
 from learners.spec import Spec
 
@@ -33,7 +33,7 @@ class WeightedMajority(Learner):
     Source
     ------
     Littlestone and Warmuth, Information and Computation 108, 1994: WML, which with floor=0 is WM. ALGORITHMS.md 12.2.
-    The score is from the weights before the row. Differs: the heaviest weighs 1 and none less than 1e-300.
+    The score is from the weights before the row. Differs: weights sum to 1, and none decays below 1e-300.
     """
 
     name = "weighted_majority"
@@ -64,6 +64,7 @@ class WeightedMajority(Learner):
 
     def initialise(self) -> None:
         self.state["states"][:] = self.kinds.fresh
+        self.state["weight"][:] = 1.0 / len(self.kinds.experts)
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         read = super()._read(parameters)
@@ -93,7 +94,7 @@ class Majority(NamedTuple):
     """Views of `states`, one for each expert."""
     experts: Counts
     """i8[1]: M, as kernels of pools look for it."""
-    weight: Array = field("f8[M]", "the experts' weights, the largest of which is 1", 1.0)
+    weight: Array = field("f8[M]", "the experts' weights, which sum to 1")
     states: Array = field("f8[words]", "the experts' states, one after the other")
     margins: Array = scratch("f8[M]", "the experts' predictions of the row")
     votes: Array = scratch("f8[M]", "the classes that they vote for")
@@ -108,20 +109,18 @@ def fragments(kinds: tuple[Kind, ...]) -> tuple[Any, Any]:
     @fragment
     def score(x: Array, p: Given, memory: Majority) -> None:
         vote(x, p, memory)
-        shares(memory)
+        tally(memory)
 
     @fragment
     def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Majority) -> None:
         """Littlestone and Warmuth's WML. Shapes: x f8[d]."""
-        low = p.own.floor * total_weight(memory) / memory.experts[0]
-        heaviest = 0.0
+        low, decayed = p.own.floor / memory.experts[0], False
         for e in range(memory.experts[0]):
             if int(memory.votes[e]) != label and memory.weight[e] > low:
-                memory.weight[e] *= p.own.beta
-            heaviest = max(heaviest, memory.weight[e])
-        if heaviest < 1.0:
-            for e in range(memory.experts[0]):
-                memory.weight[e] = max(memory.weight[e] / heaviest, LEAST)
+                memory.weight[e] = max(memory.weight[e] * p.own.beta, LEAST)
+                decayed = True
+        if decayed:
+            normalise(memory)
         teach(x, label, p, memory)
 
     return score, learn
