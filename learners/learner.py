@@ -79,6 +79,8 @@ class Learner:
     """False for baselines that look at labels only; they are never standardised."""
     standardizable: bool = True
     """False where features mean something as they stand, like truth values; they are never standardised."""
+    composite: bool = False
+    """Whether it is made of other learners, so that it cannot be the base or an expert of an ensemble."""
     link: str | None = None
     """How the score of two classes stands for the probability of class 1: ``logistic`` 1 / (1 + exp(-s)), ``probit``
     Phi(s); None: it is a margin, which says which class and not how likely it is."""

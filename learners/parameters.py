@@ -174,6 +174,11 @@ def learner(default: str, text: str = "") -> Any:
     return word(default, text, "a learner, like arow or arow/q=1e-4")
 
 
+def learners(default: str, text: str = "") -> Any:
+    """A parameter that is several other learners."""
+    return word(default, text, "learners parted by +, like pa1+arow/q=1e-4")
+
+
 def intercept() -> Any:
     """Whether the rows get a constant, which nearly every linear learner lets its users choose."""
     return flag(True, "Append a constant 1 to every row.")

@@ -112,6 +112,7 @@ LEARNERS: dict[str, str] = {
     "add_exp_c": "learners.experts.add_exp_c:AddExpC",
     "oaue": "learners.experts.oaue:OAUE",
     "learn_pp_nse": "learners.experts.learn_pp_nse:LearnPPNSE",
+    "weighted_majority": "learners.experts.weighted_majority:WeightedMajority",
     "auto": "learners.auto.auto:Auto",
 }
 

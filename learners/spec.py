@@ -6,6 +6,7 @@ A wrapper stands before the name, as in ``ova:arow:q=1e-4``. There the parameter
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -54,6 +55,19 @@ class Spec:
         """
         name, _, rest = text.partition("/")
         return cls(name.strip(), tuple(parse_pairs(rest.replace("/", ","), text).items()))
+
+    @classmethod
+    def several(cls, text: str) -> tuple[Spec, ...]:
+        """Read specs as they stand for a parameter of another one, each as `within` reads it, parted by +.
+
+        Before a digit + parts nothing: it is an exponent's, as in ``1e+4``.
+
+        Raises
+        ------
+        ParameterError
+            As `parse`.
+        """
+        return tuple(cls.within(one) for one in re.split(r"\+(?!\d)", text))
 
     def create(
         self,

@@ -9,7 +9,6 @@ from learners.experts.expert import Expert, expert_of
 from learners.learner import REGRESSION
 from learners.members import Members
 from learners.memory import Sizes
-from learners.reductions.wrapper import Wrapper
 from learners.spec import Spec
 
 AUTO = "auto"
@@ -37,6 +36,8 @@ class Ensemble(Learner):
     ParameterError
         As `Learner`; or `base` is no learner, an ensemble itself, or does not learn this task.
     """
+
+    composite = True
 
     @property
     def most(self) -> int:
@@ -75,7 +76,7 @@ class Ensemble(Learner):
             self.base = spec.create(self.n_features, self.n_classes or 2, self.task)
         except ValueError as error:
             raise ParameterError(f"base of {self.name} must be a learner of this task: {error}") from None
-        if isinstance(self.base, (Ensemble, Wrapper)):
+        if self.base.composite:
             raise ParameterError(f"base of {self.name} must be one learner as it stands, not {self.base.name}")
         self._adopt()
         return self.parameters

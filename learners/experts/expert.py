@@ -17,6 +17,8 @@ from learners.driver import nothing
 from learners.jit import member
 
 Fragment = Callable[..., Any]
+FURTHEST = 1e140
+"""Errors of more than this count as this: they can be squared and added up."""
 
 
 class Expert(NamedTuple):
@@ -61,7 +63,7 @@ def of_margins(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fr
         return 1 if finite_or_zero(margin) >= 0.0 else 0  # as `predicted_class`
 
     @fragment
-    def teach(x: Array, label: int, omega: float, parameters: Any, one: Any, margin: float) -> None:
+    def teach(x: Array, label: float, omega: float, parameters: Any, one: Any, margin: float) -> None:
         learn(x, 2.0 * label - 1.0, omega, margin, parameters, one)
 
     return predict, choose, teach
@@ -88,8 +90,8 @@ def of_class_scores(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragmen
         return largest(one.S)
 
     @fragment
-    def teach(x: Array, label: int, omega: float, parameters: Any, one: Any, margin: float) -> None:
-        learn(x, label, omega, math.isfinite(margin), parameters, one)
+    def teach(x: Array, label: float, omega: float, parameters: Any, one: Any, margin: float) -> None:
+        learn(x, int(label), omega, math.isfinite(margin), parameters, one)
 
     return predict, choose, teach
 
@@ -113,6 +115,12 @@ def of_outputs(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fr
 def finite_or_zero(output: float) -> float:
     """What an expert predicts; 0 if that is not finite."""
     return output if math.isfinite(output) else 0.0
+
+
+@fragment
+def distance(output: float, y: float) -> float:
+    """How far an output is off the target."""
+    return min(abs(finite_or_zero(output) - y), FURTHEST)
 
 
 @fragment

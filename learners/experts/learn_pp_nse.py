@@ -7,10 +7,12 @@ from learners.contract import Array, Counts, Parameters, Rule, choice, field, fr
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
 from learners.experts.ensemble import Ensemble, Given
-from learners.experts.expert import Expert, largest
-from learners.experts.pool import enter, leave, shares, voting
+from learners.experts.expert import Expert, Fragment, distance, finite_or_zero, largest
+from learners.experts.pool import enter, leave, shares, total_weight, voting
 from learners.jit import member
+from learners.learner import REGRESSION
 from learners.parameters import learner
+from learners.selection import smallest
 
 PRUNE = ("age", "error")
 LEAST = 1e-10
@@ -23,7 +25,8 @@ class LearnPPNSE(Ensemble):
     """Every batch of rows trains one expert and no other; all are weighed by their errors on it and on those before.
 
     Rows that the ensemble had wrong count more in an expert's error, and batches of late more than early ones, in the
-    form of a sigmoid. Old experts stay: choose it where concepts return. Before a batch is full it knows nothing.
+    form of a sigmoid. Old experts stay: choose it where concepts return. Before a batch is full it knows nothing, or
+    of targets their mean so far.
 
     Cost
     ----
@@ -34,14 +37,16 @@ class LearnPPNSE(Ensemble):
     ------
     Elwell and Polikar, IEEE Transactions on Neural Networks 22, 2011. ALGORITHMS.md 12.2. Differs: the pool is
     always pruned, as 12.2's figures are, and the newborn never. An expert learns its batch in one pass, so learning it
-    again would change nothing: an error above 1/2 counts as 1/2 for it, too. The regression of 12.2 is left out.
+    again would change nothing: an error above 1/2 counts as 1/2 for it, too. Regression is an adaptation: an expert's
+    error is what it is off by, as a share of the most in the batch; that of the ensemble, E, is the mean of such
+    shares, and it has those rows wrong that it is off by more than the median.
     """
 
     name = "learn_pp_nse"
-    tasks = ("binary", "multiclass")
+    tasks = ("binary", "multiclass", "regression")
 
     class Params(Parameters):
-        base: str = learner("gaussian_nb", "What every expert is.")
+        base: str = learner("auto", "What every expert is; `auto` is `gaussian_nb`, and `rls` in regression.")
         batch: int = integer(250, "Rows that train an expert.", at_least=1)
         a: float = number(0.5, "Slope of the sigmoid that weighs batches.", above=0.0)
         b: float = number(10.0, "Batches after an expert's own at which it is half way up.", at_least=0.0)
@@ -56,10 +61,10 @@ class LearnPPNSE(Ensemble):
 
     def rule(self) -> Rule:
         p = self.parameters
-        own = Batching(p.a, p.b, p.prune == "error")
-        return self.around(
-            *fragments(self.expert), Batches, classes=True, sizes={"B": p.batch, "w": self.base.width}, own=own
-        )
+        own, sizes = Batching(p.a, p.b, p.prune == "error"), {"B": p.batch, "w": self.base.width}
+        regression = self.task == REGRESSION
+        pieces = (of_targets if regression else of_classes)(self.expert)
+        return self.around(*pieces, Batches, classes=not regression, sizes=sizes, own=own)
 
 
 class Batching(NamedTuple):
@@ -85,11 +90,12 @@ class Batches(NamedTuple):
     sigmoids: Array = field("f8[M]", "the sum of the sigmoids of its batches")
     costs: Array = field("f8[M]", "the sum of these times its beta = error / (1 - error) on them")
     rows: Array = field("f8[B, w]", "rows of the batch so far")
-    labels: Array = field("f8[B]", "their classes")
+    labels: Array = field("f8[B]", "their classes or targets")
     states: Array = field("f8[M, words]", "the experts' states, one after the other, the oldest first")
     margins: Array = scratch("f8[M]", "the experts' predictions of the row")
     votes: Array = scratch("f8[M]", "the classes that they vote for")
     importance: Array = scratch("f8[B]", "D, how much a row of the batch counts; they sum to 1")
+    off: Array = scratch("f8[B]", "how far the ensemble is off a row's target")
     errors: Array = scratch("f8[M]", "the experts' errors on the batch")
     S: Array = scratch("f8[K]", "share of the weight that votes for each class; 0 while nobody has any")
 
@@ -123,49 +129,30 @@ def weigh(t: int, own: Batching, memory: Batches) -> None:
         memory.weight[e] = max(log(memory.sigmoids[e] / memory.costs[e]), 0.0)
 
 
+@fragment
+def give_importance(E: float, memory: Batches) -> None:
+    """D of the batch's rows, whose `importance` is 1 where the ensemble has them wrong and else 0 (step 1)."""
+    m, wrong = memory.labels.shape[0], 0.0
+    for i in range(m):
+        wrong += memory.importance[i]
+    total = wrong + (m - wrong) * E  # the sum of D before it is normalised, times m
+    for i in range(m):
+        weight = 1.0 if memory.importance[i] > 0.0 else E
+        memory.importance[i] = weight / total if E > 0.0 else 1.0 / m
+
+
 @cache
-def fragments(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over experts of one kind."""
-    predict, choose, teach, begin = expert
-    vote = voting(expert)
+def lesson(expert: Expert, judge: Fragment, err: Fragment) -> Fragment:
+    """Learning, of classes and of targets: `judge` knows D, and `err` an expert's error by it."""
+    predict, _, teach, begin = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: Batches) -> None:
-        vote(x, p, memory)
-        shares(memory)
-
-    @fragment
-    def judge(p: Given, memory: Batches) -> None:
-        """D of the batch's rows, and the old experts' errors by it (step 1)."""
-        m, wrong = memory.labels.shape[0], 0.0
-        for i in range(m):
-            score(memory.rows[i], p, memory)
-            missed = memory.experts[0] > 0 and largest(memory.S) != int(memory.labels[i])
-            memory.importance[i] = 1.0 if missed else 0.0
-            wrong += memory.importance[i]
-        # E = wrong / m; sum of D before it is normalised, times m.
-        total = wrong + (m - wrong) * (wrong / m)
-        for i in range(m):
-            weight = 1.0 if memory.importance[i] > 0.0 else wrong / m
-            memory.importance[i] = weight / total if wrong > 0.0 else 1.0 / m
-
-    @fragment
-    def err(e: int, p: Given, memory: Batches) -> None:
-        """An expert's error on the batch (step 3)."""
-        memory.errors[e] = 0.0
-        one = member(memory.members, e)
-        for i in range(memory.labels.shape[0]):
-            predict(memory.rows[i], p.base, one, memory.margins, e)
-            if choose(one, memory.margins[e]) != int(memory.labels[i]):
-                memory.errors[e] += memory.importance[i]
-
-    @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Batches) -> None:
+    def learn(x: Array, y: float, _omega: float, _score: float, p: Given, memory: Batches) -> None:
         """Elwell and Polikar's algorithm at the end of a batch. Shapes: x f8[d]. ALGORITHMS.md 12.2."""
         m = memory.labels.shape[0]
         i = memory.learned[0] % m
         memory.learned[0] += 1
-        memory.labels[i] = label
+        memory.labels[i] = y
         for j in range(x.shape[0]):
             memory.rows[i, j] = x[j]
         if i == m - 1:
@@ -180,8 +167,84 @@ def fragments(expert: Expert) -> tuple[Any, Any]:
             one = member(memory.members, newest)
             for i in range(m):  # step 2
                 predict(memory.rows[i], p.base, one, memory.margins, newest)
-                teach(memory.rows[i], int(memory.labels[i]), 1.0, p.base, one, memory.margins[newest])
+                teach(memory.rows[i], memory.labels[i], 1.0, p.base, one, memory.margins[newest])
             err(newest, p, memory)
             weigh(t, p.own, memory)
 
-    return score, learn
+    return learn
+
+
+@cache
+def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
+    """Score and learn over experts that vote."""
+    predict, choose, vote = expert.predict, expert.choose, voting(expert)
+
+    @fragment
+    def score(x: Array, p: Given, memory: Batches) -> None:
+        vote(x, p, memory)
+        shares(memory)
+
+    @fragment
+    def judge(p: Given, memory: Batches) -> None:
+        m, wrong = memory.labels.shape[0], 0.0
+        for i in range(m):
+            score(memory.rows[i], p, memory)
+            missed = memory.experts[0] > 0 and largest(memory.S) != int(memory.labels[i])
+            memory.importance[i] = 1.0 if missed else 0.0
+            wrong += memory.importance[i]
+        give_importance(wrong / m, memory)
+
+    @fragment
+    def err(e: int, p: Given, memory: Batches) -> None:
+        """An expert's error on the batch (step 3)."""
+        memory.errors[e] = 0.0
+        one = member(memory.members, e)
+        for i in range(memory.labels.shape[0]):
+            predict(memory.rows[i], p.base, one, memory.margins, e)
+            if choose(one, memory.margins[e]) != int(memory.labels[i]):
+                memory.errors[e] += memory.importance[i]
+
+    return score, lesson(expert, judge, err)
+
+
+@cache
+def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
+    """Score and learn over experts that predict targets; an output that is not finite counts as 0."""
+    predict = expert.predict
+
+    @fragment
+    def score(x: Array, p: Given, memory: Batches) -> float:
+        s, total = 0.0, total_weight(memory)
+        for e in range(memory.experts[0]):
+            predict(x, p.base, member(memory.members, e), memory.margins, e)
+            share = memory.weight[e] / total if total > 0.0 else 1.0 / memory.experts[0]
+            s += finite_or_zero(memory.margins[e]) * share
+        if memory.experts[0] == 0:
+            for i in range(memory.learned[0]):
+                s += memory.labels[i] / memory.learned[0]
+        return s
+
+    @fragment
+    def judge(p: Given, memory: Batches) -> None:
+        m, most, total = memory.labels.shape[0], 0.0, 0.0
+        for i in range(m):
+            memory.off[i] = distance(score(memory.rows[i], p, memory), memory.labels[i]) if memory.experts[0] else 0.0
+            most, total = max(most, memory.off[i]), total + memory.off[i]
+            memory.importance[i] = memory.off[i]
+        median = smallest(memory.importance, (m - 1) // 2)
+        for i in range(m):
+            memory.importance[i] = 1.0 if memory.off[i] > median else 0.0
+        give_importance(total / most / m if most > 0.0 else 0.0, memory)
+
+    @fragment
+    def err(e: int, p: Given, memory: Batches) -> None:
+        """An expert's error on the batch (step 3)."""
+        most, total = 0.0, 0.0
+        one = member(memory.members, e)
+        for i in range(memory.labels.shape[0]):
+            predict(memory.rows[i], p.base, one, memory.margins, e)
+            off = distance(memory.margins[e], memory.labels[i])
+            most, total = max(most, off), total + memory.importance[i] * off
+        memory.errors[e] = total / most if most > 0.0 else 0.0
+
+    return score, lesson(expert, judge, err)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Counts, Parameters, Rule, field, fragment, integer, scratch
 from learners.experts.ensemble import Ensemble, Given
-from learners.experts.expert import Expert, finite_or_zero, move, renew
+from learners.experts.expert import FURTHEST, Expert, distance, finite_or_zero, move, renew
 from learners.experts.likelihood import likelihood_of
 from learners.experts.pool import lightest
 from learners.jit import member
@@ -15,8 +15,6 @@ from learners.parameters import learner
 
 LEAST = 1e-12
 """What is added to errors before they are divided by."""
-FURTHEST = 1e140
-"""Errors and targets of more than this count as this: squares of them can be added up."""
 
 
 class OAUE(Ensemble):
@@ -228,7 +226,7 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
     def learn(x: Array, y: float, _omega: float, _s: float, p: Given, memory: Accuracies) -> None:
         """Shapes: x f8[d]."""
         for e in range(memory.experts[0]):
-            off = min(abs(finite_or_zero(memory.margins[e]) - y), FURTHEST)
+            off = distance(memory.margins[e], y)
             count_error(e, off * off, memory)
         weigh_and_teach(x, y, guess_by_mean(y, memory), p, memory)
 

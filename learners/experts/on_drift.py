@@ -13,7 +13,6 @@ from learners.jit import member
 from learners.learner import CLASSIFICATION, REGRESSION
 from learners.memory import room_for, seen_as
 from learners.parameters import word
-from learners.reductions.wrapper import Wrapper
 from learners.spec import Spec
 from learners.state import State
 
@@ -114,7 +113,7 @@ class OnDrift(Ensemble):
             self.detector = create(spec.name, **dict(spec.parameters))
         except ValueError as error:
             raise ParameterError(f"detector of {self.name} must be a drift detector: {error}") from None
-        if isinstance(self.base, (Ensemble, Wrapper)):
+        if self.base.composite:
             raise ParameterError(f"{self.name}: on_drift watches one learner as it stands")
         self._adopt()
         self.parameters = read

@@ -24,6 +24,8 @@ class Wrapper(Learner):
         As `Learner`.
     """
 
+    composite = True
+
     def __init__(self, behind: tuple[Learner, ...], n_features: int, n_classes: int, task: str) -> None:
         self.behind = behind
         super().__init__(n_features, n_classes or 2, task)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from river import dummy, linear_model, multiclass, naive_bayes, optim, stats
+from river import dummy, ensemble, linear_model, multiclass, naive_bayes, neighbors, optim, stats
 
 from tests.bench.speed import seconds
 
@@ -31,6 +31,20 @@ NEAREST: dict[str, Callable[[], Any]] = {
     "bayes_linear": linear_model.BayesianLinearRegression,
     "bayes_probit": linear_model.AdPredictor,
     "mc_softmax": linear_model.SoftmaxRegression,
+    "knn_win": lambda: neighbors.KNNClassifier(n_neighbors=1, engine=neighbors.LazySearch(window_size=1000)),
+    "dwm": lambda: ensemble.ADWINBaggingClassifier(naive_bayes.GaussianNB(), n_models=10, seed=1),
+    "adaboost_ol": lambda: ensemble.AdaBoostClassifier(
+        linear_model.LogisticRegression(optim.SGD(0.1)), n_models=20, seed=1
+    ),
+    "online_bagging": lambda: ensemble.BaggingClassifier(naive_bayes.GaussianNB(), n_models=10, seed=1),
+    "weighted_majority": lambda: ensemble.VotingClassifier(
+        [
+            linear_model.LogisticRegression(optim.SGD(0.1)),
+            linear_model.PAClassifier(C=0.1, mode=1),
+            linear_model.AdPredictor(),
+        ],
+        use_probabilities=False,
+    ),
     "ova:ogd_logistic": lambda: multiclass.OneVsRestClassifier(linear_model.LogisticRegression(optim.SGD(0.1))),
 }
 """Not always the same algorithm: the one that a user of River would take in its place."""

@@ -13,6 +13,7 @@ from tests.bench.plain import (
     forgetting,
     histories,
     linear,
+    majority,
     margin_distribution,
     multiclass,
     multiclass_covariance,
@@ -47,5 +48,6 @@ FAMILIES = (
     histories,
     pools,
     renewed_pools,
+    majority,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}

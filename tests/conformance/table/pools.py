@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.table.row import Row
-from tests.support.oracle import pools
+from tests.support.oracle import majority, pools
 
 OF_CLASSES = "the check is of classes"
 
@@ -78,7 +78,10 @@ ROWS: tuple[Row, ...] = (
             {"batch": 40, "max_members": 5},
             {"batch": 40, "a": 2.0, "b": 1.0, "max_members": 3, "prune": "error"},
         ),
-        more={"binary": ({"base": "rls", "batch": 25, "max_members": 5},)},
+        more={
+            "binary": ({"base": "rls", "batch": 25, "max_members": 5},),
+            "regression": ({"base": "dfop/mu=0.02", "batch": 25, "max_members": 5},),
+        },
         invalid={
             "batch": (0, -1),
             "a": (0.0, -1.0),
@@ -87,5 +90,21 @@ ROWS: tuple[Row, ...] = (
         },
         accuracy=(({}, (87.31, 91.16, 97.08, 56.87, 77.22, 82.68)),),
         adapts=(({"batch": 100}, 80.0),),
+    ),
+    Row(
+        "weighted_majority",
+        majority.WeightedMajority,
+        variants=({}, {"beta": 0.7, "floor": 0.0}),
+        more={
+            "binary": ({"experts": "gaussian_nb/decay=0.99+arow/q=1e-4+rls", "floor": 0.25},),
+            "multiclass": ({"experts": "mc_arow/cov=diag+gaussian_nb", "beta": 0.9},),
+        },
+        invalid={"beta": (0.0, 1.0, -1.0), "floor": (-1e-9, 1.0)},
+        # Measured: ALGORITHMS.md has no figures.
+        accuracy=(
+            ({}, (88.72, 96.39, 97.62, 79.40, 95.23, 97.28)),
+            ({"floor": 0.0}, (88.72, 96.40, 97.62, 78.73, 95.22, 97.36)),
+        ),
+        adapts=(({}, 85.0),),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 from tests.support.oracle.experts import BASES, Expert, elected, shares
 from tests.support.oracle.forgetting import DFOP
@@ -188,18 +189,36 @@ class OAUE:
 class LearnPPNSE:
     """An expert knows its own batch's number `born` and its beta on every batch since."""
 
-    def __init__(
-        self, n_features, n_classes, kind, base="gaussian_nb", batch=250, a=0.5, b=10.0, max_members=15, prune="age"
-    ):
-        self.n_classes, self.batch, self.a, self.b = n_classes, batch, a, b
+    def __init__(self, n_features, n_classes, kind, base="auto", batch=250, a=0.5, b=10.0, max_members=15, prune="age"):
+        self.kind, self.n_classes, self.batch, self.a, self.b = kind, n_classes, batch, a, b
         self.most, self.prune = max_members, prune
-        self.fresh = lambda: Expert(base, n_features, n_classes, kind, 0.0)
+        self.fresh = lambda: Expert(base_of(base, kind), n_features, n_classes, kind, 0.0)
         self.experts, self.rows, self.t = [], [], 0
 
     def score(self, x):
+        if self.kind == "regression":
+            return [self.mean(x)]
         if not any(e.weight for e in self.experts):
             return [0.0] * (1 if self.n_classes == 2 else self.n_classes)
         return shares([e.vote(x) for e in self.experts], [e.weight for e in self.experts], self.n_classes)
+
+    def mean(self, x):
+        """Of the experts' outputs, or of the targets so far."""
+        if not self.experts:
+            return statistics.fmean([y for _, y in self.rows] or [0.0])
+        weights = [e.weight for e in self.experts]
+        weights = weights if any(weights) else [1.0] * len(weights)
+        return math.fsum(w * e.one.score(x)[0] for w, e in zip(weights, self.experts, strict=True)) / math.fsum(weights)
+
+    def judged(self):
+        """Which rows the ensemble has right, and its error E."""
+        if not self.experts:
+            return [True] * len(self.rows), 0.0
+        if self.kind == "regression":
+            off = [abs(self.mean(x) - y) for x, y in self.rows]
+            return [o <= statistics.median(off) for o in off], statistics.fmean(off) / (max(off) or 1.0)
+        right = [self.right(*row) for row in self.rows]
+        return right, right.count(False) / len(right)
 
     def right(self, x, y):
         return elected([e.vote(x) for e in self.experts], [e.weight for e in self.experts], self.n_classes) == y
@@ -209,11 +228,8 @@ class LearnPPNSE:
         if len(self.rows) < self.batch:
             return
         self.t += 1
-        right = [bool(self.experts) and self.right(*row) for row in self.rows]
-        error = right.count(False) / len(right) if self.experts else 0.0
+        right, error = self.judged()
         D = [error if good and error else 1.0 for good in right]
-        if not error:
-            D = [1.0] * len(D)
         D = [weight / math.fsum(D) for weight in D]
         errs = [self.error(e, D) for e in self.experts]
         if len(self.experts) == self.most:
@@ -233,4 +249,7 @@ class LearnPPNSE:
         self.rows = []
 
     def error(self, e, D):
+        if self.kind == "regression":
+            off = [abs(e.one.score(x)[0] - y) for x, y in self.rows]
+            return math.fsum(weight * o for weight, o in zip(D, off, strict=True)) / (max(off) or 1.0)
         return math.fsum(weight for weight, (x, y) in zip(D, self.rows, strict=True) if e.vote(x) != y)

@@ -190,3 +190,36 @@ def test_learn_pp_nse_by_error_keeps_the_best():
     assert pools["age"].state["born"].tolist() == [2, 3]
     assert pools["error"].state["born"].tolist() == [1, 3]
     assert pools["age"].state["weight"][0] < pools["age"].state["weight"][1]
+
+
+def test_learn_pp_nse_predicts_the_mean_of_targets_before_its_first_batch():
+    X, y = rows("regression", 60, 4)
+    score = scores(of("learn_pp_nse", "regression", batch=40), X, y)[:, 0]
+    assert score[0] == 0.0
+    assert score[1:40] == pytest.approx(np.cumsum(y[:39]) / np.arange(1, 40))
+    assert abs(score[40:] - y[40:]).max() < abs(y[40:] - y[:40].mean()).max()
+
+
+def test_learn_pp_nse_believes_the_expert_of_a_relation_that_returns():
+    X, y = rows("regression", 450, 4)
+    y = 3.0 * X[:, 0] + 0.1 * np.random.default_rng(1).normal(size=450)
+    y[150:300] *= -1.0  # batches 4 to 6
+    pool = of("learn_pp_nse", "regression", batch=50, a=2.0, b=1.0)
+    scores(pool, X[:300], y[:300])
+    assert pool.state["weight"][:3].max() < pool.state["weight"][3:6].min()
+    scores(pool, X[300:], y[300:])
+    assert pool.state["weight"][:3].min() > pool.state["weight"][3:6].max()
+
+
+def test_learn_pp_nse_without_any_weight_is_the_mean_of_its_experts():
+    X, y = rows("regression", 100, 4)
+    pool = of("learn_pp_nse", "regression", batch=20)
+    scores(pool, X, y)
+    pool.state["weight"][:] = 0.0
+    pool.state["experts"][0] = 2
+    experts = [of("rls", "regression") for _ in range(2)]
+    for i, one in enumerate(experts):
+        scores(one, X[20 * i : 20 * i + 20], y[20 * i : 20 * i + 20])
+    unknown = np.full(100, np.nan)
+    mean = (scores(experts[0], X, unknown) + scores(experts[1], X, unknown)) / 2.0
+    assert scores(pool, X, unknown) == pytest.approx(mean)

@@ -85,6 +85,13 @@ def test_a_contest_is_whole(contest):
     assert all(set(line) == set(contest.contenders) for line in contest.printed.values())
 
 
+@pytest.mark.parametrize("contest", [DFOP, D_ODM, REGRESSION], ids=lambda contest: contest.name)
+def test_every_contender_exists_and_learns_the_task(contest):
+    for text in contest.contenders.values():
+        learner = Spec.parse(text.format(mu=0.01)).create(7, contest.target.n_classes or 2, contest.task)
+        assert learner.kind == ("regression" if contest is REGRESSION else "binary")
+
+
 def measured(rls, dfop):
     results = Results(streams={"SEA": "sea", "Usenet-1": "usenet1"}, kernel_seconds={"RLS": 1.0, "DFOP": 2.0})
     for name, ours, theirs in (("SEA", dfop, rls), ("Usenet-1", [69.0, 70.0, 71.0], [71.0, 70.5, 69.0])):
