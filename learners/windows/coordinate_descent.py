@@ -1,24 +1,46 @@
-"""The support vector machine on a window of rows, by dual coordinate descent: ring, training, and what they share.
+"""The support vector machine on a window of rows, by dual coordinate descent: one solver, for any kernel.
 
 min over w of |w|^2 / 2 + C sum of [1 - y_i w.x_i]_+, in its dual: w = sum of alpha_i y_i x_i with 0 <= alpha_i <= C.
 Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 1 with the L1 loss. ALGORITHMS.md 12.1.
+
+What changes with the coefficients is one vector. Without a kernel it is w, and the machine's value at row i is w.x_i;
+with one it is f, the values at all rows, and no w is needed. A step on row i adds to it a multiple of x_i, or of the
+kernel values of row i.
 """
 
+import dataclasses
 import math
+import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Parameters, field, fragment, integer, intercept, number
+from learners.contract import Array, ParameterError, Parameters, choice, fragment, integer, intercept, number
 from learners.random import Words, permute
-from learners.vectors import dot, step_along
+from learners.vectors import dot, step_along, step_surely
 
 STILL = 1e-12
 """Projected gradient below which a coefficient stays as it is."""
+LARGEST = sys.float_info.max
+"""Instead of infinity where no gradient was seen: a state is finite."""
+FAR_FROM_OVERFLOW = 1e300
+"""Whatever rounding adds."""
+MOST_ROWS = 5000
+"""In a ring with a kernel, whose values then take 200 MB."""
 
 
 class Training(Parameters):
     """Parameters of every support vector machine on a window."""
 
     C: float = number(1.0, "Most that a row may weigh. Larger = fewer errors in the window, smaller margin.", above=0.0)
+    kernel: str = choice(
+        "linear",
+        ("linear", "gaussian"),
+        "`linear`, or `gaussian`: exp(-gamma |x - z|^2), and 1 more with an intercept.",
+    )
+    gamma: float = number(
+        0.0, "Of the Gaussian kernel, in units of 1 / a squared feature; 0: 1 / the number of features.", at_least=0.0
+    )
     tol: float = number(
         1e-3, "A training ends when the projected gradients of a sweep differ by less than this.", above=0.0
     )
@@ -26,86 +48,118 @@ class Training(Parameters):
     seed: int = integer(1, "Of the generator of the order in which rows are visited.", at_least=0, at_most=2**53)
     intercept: bool = intercept()
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kernel != "linear" and self.slots > MOST_ROWS:
+            raise ParameterError(
+                f"kernel = {self.kernel} is for at most {MOST_ROWS} rows, this window has {self.slots}"
+            )
 
-class Ring(NamedTuple):
-    """The last W rows; number t from 0 stands at t mod W."""
+    @property
+    def slots(self) -> int:
+        """R, rows that the ring has room for."""
+        raise NotImplementedError
 
-    X: Array = field("f8[W, d]", "rows, d with the intercept")
-    Y: Array = field("f8[W]", "their labels, -1 or 1")
-    squared: Array = field("f8[W]", "their squared lengths")
-    taken: Counts = field("i8[1]", "rows taken in since the start")
-
-
-@fragment
-def usable(x: Array) -> bool:
-    """Whether a row can be trained on: its squared length is neither infinite nor 0. Shapes: x f8[d]."""
-    return 0.0 < dot(x, x) < math.inf
-
-
-@fragment
-def slot_of_next(ring: Ring) -> int:
-    """Where the next row will stand, in place of the oldest once the ring is full."""
-    return int(ring.taken[0] % ring.Y.shape[0])
+    def numbers_for(self, n_features: int) -> Any:
+        """As `numbers`, with the gamma that counts."""
+        return dataclasses.replace(self, gamma=self.gamma or 1.0 / n_features).numbers()
 
 
-@fragment
-def rows_in(ring: Ring) -> int:
-    """How many rows the ring holds."""
-    return int(min(ring.taken[0], ring.Y.shape[0]))
+class Dual(NamedTuple):
+    """A problem over the slots of a ring, and where its solution stands."""
+
+    vector: Array
+    """f8[d] weights, or f8[R] values"""
+    rows: Array
+    """What a step adds to it: f8[R, d] rows, or f8[R, R] kernel values"""
+    alpha: Array
+    """f8[R]"""
+    Y: Array
+    """f8[R], -1 or 1"""
+    squared: Array
+    """f8[R], the kernel of each row with itself, above 0"""
 
 
-@fragment
-def take_in(x: Array, y: float, ring: Ring) -> None:
-    """Put the row where the oldest stands. Shapes: x f8[d]."""
-    slot = slot_of_next(ring)
-    for j in range(x.shape[0]):
-        ring.X[slot, j] = x[j]
-    ring.Y[slot] = y
-    ring.squared[slot] = dot(x, x)
-    ring.taken[0] += 1
+Value = Callable[[Array, Array, int], float]
 
 
 @fragment
-def count_from(first: int, n_slots: int, order: Array) -> None:
-    """Write as many slots as `order` is long, from `first` on and round the ring. Shapes: order f8[m]."""
-    for i in range(order.shape[0]):
-        order[i] = (first + i) % n_slots
+def by_weights(vector: Array, rows: Array, i: int) -> float:
+    """Value at row i without a kernel. Shapes: vector f8[d], rows f8[R, d]."""
+    return dot(vector, rows[i])
 
 
 @fragment
-def train_anew(weight: Array, alpha: Array, order: Array, ring: Ring, p: Any, generator: Words) -> None:
-    """`train` from zero coefficients. Shapes: as there."""
-    for j in range(weight.shape[0]):
-        weight[j] = 0.0
-    for i in range(alpha.shape[0]):
-        alpha[i] = 0.0
-    train(weight, alpha, order, ring, p, generator)
+def by_values(vector: Array, _rows: Array, i: int) -> float:
+    """Value at row i with one. Shapes: vector f8[R]."""
+    return float(vector[i])
 
 
-@fragment
-def train(weight: Array, alpha: Array, order: Array, ring: Ring, p: Any, generator: Words) -> None:
-    """Sweep over the rows in `order`, shuffled before each sweep, until their gradients agree or sweeps run out.
+@cache
+def visitor(value: Value) -> Callable[..., tuple[float, float]]:
+    """Algorithm 1's inner loop."""
 
-    Shapes: weight f8[d], alpha f8[W], order f8[m] slots, generator u8[4]. Invariant: 0 <= alpha <= C and weight is
-    the sum of alpha_i y_i x_i, both finite. A step that would overflow is not taken.
-    """
-    sweeps, gap = 0, math.inf
-    while sweeps < p.max_sweeps and gap >= p.tol:
-        permute(generator, order)
-        highest, lowest = -math.inf, math.inf
+    @fragment
+    def visit(dual: Dual, order: Array, C: float) -> tuple[float, float]:
+        """Step on each row in turn; the highest and the lowest projected gradient.
+
+        Shapes: order f8[m] slots. Invariant: 0 <= alpha <= C and the vector is what alpha says, both finite. A step
+        that would overflow is not taken.
+        """
+        safe = stays_finite(dual, C)
+        highest, lowest = -LARGEST, LARGEST
         for place in range(order.shape[0]):
             i = int(order[place])
-            gradient = ring.Y[i] * dot(weight, ring.X[i]) - 1.0  # Algorithm 1, step (a)
+            gradient = dual.Y[i] * value(dual.vector, dual.rows, i) - 1.0  # step (a)
             if math.isfinite(gradient):
-                projected = project(gradient, alpha[i], p.C)  # step (b)
+                alpha = dual.alpha[i]
+                projected = project(gradient, alpha, C)  # step (b)
                 highest = max(highest, projected)
                 lowest = min(lowest, projected)
                 if abs(projected) > STILL:  # step (c)
-                    moved = min(max(alpha[i] - gradient / ring.squared[i], 0.0), p.C)
-                    if step_along(weight, ring.X[i], (moved - alpha[i]) * ring.Y[i]):
-                        alpha[i] = moved
-        gap = highest - lowest
-        sweeps += 1
+                    moved = min(max(alpha - gradient / dual.squared[i], 0.0), C)
+                    step = (moved - alpha) * dual.Y[i]
+                    if safe:
+                        step_surely(dual.vector, dual.rows[i], step)
+                        dual.alpha[i] = moved
+                    elif step_along(dual.vector, dual.rows[i], step):
+                        dual.alpha[i] = moved
+        return highest, lowest
+
+    return visit
+
+
+@cache
+def trainer(value: Value) -> Callable[..., None]:
+    """Algorithm 1, from where the solution stands."""
+    visit = visitor(value)
+
+    @fragment
+    def train(dual: Dual, order: Array, p: Any, generator: Words) -> None:
+        """Sweep over the rows in `order`, shuffled before each sweep, until their gradients agree or sweeps run out.
+
+        Shapes: order f8[m] slots, generator u8[4].
+        """
+        sweeps, gap = 0, math.inf
+        while sweeps < p.max_sweeps and gap >= p.tol:
+            permute(generator, order)
+            highest, lowest = visit(dual, order, p.C)
+            gap = highest - lowest
+            sweeps += 1
+
+    return train
+
+
+@fragment
+def stays_finite(dual: Dual, C: float) -> bool:
+    """Whether no coefficients within 0 and C can make the vector overflow: then a step need not look before it leaps.
+
+    A step's numbers are within |x| or k(x, z), hence within 1 or the largest k(x, x).
+    """
+    largest = 1.0
+    for i in range(dual.squared.shape[0]):
+        largest = max(largest, dual.squared[i])
+    return C * dual.squared.shape[0] * largest < FAR_FROM_OVERFLOW
 
 
 @fragment
@@ -116,3 +170,21 @@ def project(gradient: float, alpha: float, C: float) -> float:
     if alpha >= C:
         return max(gradient, 0.0)
     return gradient
+
+
+@fragment
+def take_out(dual: Dual, slot: int) -> None:
+    """A row that leaves takes its part out of the vector."""
+    if dual.alpha[slot] > 0.0:
+        step_along(dual.vector, dual.rows[slot], -dual.alpha[slot] * dual.Y[slot])
+        dual.alpha[slot] = 0.0
+
+
+@fragment
+def sum_anew(dual: Dual) -> None:
+    """Make the vector what the coefficients say; a row that would overflow it loses its coefficient."""
+    for j in range(dual.vector.shape[0]):
+        dual.vector[j] = 0.0
+    for i in range(dual.alpha.shape[0]):
+        if dual.alpha[i] > 0.0 and not step_along(dual.vector, dual.rows[i], dual.alpha[i] * dual.Y[i]):
+            dual.alpha[i] = 0.0

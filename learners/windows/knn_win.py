@@ -15,6 +15,7 @@ from learners.contract import (
     integer,
     scratch,
 )
+from learners.windows.distances import squared_distances
 
 
 class KNNWin(Learner):
@@ -70,25 +71,13 @@ class Neighbours(NamedTuple):
 def score(x: Array, p: KNNWin.Params, memory: Neighbours) -> None:
     """How near each class is. Shapes: x f8[d]. ALGORITHMS.md 12.1."""
     n = min(memory.taken[0], memory.label.shape[0])
-    measure(x, n, memory)
+    squared_distances(x, memory.column, n, memory.squared)
     for c in range(memory.S.shape[0]):
         memory.S[c] = 0.0
     if p.k == 1:
         share_by_distance(n, memory)
     else:
         vote(n, p.k, memory)
-
-
-@fragment
-def measure(x: Array, n: int, memory: Neighbours) -> None:
-    """Squared distances to the first n slots, each summed from the first feature on. Shapes: x f8[d]."""
-    squared = memory.squared
-    for i in range(n):
-        squared[i] = 0.0
-    for j in range(x.shape[0]):
-        column, value = memory.column[j], x[j]
-        for i in range(n):
-            squared[i] += (value - column[i]) * (value - column[i])
 
 
 @fragment

@@ -1,14 +1,16 @@
 """A support vector machine that chooses how far back its window reaches."""
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, Rule, field, fragment, integer, number, part, scratch
-from learners.linear.weights import product
-from learners.random import Words, seed
-from learners.vectors import dot
-from learners.windows.coordinate_descent import Ring, Training, count_from, slot_of_next, take_in, train_anew, usable
+from learners.contract import Array, Learner, Rule, fragment, integer, number
+from learners.driver import Fragment
+from learners.random import seed
+from learners.windows.coordinate_descent import Dual, Value
+from learners.windows.course import Batches, begin_training, proceeding
+from learners.windows.forms import FORMS
 
 
 class SVMAda(Learner):
@@ -17,94 +19,100 @@ class SVMAda(Learner):
     The best is that with the least xi-alpha-estimate of its leave-one-out error on the newest batch, the share of its
     rows with rho alpha R^2 + xi >= 1, where xi = [1 - y w.x]_+ and R is the longest row of the window; of equals the
     longest window. A steady concept has it long, a drift short. A quick guess, not a test: it errs on small batches.
+    The work is done in equal parts, in the last row of the batch and at most `spread` - 1 behind it, and its result is
+    used once it is done: `spread` = 1 chooses at once, `spread` = `batch` costs each row the same.
 
     Cost
     ----
-    O(d) per row, and O(batch max_batches^2 max_sweeps d) in one labelled row of `batch`: with the defaults 210,000
-    visits of a row; 8 (batch max_batches + 1) d + 16 batch max_batches + 48 bytes.
+    Linear: O(d) per row, and in `spread` labelled rows of `batch` at most batch max_batches (max_batches + 1) / 2
+    max_sweeps / spread visits of a row, with the defaults 21,000, O(d) each; 8 (W + 3) d + 32 W + 96 bytes, W = batch
+    max_batches + spread - 1. Gaussian: O(W d) per row and visits of O(W); 8 W (W + d) + 56 W + 96 bytes, W = batch
+    (max_batches + 1) + spread - 1, with the defaults 36 MB.
 
     Source
     ------
     Klinkenberg and Joachims, ICML 2000, section 4; Klinkenberg, Intelligent Data Analysis 8, 2004; Hsieh and others,
     ICML 2008 (the training). ALGORITHMS.md 12.1. Differs: R^2 is max k(x, x), not max k(x, x) - k(x, x') over pairs;
-    at most `max_batches` batches; rows whose squared length is 0 or overflows do not count.
+    at most `max_batches` batches; a machine may come `spread` - 1 rows late; rows whose squared length is 0 (without a
+    kernel) or overflows do not count.
     """
 
     name = "svm_ada"
     tasks = ("binary",)
 
-    class Params(Training):
-        batch: int = integer(100, "Labelled rows from one choice to the next.", at_least=1)
+    class Params(Batches):
         max_batches: int = integer(20, "Batches in the longest window.", at_least=1)
         rho: float = number(1.0, "Factor of alpha R^2 in the estimate; 2 makes it a proven bound.", above=0.0)
 
+        @property
+        def longest(self) -> int:
+            return self.batch * self.max_batches
+
     def rule(self) -> Rule:
-        p = self.parameters
-        return Rule(product, learn, p.numbers(), Machine, {"W": p.batch * p.max_batches})
+        p, form = self.parameters, FORMS[self.parameters.kernel]
+        sizes = {"R": p.slots}
+        return Rule(form.score, learning(p.kernel), p.numbers_for(self.n_features), form.memory, sizes)
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
-class Machine(NamedTuple):
-    """Memory of `svm_ada`."""
+@cache
+def learning(kernel: str) -> Fragment:
+    """The update, of either form."""
+    form = FORMS[kernel]
+    usable, take_in, dual_of, keep, adopt = form.usable, form.take_in, form.dual, form.keep, form.adopt
+    proceed, errors_of = proceeding(form.value), estimating(form.value)
 
-    weight: Array = field("f8[d]", "of the machine chosen last, d with the intercept")
-    ring: Ring = part(Ring, "the longest window")
-    generator: Words = field("u8[4]", "of the order of rows")
-    skipped: Counts = field("i8[1]", "labelled rows whose squared length was 0 or not finite")
-    candidate: Array = scratch("f8[d]", "weights of the machine in training")
-    alpha: Array = scratch("f8[W]", "its coefficients, which every training begins at 0")
-    order: Array = scratch("f8[W]", "slots in the order of a sweep")
+    @fragment
+    def learn(x: Array, y: float, _omega: float, _s: float, p: SVMAda.Params, memory: Any) -> None:
+        """Take the row in; begin to choose a machine if it ends a batch, and go on. Shapes: x f8[d]."""
+        if not usable(x):
+            memory.skipped[0] += 1
+            return
+        ring, dual, course = memory.ring, dual_of(memory), memory.course
+        take_in(x, y, p, ring)
+        whole = ring.taken[0] // p.batch
+        most, end = min(whole, p.max_batches), whole * p.batch % ring.Y.shape[0]
+        if ring.taken[0] % p.batch == 0:
+            course.fewest[0] = p.batch + 1
+            begin_training(p.batch, end, dual, course)
+        left = -(-p.batch * p.max_batches * (p.max_batches + 1) // 2 * p.max_sweeps // p.spread)
+        while left > 0 and course.rows[0] > 0:
+            n = course.rows[0]
+            left = proceed(dual, course, p, memory.generator, left)
+            if course.rows[0] == 0:
+                errors = errors_of(dual, course.order[:n], end, p)
+                if errors <= course.fewest[0]:
+                    course.fewest[0] = errors
+                    keep(memory)
+                if n < most * p.batch:
+                    begin_training(n + p.batch, end, dual, course)
+                else:
+                    adopt(memory)
 
-
-@fragment
-def learn(x: Array, y: float, _omega: float, _s: float, p: SVMAda.Params, memory: Machine) -> None:
-    """Take the row in, and choose a machine if it ends a batch. Shapes: x f8[d]."""
-    if not usable(x):
-        memory.skipped[0] += 1
-        return
-    take_in(x, y, memory.ring)
-    if memory.ring.taken[0] % p.batch == 0:
-        choose(p, memory)
-
-
-@fragment
-def choose(p: SVMAda.Params, memory: Machine) -> None:
-    """Train on the last h batches for h = 1, 2 .. and keep the weights that promise the fewest errors."""
-    ring, order, candidate = memory.ring, memory.order, memory.candidate
-    n_slots, end = ring.Y.shape[0], slot_of_next(ring)
-    fewest = p.batch + 1
-    for h in range(1, min(ring.taken[0] // p.batch, p.max_batches) + 1):
-        n = h * p.batch
-        count_from(end - n + n_slots, n_slots, order[:n])
-        train_anew(candidate, memory.alpha, order[:n], ring, p, memory.generator)
-        errors = estimated_errors(end, longest(order[:n], ring), p, memory)
-        if errors <= fewest:
-            fewest = errors
-            for j in range(candidate.shape[0]):
-                memory.weight[j] = candidate[j]
+    return learn
 
 
-@fragment
-def longest(order: Array, ring: Ring) -> float:
-    """R^2, the largest squared length of some rows. Shapes: order f8[m]."""
-    largest = 0.0
-    for place in range(order.shape[0]):
-        largest = max(largest, ring.squared[int(order[place])])
-    return largest
+@cache
+def estimating(value: Value) -> Fragment:
+    """The estimate, of either form."""
 
+    @fragment
+    def estimated_errors(dual: Dual, order: Array, end: int, p: SVMAda.Params) -> int:
+        """Rows of the batch before slot `end` that the machine might get wrong, had it not been trained on them.
 
-@fragment
-def estimated_errors(end: int, R2: float, p: SVMAda.Params, memory: Machine) -> int:
-    """Rows of the newest batch that the candidate might get wrong had it not been trained on them (xi-alpha)."""
-    ring = memory.ring
-    n_slots = ring.Y.shape[0]
-    errors = 0
-    for back in range(1, p.batch + 1):
-        i = (end - back + n_slots) % n_slots
-        xi = max(1.0 - ring.Y[i] * dot(memory.candidate, ring.X[i]), 0.0)
-        # Not `>= 1`: what is not finite is an error.
-        if not p.rho * memory.alpha[i] * R2 + xi < 1.0:
-            errors += 1
-    return errors
+        Shapes: order f8[m], the slots of its window.
+        """
+        n_slots, R2, errors = dual.Y.shape[0], 0.0, 0
+        for place in range(order.shape[0]):
+            R2 = max(R2, dual.squared[int(order[place])])
+        for back in range(1, p.batch + 1):
+            i = (end - back + n_slots) % n_slots
+            xi = max(1.0 - dual.Y[i] * value(dual.vector, dual.rows, i), 0.0)
+            # Not `>= 1`: what is not finite is an error.
+            if not p.rho * dual.alpha[i] * R2 + xi < 1.0:
+                errors += 1
+        return errors
+
+    return estimated_errors

@@ -1,41 +1,47 @@
 """A support vector machine on a sliding window."""
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from learners.contract import Array, Counts, Learner, Rule, field, fragment, integer, part, scratch
+from learners.driver import Fragment
 from learners.linear.weights import product
 from learners.random import Words, seed
-from learners.vectors import step_along
+from learners.windows import gaussian, ring
 from learners.windows.coordinate_descent import (
-    Ring,
+    Dual,
     Training,
-    count_from,
-    rows_in,
-    slot_of_next,
-    take_in,
-    train,
-    usable,
+    Value,
+    by_values,
+    by_weights,
+    sum_anew,
+    take_out,
+    trainer,
 )
+from learners.windows.gaussian import GaussianRing, weigh_near
+from learners.windows.ring import Ring, rows_in, slot_of_next
 
 
 class SVMWin(Learner):
     """A support vector machine that is always trained on the last `window` rows, and goes on from its last solution.
 
     Follows a drift within a window, at the price of a training per row. A row that leaves the window takes its
-    alpha y x out of the weights; the others keep their alpha. Choose a window as long as a concept may be trusted.
+    alpha y x out of the weights; the others keep their alpha. Choose a window as long as a concept may be trusted, and
+    the Gaussian kernel where classes are not parted by a plane.
 
     Cost
     ----
-    O(window max_sweeps d) per labelled row, with the defaults 2,000 visits of a row, or in one of `retrain_every` and
-    O(d) in the others; 8 (window + 1) d + 24 window + 48 bytes.
+    Linear: O(window max_sweeps d) per labelled row, with the defaults 2,000 visits of a row, or in one of
+    `retrain_every` and O(d) in the others, 8 (window + 1) d + 24 window + 48 bytes. Gaussian: O(window (d +
+    max_sweeps window)) per labelled row, 8 window (window + d) + 32 window + 48 bytes.
 
     Source
     ------
     de Souza, Silva, Gama and Batista, SDM 2015 (the window); Hsieh and others, ICML 2008 (the training). ALGORITHMS.md
     12.1. Differs: the weights are summed anew each time the window has turned over, so that rounding does not add up;
-    rows whose squared length is 0 or overflows do not enter the window.
+    rows whose squared length is 0 (without a kernel) or overflows do not enter the window.
     """
 
     name = "svm_win"
@@ -45,50 +51,115 @@ class SVMWin(Learner):
         window: int = integer(200, "W, the labelled rows that are remembered.", at_least=1)
         retrain_every: int = integer(1, "Labelled rows from one training to the next.", at_least=1)
 
+        @property
+        def slots(self) -> int:
+            return self.window
+
     def rule(self) -> Rule:
-        return Rule(product, learn, self.parameters.numbers(), Machine, {"W": self.parameters.window})
+        p = self.parameters
+        score, learn, memory = RULES[p.kernel]
+        return Rule(score, learn, p.numbers_for(self.n_features), memory, {"R": p.slots})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
 class Machine(NamedTuple):
-    """Memory of `svm_win`."""
+    """Memory of `svm_win` without a kernel."""
 
     weight: Array = field("f8[d]", "sum of alpha y x over the window, d with the intercept")
-    alpha: Array = field("f8[W]", "coefficient of each row of the window, within 0 and C")
+    alpha: Array = field("f8[R]", "coefficient of each row of the window, within 0 and C")
     ring: Ring = part(Ring, "the window")
     generator: Words = field("u8[4]", "of the order of rows")
     skipped: Counts = field("i8[1]", "labelled rows whose squared length was 0 or not finite")
-    order: Array = scratch("f8[W]", "slots in the order of a sweep")
+    order: Array = scratch("f8[R]", "slots in the order of a sweep")
+
+
+class GaussianMachine(NamedTuple):
+    """Memory of `svm_win` with the Gaussian kernel."""
+
+    value: Array = field("f8[R]", "sum of alpha_i y_i k(x_i, x) at each row x of the window")
+    alpha: Array = field("f8[R]", "coefficient of each row of the window, within 0 and C")
+    ring: GaussianRing = part(GaussianRing, "the window")
+    generator: Words = field("u8[4]", "of the order of rows")
+    skipped: Counts = field("i8[1]", "labelled rows whose squared length was not finite")
+    order: Array = scratch("f8[R]", "slots in the order of a sweep")
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, _s: float, p: SVMWin.Params, memory: Machine) -> None:
-    """Let the oldest row go and the new one in, then train if it is time. Shapes: x f8[d]. ALGORITHMS.md 12.1."""
-    if not usable(x):
-        memory.skipped[0] += 1
-        return
-    weight, alpha, ring, order = memory.weight, memory.alpha, memory.ring, memory.order
-    slot = slot_of_next(ring)
-    if alpha[slot] > 0.0:
-        step_along(weight, ring.X[slot], -alpha[slot] * ring.Y[slot])
-        alpha[slot] = 0.0
-    take_in(x, y, ring)
-    if slot == 0:
-        sum_anew(memory)
-    if ring.taken[0] % p.retrain_every == 0:
-        n = rows_in(ring)
-        count_from(0, n, order[:n])
-        train(weight, alpha, order[:n], ring, p, memory.generator)
+def linear_dual(memory: Machine) -> Dual:
+    """The problem whose vector is the weights."""
+    rows = memory.ring
+    return Dual(memory.weight, rows.X, memory.alpha, rows.Y, rows.squared)
 
 
 @fragment
-def sum_anew(memory: Machine) -> None:
-    """Make the weights what the coefficients say; a row that would overflow them loses its coefficient."""
-    weight, alpha, ring = memory.weight, memory.alpha, memory.ring
-    for j in range(weight.shape[0]):
-        weight[j] = 0.0
-    for i in range(alpha.shape[0]):
-        if alpha[i] > 0.0 and not step_along(weight, ring.X[i], alpha[i] * ring.Y[i]):
-            alpha[i] = 0.0
+def gaussian_dual(memory: GaussianMachine) -> Dual:
+    """The problem whose vector is the values at the rows."""
+    rows = memory.ring
+    return Dual(memory.value, rows.block, memory.alpha, rows.Y, rows.squared)
+
+
+@fragment
+def settle(slot: int, memory: GaussianMachine) -> None:
+    """Value at a row that has just come in: by the score, which its own coefficient of 0 leaves as it is."""
+    memory.value[slot] = combined(memory)
+
+
+@fragment
+def combined(memory: GaussianMachine) -> float:
+    """Sum of alpha y k over the window, for the row whose kernel values are in `near`."""
+    rows = memory.ring
+    total = 0.0
+    for i in range(rows_in(rows)):
+        total += memory.alpha[i] * rows.Y[i] * rows.near[i]
+    return total
+
+
+@fragment
+def kernel_score(x: Array, p: Any, memory: GaussianMachine) -> float:
+    """The score. Shapes: x f8[d]."""
+    weigh_near(x, p, memory.ring)
+    return combined(memory)
+
+
+@fragment
+def nothing(_slot: int, _memory: Machine) -> None:
+    """Weights do not depend on which rows are in the window."""
+
+
+@cache
+def learning(usable: Fragment, take_in: Fragment, settle: Fragment, dual_of: Fragment, value: Value) -> Fragment:
+    """The update, of either form."""
+    train = trainer(value)
+
+    @fragment
+    def learn(x: Array, y: float, _omega: float, _s: float, p: SVMWin.Params, memory: Any) -> None:
+        """Let the oldest row go and the new one in, then train if it is time. Shapes: x f8[d]. ALGORITHMS.md 12.1."""
+        if not usable(x):
+            memory.skipped[0] += 1
+            return
+        rows, dual = memory.ring, dual_of(memory)
+        slot = slot_of_next(rows)
+        take_out(dual, slot)
+        take_in(x, y, p, rows)
+        settle(slot, memory)
+        if slot == 0:
+            sum_anew(dual)
+        if rows.taken[0] % p.retrain_every == 0:
+            order = memory.order[: rows_in(rows)]
+            for i in range(order.shape[0]):
+                order[i] = i
+            train(dual, order, p, memory.generator)
+
+    return learn
+
+
+RULES = {
+    "linear": (product, learning(ring.usable, ring.take_in, nothing, linear_dual, by_weights), Machine),
+    "gaussian": (
+        kernel_score,
+        learning(gaussian.usable, gaussian.take_in, settle, gaussian_dual, by_values),
+        GaussianMachine,
+    ),
+}

@@ -37,9 +37,10 @@ def knn(rows, y, score, X, Y, taken):
 
 @kernel
 def descend(w, alpha, order, X, Y, generator):
-    """One training at C = 1, tol = 1e-3, at most 10 sweeps."""
-    d = len(w)
+    """One training at C = 1, tol = 1e-3, at most 10 sweeps, which are counted."""
+    d, sweeps = len(w), 0
     for _ in range(10):
+        sweeps += 1
         permute(generator, order)
         highest, lowest = -np.inf, np.inf
         for place in range(len(order)):
@@ -58,6 +59,7 @@ def descend(w, alpha, order, X, Y, generator):
                 alpha[i] = new
         if highest - lowest < 1e-3:
             break
+    return sweeps
 
 
 @kernel
@@ -80,7 +82,7 @@ def sliding(rows, y, score, w, X, Y, alpha, order, generator, taken):
 
 
 @kernel
-def fixed(rows, y, score, w, X, Y, alpha, order, generator, taken):
+def fixed(rows, y, score, w, X, Y, alpha, order, generator, taken, ready, trial):
     size, d = X.shape
     for row in range(len(y)):
         s, t = 0.0, taken[0]
@@ -93,14 +95,17 @@ def fixed(rows, y, score, w, X, Y, alpha, order, generator, taken):
         if t % 100 == 99:
             n = min(t + 1, size)
             for i in range(n):
-                order[i] = i
-            w[:] = 0.0
+                order[i] = (t + 1 - n + i) % size
+            trial[:] = 0.0
             alpha[:] = 0.0
-            descend(w, alpha, order[:n], X, Y, generator)
+            visits = n * descend(trial, alpha, order[:n], X, Y, generator)
+            ready[0] = t + (visits - 1) // (10 * size // 10)
+        if t == ready[0]:
+            w[:] = trial
 
 
 @kernel
-def adaptive(rows, y, score, w, X, Y, alpha, order, generator, taken, trial):
+def adaptive(rows, y, score, w, X, Y, alpha, order, generator, taken, ready, trial, best):
     size, d = X.shape
     for row in range(len(y)):
         s, t = 0.0, taken[0]
@@ -110,9 +115,11 @@ def adaptive(rows, y, score, w, X, Y, alpha, order, generator, taken, trial):
             X[t % size, j] = rows[row, j]
         score[row, 0] = s
         Y[t % size] = 2.0 * y[row] - 1.0
+        if t == ready[0]:
+            w[:] = best
         if t % 100 != 99:
             continue
-        fewest = 101
+        fewest, visits = 101, 0
         for n in range(100, min(t + 1, size) + 1, 100):
             longest = 0.0
             for i in range(n):
@@ -124,7 +131,7 @@ def adaptive(rows, y, score, w, X, Y, alpha, order, generator, taken, trial):
                 longest = max(longest, square)
             trial[:] = 0.0
             alpha[:] = 0.0
-            descend(trial, alpha, order[:n], X, Y, generator)
+            visits += n * descend(trial, alpha, order[:n], X, Y, generator)
             errors = 0
             for k in range(t - 99, t + 1):
                 i, margin = k % size, 0.0
@@ -133,7 +140,10 @@ def adaptive(rows, y, score, w, X, Y, alpha, order, generator, taken, trial):
                 errors += alpha[i] * longest + max(1.0 - Y[i] * margin, 0.0) >= 1.0
             if errors <= fewest:
                 fewest = errors
-                w[:] = trial
+                best[:] = trial
+        ready[0] = t + (visits - 1) // 21_000
+        if t == ready[0]:
+            w[:] = best
 
 
 def machine(size, *more):
@@ -150,6 +160,7 @@ def machine(size, *more):
             np.empty(size),
             generator,
             np.zeros(1, np.int64),
+            *(np.full(1, -1) for _ in more[:1]),
             *(np.zeros(d) for _ in more),
         )
 
@@ -159,6 +170,6 @@ def machine(size, *more):
 PLAIN: dict[str, Loop] = {
     "knn_win": (knn, lambda d: (np.zeros((1000, d)), np.zeros(1000), np.zeros(1, np.int64))),
     "svm_win": (sliding, machine(200)),
-    "svm_fix": (fixed, machine(500)),
-    "svm_ada": (adaptive, machine(2000, "trial")),
+    "svm_fix": (fixed, machine(500, "trial")),
+    "svm_ada": (adaptive, machine(2000, "trial", "best")),
 }

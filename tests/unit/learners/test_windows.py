@@ -46,8 +46,8 @@ def test_trained_alike_they_find_the_same_optimum():
     exact = {"tol": 1e-10, "max_sweeps": 20_000}
     sizes = {
         "svm_win": {"window": 100, "retrain_every": 100},
-        "svm_fix": {"window": 100, "batch": 100},
-        "svm_ada": {"batch": 100, "max_batches": 1},
+        "svm_fix": {"window": 100, "batch": 100, "spread": 1},
+        "svm_ada": {"batch": 100, "max_batches": 1, "spread": 1},
     }
     found = []
     for name in SVMS:
@@ -77,24 +77,111 @@ def test_rows_of_no_or_of_infinite_length_do_not_enter_the_window(name):
     assert learner.state["ring.taken"][0] == 0
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("svm_fix", {"batch": 50}), ("svm_ada", {"batch": 50})])
-def test_the_model_stays_between_batches(name, parameters):
-    X, y = stream(400)
-    learner = learners.create(name, 3, **parameters)
+BATCHES = (("svm_fix", {"window": 120, "batch": 50}), ("svm_ada", {"max_batches": 3, "batch": 50}))
+
+
+@pytest.mark.parametrize("spread", [1, 8, 50])
+@pytest.mark.parametrize(("name", "parameters"), BATCHES)
+def test_the_model_stays_between_trainings(name, parameters, spread):
+    X, y = stream(449)
+    learner = learners.create(name, 3, **parameters, spread=spread)
     changes = []
-    for t in range(400):
+    for t in range(449):
         before = learner.state["weight"].copy()
         scores(learner, X[t : t + 1], y[t : t + 1])
         if (learner.state["weight"] != before).any():
             changes.append(t + 1)
-    assert changes == list(range(50, 401, 50))
+    assert [change // 50 for change in changes] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert max(change % 50 for change in changes) == spread - 1
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+@pytest.mark.parametrize(("name", "parameters"), BATCHES)
+def test_spread_training_finds_what_a_training_at_once_finds(name, parameters, kernel):
+    X, y = stream(500)
+    at_once = learners.create(name, 3, **parameters, kernel=kernel, spread=1)
+    late = learners.create(name, 3, **parameters, kernel=kernel, spread=13)
+    expected, got = np.empty((50, 1)), np.empty((50, 1))
+    scores(late, X[:12], y[:12])
+    for end in range(50, 451, 50):
+        scores(at_once, X[end - 50 : end], y[end - 50 : end])
+        at_once.predict(X[:50], expected)
+        scores(late, X[end - 38 : end + 12], y[end - 38 : end + 12])
+        late.predict(X[:50], got)
+        if kernel == "linear":
+            assert got.tobytes() == expected.tobytes()
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_no_row_does_more_than_its_share_of_a_training():
+    X, y = stream(500)
+    learner = learners.create("svm_fix", 3, window=200, batch=100, spread=40, tol=1e-12)
+    visited = []
+    for t in range(500):
+        scores(learner, X[t : t + 1], y[t : t + 1])
+        s = learner.state
+        visited.append(int(s["course.sweeps"][0] * 200 + s["course.place"][0]) if s["course.rows"][0] else 0)
+    # 10 sweeps over 200 rows in 40 parts of 50 visits, from the last row of the batch on.
+    assert visited[399:440] == [*range(50, 2000, 50), 0, 0]
+    assert not any(visited[440:499])
+
+
+@pytest.mark.parametrize("name", SVMS)
+def test_the_gaussian_kernel_learns_a_circle(name):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((1500, 2))
+    y = ((X**2).sum(axis=1) < 1.4).astype(float)
+    right = {}
+    for kernel in ("linear", "gaussian"):
+        score = scores(learners.create(name, 2, kernel=kernel), X, y)[500:, 0]
+        right[kernel] = ((score >= 0) == y[500:]).mean()
+    assert right["linear"] < 0.7
+    assert right["gaussian"] > 0.93
+
+
+def test_enough_sweeps_close_the_gap_with_a_kernel():
+    X, y = stream(130)
+    exact = {"tol": 1e-10, "max_sweeps": 20_000}
+    learner = learners.create("svm_win", 3, window=100, kernel="gaussian", gamma=0.4, C=0.7, intercept=False, **exact)
+    scores(learner, X, y)
+    X, y = X[-100:], y[-100:]
+    score = np.empty((100, 1))
+    learner.predict(X, score)
+    alpha = learner.state["alpha"]
+    signed = alpha * learner.state["ring.Y"]
+    squared_norm = signed @ learner.state["ring.block"] @ signed
+    primal = squared_norm / 2 + 0.7 * np.maximum(0.0, 1.0 - (2 * y - 1) * score[:, 0]).sum()
+    assert primal == pytest.approx(alpha.sum() - squared_norm / 2, rel=1e-6)
+
+
+def test_values_stay_the_sum_of_the_window():
+    X, y = stream(3000)
+    learner = learners.create("svm_win", 3, window=40, kernel="gaussian")
+    for start in range(0, 3000, 490):
+        scores(learner, X[start : start + 490], y[start : start + 490])
+        s = learner.state
+        made = s["ring.block"] @ (s["alpha"] * s["ring.Y"])
+        np.testing.assert_allclose(s["value"], made, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("svm_fix", {"batch": 5}, "spread must be <= batch = 5, got 10"),
+        ("svm_ada", {"kernel": "gaussian", "max_batches": 50}, "kernel = gaussian is for at most 5000 rows"),
+        ("svm_win", {"kernel": "gaussian", "window": 5001}, "this window has 5001"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(name, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        learners.create(name, 3, **parameters)
 
 
 def test_ada_forgets_what_the_newest_batch_contradicts():
     X, y = stream(1100)
     y[1000:] = 1.0 - y[1000:]
     right = {}
-    for name, parameters in (("svm_ada", {"batch": 100}), ("svm_fix", {"batch": 100, "window": 1000})):
+    for name, parameters in (("svm_ada", {"spread": 1}), ("svm_fix", {"spread": 1, "window": 1000})):
         learner = learners.create(name, 3, **parameters)
         scores(learner, X, y)
         score = np.empty((100, 1))
