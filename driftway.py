@@ -337,8 +337,8 @@ def main(ctx: click.Context, config: str | None) -> None:
       driftway demo
       driftway broker
       driftway replay sea --to EVENTS --partitions 2 --rate 5000
-      driftway worker --input EVENTS --group sea --learner dfop:mu=0.001
-      driftway evaluate sea --learner dfop --learner arow
+      driftway worker --input EVENTS --group sea
+      driftway evaluate sea --learner auto --learner arow
     """
     require_known_variables(os.environ)
     ctx.default_map = read_config(config)

@@ -87,6 +87,9 @@ class Learner:
     multiclass_link: str | None = None
     """How the scores of more classes stand for probabilities: ``softmax``, ``direct`` as they are; None: not at all."""
 
+    mixes: bool = False
+    """Whether it asks experts of which some count for more than others, see `experts`."""
+
     def __init__(self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any) -> None:
         if n_features < 1:
             raise ParameterError(f"n_features must be >= 1, got {n_features}")
@@ -206,6 +209,10 @@ class Learner:
         """Begin anew in place: the state of a fresh learner, where it lives."""
         self.state.memory[:] = 0
         self._begin()
+
+    def experts(self) -> dict[str, float]:
+        """What each expert counts for, in shares of 1, by its name; empty if it does not mix."""
+        return {}
 
     def shared(self) -> dict[str, Array]:
         """Copies of what learners of other partitions may see; nothing of a learner that cannot be merged."""

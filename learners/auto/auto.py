@@ -5,8 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from learners.auto import classes, first_order, mixing, neighbours, second_order, stacking, targets, waves
-from learners.auto.label_history import lengths
+from learners.auto import (
+    classes,
+    first_order,
+    label_history,
+    mixing,
+    neighbours,
+    second_order,
+    stacking,
+    targets,
+    waves,
+)
 from learners.auto.target_history import LAGS
 from learners.contract import Learner, Parameters, Rule, integer, number
 from learners.learner import REGRESSION
@@ -38,6 +47,7 @@ class Auto(Learner):
     name = "auto"
     tasks = ("binary", "multiclass", "regression")
     standardizable = False
+    mixes = True
     link = "logistic"
     multiclass_link = "softmax"
 
@@ -58,6 +68,16 @@ class Auto(Learner):
             left -= cost if cost <= left else 0.0
         return taken
 
+    def experts(self) -> dict[str, float]:
+        """Of classes, how much of the lead of rows' classes each made up over the last thousand rows.
+
+        Of targets, its weight in the mean now.
+        """
+        asked = self.rule().parameters
+        names = targets.names(asked) if self.task == REGRESSION else classes.names(asked)
+        shares = self.state["stacking.share" if self.task == REGRESSION else "mixing.share"]
+        return dict(zip(names, shares.tolist(), strict=True))
+
     def rule(self) -> Rule:
         return self._of_targets() if self.task == REGRESSION else self._of_classes()
 
@@ -73,7 +93,7 @@ class Auto(Learner):
         )
         E = classes.ALWAYS + first_order.EXPERTS * asked.waves + second_order.EXPERTS * asked.filters
         E += neighbours.EXPERTS * asked.near
-        longest, past = lengths(K)
+        longest, past = label_history.lengths(K)
         sizes: Sizes = {
             "w": n + 1,
             "C": C,
@@ -123,8 +143,8 @@ class Auto(Learner):
         }
         for name in self.state:
             if name == "P" or name.endswith(("_P", ".P")):
-                matrices = self.state[name].reshape(-1, *self.state[name].shape[-2:])
-                for P in matrices:
+                matrices = self.state[name]
+                for P in matrices if matrices.ndim == 3 else [matrices]:
                     np.fill_diagonal(P, begin.get(name, 1.0))
         if self.task == REGRESSION:
             self.state["stacking.share"][:] = 1.0 / len(self.state["stacking.share"])

@@ -41,6 +41,13 @@ class Experts(NamedTuple):
     S: Array = scratch("f8[K]", "the mixture's score of each class")
 
 
+def names(asked: Asked) -> tuple[str, ...]:
+    """Of the experts, in order."""
+    found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
+    found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
+    return found + second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
+
+
 @fragment
 def score(x: Array, p: Asked, memory: Experts) -> None:
     """Ask all experts, and mix what they say. Shapes: x f8[n]."""

@@ -9,8 +9,8 @@ from learners.contract import Array, bare_kernel, fragment
 from learners.elementary.exponential import exp
 from learners.vectors import dot
 
-EXPERTS = 4
-"""Logistic loss; passive-aggressive; squared error of the sigmoid, slow and fast."""
+NAMES = "logistic", "passive_aggressive", "sigmoid_slow", "sigmoid_fast"
+EXPERTS = len(NAMES)
 SLOW = 0.05
 FAST = 0.3
 """Rates of the sigmoid rules."""

@@ -5,8 +5,9 @@ from typing import NamedTuple
 from learners.contract import Array, Counts, bare_kernel, field
 from learners.elementary.logarithm import log
 
-EXPERTS = 3
-"""After the last label; after the last label and how often it has come in succession; after the last few labels."""
+NAMES = "after_last", "after_run", "after_past"
+"""By the last label; by the last label and how often it has come in succession; by the last few labels."""
+EXPERTS = len(NAMES)
 KEEP_LAST, KEEP_RUN, KEEP_PAST = 0.995, 0.98, 0.98
 """What a count keeps when its context has been seen once more."""
 UNSEEN = 0.5

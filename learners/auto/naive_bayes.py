@@ -5,7 +5,8 @@ from typing import NamedTuple
 from learners.contract import Array, bare_kernel, field
 from learners.elementary.logarithm import log
 
-EXPERTS = 2
+NAMES = "bayes_long", "bayes_short"
+EXPERTS = len(NAMES)
 LONG, SHORT = 0.999, 0.98
 """What a row leaves of the weight of those before."""
 NARROWEST = 1e-2

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
 from learners.elementary.logarithm import log
 
-EXPERTS = 2
-"""By the nearest row, and by the five nearest."""
+NAMES = "nearest", "nearest_five"
+EXPERTS = len(NAMES)
 WINDOW = 512
 NEAREST = 5
 BLOCK = 16

@@ -11,7 +11,8 @@ from learners.contract import Array, bare_kernel, field, scratch
 from learners.symmetric import downdate, times
 from learners.vectors import dot
 
-EXPERTS = 2
+NAMES = "filter_calm", "filter_restless"
+EXPERTS = len(NAMES)
 CALM, RESTLESS = 1e-5, 1e-3
 """Variance that a weight gains by each row."""
 FIRST, MOST = 1.0, 10.0

@@ -15,15 +15,17 @@ from learners.auto.target_history import FAR, TargetHistory, look_back, move_on,
 from learners.contract import Array, Counts, bare_kernel, field, fragment, part, scratch
 from learners.vectors import dot
 
-ALWAYS = 4
-"""The mean; the last target; two that step along the row towards the change, slow and fast."""
+NAMES = "mean", "last", "step_slow", "step_fast"
+"""The last two step along the row, towards the change."""
+ALWAYS = len(NAMES)
 SLOW = 0.05
 FAST = 0.3
-ON_CHANGES = 3
-"""By least squares, each memory."""
-ON_LEVELS = 3
-ON_CURVES = 2
-"""On changes, from products of features too; the two long memories."""
+NAMES_CHANGE = "change_all", "change_1000", "change_50"
+"""By least squares; how many rows count."""
+NAMES_CURVE = "curve_all", "curve_1000"
+"""On changes, from products of features too."""
+NAMES_LEVEL = "level_all", "level_1000", "level_50"
+ON_CHANGES, ON_CURVES, ON_LEVELS = len(NAMES_CHANGE), len(NAMES_CURVE), len(NAMES_LEVEL)
 WIDEST = 12
 """Features of which all products are made; of more, their squares only."""
 ENOUGH = 25
@@ -57,6 +59,12 @@ class Experts(NamedTuple):
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
     k_change: Array = scratch("f8[uB]", "the same on changes")
     k_curve: Array = scratch("f8[q]", "the same with products")
+
+
+def names(asked: Asked) -> tuple[str, ...]:
+    """Of the experts, in order."""
+    found = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
+    return found + NAMES_LEVEL * asked.squares + ("neighbours",) * asked.near
 
 
 @fragment

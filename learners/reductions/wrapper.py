@@ -35,6 +35,14 @@ class Wrapper(Learner):
         """The learner behind, or the first of several."""
         return self.behind[0]
 
+    @property
+    def mixes(self) -> bool:  # type: ignore[override]
+        """Whether the one learner behind it does; of several each believes in others."""
+        return len(self.behind) == 1 and self.inner.mixes
+
+    def experts(self) -> dict[str, float]:
+        return self.inner.experts() if self.mixes else {}
+
     def reset(self) -> None:
         for learner in self.behind:
             learner.reset()

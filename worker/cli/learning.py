@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEFAULT_LEARNER = "dfop"
+DEFAULT_LEARNER = "auto"
 
 
 def target_options(command: F) -> F:

@@ -32,6 +32,8 @@ from worker.wire.strings import Listed, Strings, none
 if TYPE_CHECKING:
     from worker.wire.strings import Integers
 
+SHARE_DIGITS = 4
+"""Of an expert's share in an accuracy point."""
 DIGEST_BYTES = 6
 """Of `Model.digests`: enough to tell a group's learners apart."""
 
@@ -139,18 +141,35 @@ class Model:
         batch = self.decode(records)
         outputs = Outputs(batch.next_offset, batch.offsets, rejected=batch.rejected)
         scores = [np.empty((len(batch), learner.n_scores)) for learner in self._learners]
-        for i, (learner, score) in enumerate(zip(self._learners, scores, strict=True)):
-            if i == 0 and self.settings.frozen:
-                learner.predict(batch.X, score)
-            else:
-                learner.predict_then_update(batch.X, batch.y, score)
-        self._observe(batch, scores, outputs, emit)
+        weights = [self._learn(i, batch, score) for i, score in enumerate(scores)]
+        self._observe(batch, scores, weights, outputs if emit else None)
         if emit and len(batch):
             outputs.predictions = self._encode(batch, scores[0])
             outputs.keys = batch.keys
         if emit and self._watch is not None:
             outputs.excess = self._watch.observe(batch.offsets, batch.rejected)
         return outputs
+
+    def _learn(self, i: int, batch: Batch, score: NDArray[np.float64]) -> list[dict[str, float]]:
+        """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""
+        learner, weights = self._learners[i], []
+        for start, end in self._pieces(len(batch)) if learner.mixes else [(0, len(batch))]:
+            if i == 0 and self.settings.frozen:
+                learner.predict(batch.X[start:end], score[start:end])
+            else:
+                learner.predict_then_update(batch.X[start:end], batch.y[start:end], score[start:end])
+            if learner.mixes:
+                weights.append({name: round(share, SHARE_DIGITS) for name, share in learner.experts().items()})
+        return weights
+
+    def _pieces(self, n: int) -> list[tuple[int, int]]:
+        """Where a batch of n rows is cut, so that accuracy points stand at fixed rows."""
+        every, pieces, start = self.settings.accuracy_every, list[tuple[int, int]](), 0
+        while start < n:
+            end = min(n, start + every - (self.rows + start) % every)
+            pieces.append((start, end))
+            start = end
+        return pieces
 
     def decode(self, records: Records) -> Batch:
         """Read records, and learn from none: the first good event makes the learners, which need its shape."""
@@ -280,31 +299,46 @@ class Model:
             return packed.encode_predictions(batch, score, predicted, settings.target)
         return encode_predictions(batch, score, predicted, settings.target, settings.names[0])
 
-    def _observe(self, batch: Batch, scores: list[NDArray[np.float64]], outputs: Outputs, emit: bool) -> None:
-        """Feed the metrics; cut at every accuracy point, so that points stand at fixed rows."""
-        every, start, n = self.settings.accuracy_every, 0, len(batch)
-        names = self.settings.names
+    def _observe(
+        self,
+        batch: Batch,
+        scores: list[NDArray[np.float64]],
+        weights: list[list[dict[str, float]]],
+        outputs: Outputs | None,
+    ) -> None:
+        """Feed metrics and detectors; write alarms and accuracy points, unless nothing is to be written."""
+        every, n = self.settings.accuracy_every, len(batch)
         called = self._alarms.observe(batch, scores[0]) if self._alarms is not None and n else []
-        outputs.alarms = called if emit else []
+        if outputs is not None:
+            outputs.alarms = called
         counters = [metrics.counter(score, batch.y) for metrics, score in zip(self._metrics, scores, strict=True)]
-        while start < n:
-            end = min(n, start + every - self.rows % every)
+        for piece, (start, end) in enumerate(self._pieces(n)):
             for count in counters:
                 count(start, end)
-            self.rows += end - start
             drift = None
+            complete = (self.rows + end) % every == 0
             if self._alarms is not None:
                 last = batch.offsets[end - 1]
                 self._alarms.note([alarm for alarm in called if batch.offsets[start] <= alarm.offset <= last])
-                drift = self._alarms.tell() if self.rows % every == 0 else None
-            if emit and self.rows % every == 0:
-                offset, t = int(batch.offsets[end - 1]), int(batch.t[end - 1])
-                for name, metrics, digest in zip(names, self._metrics, self._digests, strict=True):
-                    key, whose = f"{name}/{self.partition}".encode(), {"group": self.group, "model": digest}
-                    of_champion = drift if metrics is self._metrics[0] else None
-                    point = encode_point(metrics.point(), self.partition, offset, name, t, whose, of_champion)
-                    outputs.points.append((key, point))
-            start = end
+                drift = self._alarms.tell() if complete else None
+            if outputs is not None and complete:
+                experts = [of_learner[piece] if of_learner else None for of_learner in weights]
+                outputs.points += self._points(batch, end - 1, drift, experts)
+        self.rows += n
+
+    def _points(
+        self, batch: Batch, row: int, drift: dict[str, int] | None, experts: list[dict[str, float] | None]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values of the accuracy points that stand behind a row of the batch."""
+        offset, t, champion = int(batch.offsets[row]), int(batch.t[row]), self._metrics[0]
+        for name, metrics, digest, shares in zip(
+            self.settings.names, self._metrics, self._digests, experts, strict=True
+        ):
+            whose = {"group": self.group, "model": digest}
+            point = metrics.point() if shares is None else {**metrics.point(), "experts": shares}
+            of_champion = drift if metrics is champion else None
+            value = encode_point(point, self.partition, offset, name, t, whose, of_champion)
+            yield f"{name}/{self.partition}".encode(), value
 
 
 def _create(spec: Spec, settings: ModelSettings, d: int) -> Learner:

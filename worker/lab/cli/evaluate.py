@@ -90,8 +90,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped.
     Unless --task, --classes or --labels say otherwise, a stream that knows its task and classes decides: generators,
-    streams that `driftway streams fetch` brought, nominal labels of ARFF. The default learner is dfop, or with more
-    than two classes ova:dfop.
+    streams that `driftway streams fetch` brought, nominal labels of ARFF.
 
     With --partitions N row i belongs to partition i mod N, as `driftway replay` deals them, and every partition has a
     learner of its own.

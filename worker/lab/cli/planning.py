@@ -108,7 +108,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
     stream = open_stream(name, **opening)
     if began is None:
         target = _target_of(stream, task, given["classes"], target)
-        learners = given["learner"] or (f"ova:{DEFAULT_LEARNER}" if target.n_classes > 2 else DEFAULT_LEARNER,)
+        learners = given["learner"] or (DEFAULT_LEARNER,)
         maps, standardize, columns = given["maps"], given["standardize"], None
     else:
         target, columns = began.fit(stream)

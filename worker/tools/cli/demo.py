@@ -19,7 +19,7 @@ from worker.wire.events import CLASSIFICATION, REGRESSION
 if TYPE_CHECKING:
     from worker.tools.demo.run import Plan, Result
 
-LEARNERS = ("dfop:mu=0.001", "arow")
+LEARNERS = ("auto", "dfop:mu=0.001")
 SHOWN_SECONDS = 20
 """How long the replay takes unless told otherwise: long enough to watch, short enough to wait for."""
 RATES = (200, 20_000)
@@ -40,7 +40,7 @@ UNKNOWN_RATE = 2_500
     "--learner",
     multiple=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help=f"Repeat for several; the first is the champion.  [default: {' and '.join(LEARNERS)}; rls in regression]",
+    help=f"Repeat for several; the first is the champion.  [default: {' and '.join(LEARNERS)}; auto and rls in regression]",
 )
 @click.option("--partitions", type=click.IntRange(1), default=2, show_default=True, help="Of the input.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Members of the group.")
@@ -100,7 +100,7 @@ def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> Plan:
         stream = open_stream(spec, **asked)
     task = given["task"] or stream.task or CLASSIFICATION
     classes = given["classes"] if stream.labels is None or task == REGRESSION else len(stream.labels)
-    learners = given["learner"] or (LEARNERS if task == CLASSIFICATION else ("rls",))
+    learners = given["learner"] or (LEARNERS if task == CLASSIFICATION else ("auto", "rls"))
     make_model_settings(tuple(learners), make_target(task, classes, None))
     known = [n for n in (stream.rows, limit) if n is not None]
     total = min(known, default=None)  # a file may be shorter than its limit: the replay will tell

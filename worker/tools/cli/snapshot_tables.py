@@ -143,6 +143,10 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
     for what in ("parameters", "counters"):
         values = ", ".join(f"{name} = {_short(value)}" for name, value in learner[what].items())
         console.print(f"{what}: {values or 'none'}", markup=False, soft_wrap=True)
+    if "experts" in learner:
+        shares = sorted(learner["experts"].items(), key=lambda expert: -expert[1])
+        told = ", ".join(f"{name} {share:.1%}" for name, share in shares)
+        console.print(f"experts: {told}", markup=False, soft_wrap=True)
     columns = list(learner["by_feature"].items())
     for start in range(0, len(columns), MOST_COLUMNS):
         some = columns[start : start + MOST_COLUMNS]

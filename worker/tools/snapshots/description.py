@@ -66,6 +66,7 @@ def _parts(learner: Learner, names: list[str], classes: list[str]) -> dict[str, 
     return {
         "parameters": identity["parameters"],
         "state_bytes": learner.state.nbytes,
+        **({"experts": learner.experts()} if learner.mixes else {}),
         "counters": counters,
         "rows": [*names, INTERCEPT][:longest],
         "by_feature": by_feature,

@@ -47,8 +47,8 @@ def csv(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("stream", ["friedman:rows=400", "hyperplane_regression:rows=400"])
 def test_a_regression_generator_needs_no_task(stream):
-    own, named = results(stream), results(stream, "--task", "regression", "--learner", "dfop")
-    assert own[0]["learner"] == "dfop"
+    own, named = results(stream), results(stream, "--task", "regression", "--learner", "auto")
+    assert own[0]["learner"] == "auto"
     for one in (*own, *named):
         del one["seconds"]
     assert own == named
@@ -65,8 +65,8 @@ def test_streams_of_different_tasks_are_each_taken_as_they_are():
 def test_classes_come_from_generators_and_nominal_labels(arff):
     for stream, n_classes in (("led:rows=300", 10), (arff, 3)):
         (one,) = results(stream)
-        assert one["learner"] == "ova:dfop"
-        (same,) = results(stream, "--classes", str(n_classes), "--learner", "ova:dfop")
+        assert one["learner"] == "auto"
+        (same,) = results(stream, "--classes", str(n_classes), "--learner", "auto")
         assert one["accuracy"] == same["accuracy"]
     assert results(arff, "--learner", "gaussian_nb")[0]["log_loss"] is not None
 
@@ -76,13 +76,13 @@ def test_classes_come_from_a_fetched_stream_of_the_catalogue(tmp_path, monkeypat
 
     (tmp_path / "keystroke.csv").write_text("a,y\n" + "".join(f"{i % 4},{i % 4}\n" for i in range(80)))
     monkeypatch.setattr(files, "fetched_file", lambda name: tmp_path / f"{name}.csv")
-    assert results("keystroke", "--limit", "80")[0]["learner"] == "ova:dfop"
+    assert results("keystroke", "--limit", "80")[0]["learner"] == "auto"
 
 
 def test_labels_that_are_named_say_how_many_classes_there_are(tmp_path):
     (tmp_path / "words.csv").write_text("a,y\n" + "".join(f"{i % 3},{'xyz'[i % 3]}\n" for i in range(60)))
     (one,) = results(str(tmp_path / "words.csv"), "--labels", "x,y,z")
-    assert one["learner"] == "ova:dfop"
+    assert one["learner"] == "auto"
 
 
 def test_a_label_beyond_the_classes_names_the_options(csv):
@@ -90,7 +90,7 @@ def test_a_label_beyond_the_classes_names_the_options(csv):
     assert "label 2 in row 2 is not one of 0, 1: " in said
     for option in ("--classes", "--labels", "--task regression"):
         assert option in said
-    assert results(csv, "--classes", "3")[0]["learner"] == "ova:dfop"
+    assert results(csv, "--classes", "3")[0]["learner"] == "auto"
 
 
 @pytest.mark.parametrize(
