@@ -1,8 +1,12 @@
 """`auto` on labels: what a row passes through, in order, to be scored and to be learned from."""
 
+import math
 from typing import Any, NamedTuple
 
-from learners.auto import first_order, label_history, naive_bayes, neighbours, second_order, waves
+import numpy as np
+
+from learners.auto import first_order, label_history, mixing, naive_bayes, neighbours, second_order, waves
+from learners.auto.budget import affordable
 from learners.auto.label_history import LabelHistory
 from learners.auto.mixing import Mixing, judge, mix
 from learners.auto.naive_bayes import Bells
@@ -10,7 +14,9 @@ from learners.auto.neighbours import Near
 from learners.auto.scale import Scale, standardise, take_in
 from learners.auto.second_order import Filters
 from learners.auto.waves import Waves
-from learners.contract import Array, field, fragment, part, scratch
+from learners.contract import Array, Rule, field, fragment, part, scratch
+from learners.memory import Sizes
+from learners.state import State
 
 LINEAR_RATE = 0.05
 WAVE_RATE = 0.3
@@ -39,6 +45,45 @@ class Experts(NamedTuple):
     near: Any = part(Near, "experts by neighbours")
     mixing: Any = part(Mixing, "what makes one judgement of all")
     S: Array = scratch("f8[K]", "the mixture's score of each class")
+
+
+def rule_for(n: int, K: int, budget: float) -> Rule:
+    """Of K classes by n features: waves are afforded first, then experts of second order, then neighbours."""
+    C = 1 if K == 2 else K
+    asked = Asked(
+        *affordable(
+            budget,
+            waves.WAVES * (n + 2 * first_order.EXPERTS * C),
+            2 * second_order.EXPERTS * (n + 1) * (n + 1),
+            neighbours.WINDOW * n,
+        )
+    )
+    E, (R, H) = len(names(asked)), label_history.contexts(K)
+    sizes: Sizes = {
+        "w": n + 1,
+        "C": C,
+        "L": first_order.EXPERTS * C,
+        "V": first_order.EXPERTS * C * asked.waves,
+        "D": waves.WAVES * asked.waves,
+        "s": (n + 1) * asked.filters,
+        "W": neighbours.WINDOW * asked.near,
+        "R": R,
+        "H": H,
+        "E": E,
+        "M": 2 * E,
+    }
+    return Rule(score, learn, asked, Experts, sizes, classes=True)
+
+
+def begin(state: State, seed: int) -> None:
+    """Write what a zeroed state begins as."""
+    inputs, share = state["mixing.weight"], state["mixing.share"]
+    inputs[:] = mixing.TRUST / math.sqrt(len(inputs))
+    share[:] = 1.0 / len(share)
+    np.fill_diagonal(state["mixing.P"], mixing.FIRST)
+    for P in state["filters.P"]:
+        np.fill_diagonal(P, second_order.FIRST)
+    waves.draw(np.uint64(seed), state["waves.frequency"], state["waves.phase"], np.empty(4, np.uint64))
 
 
 def names(asked: Asked) -> tuple[str, ...]:

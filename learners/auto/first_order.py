@@ -34,7 +34,10 @@ def margins(weight: Array, x: Array, raw: Array, first: int) -> None:
 
 @bare_kernel
 def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float) -> None:
-    """Let the four experts learn class y; `rate` is the logistic one's. Shapes as `margins`, whose `raw` it uses up."""
+    """Let the four experts learn class y; `rate` is the logistic one's. Uses up their rows of `raw`.
+
+    Shapes: weight f8[4 C, d], x f8[d], raw f8[E, K].
+    """
     squared = dot(x, x)
     logistic_step(raw[first], y, 2.0 * rate / squared)
     passive_aggressive_step(raw[first + 1], y, squared)

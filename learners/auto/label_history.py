@@ -13,15 +13,13 @@ KEEP_LAST, KEEP_RUN, KEEP_PAST = 0.995, 0.98, 0.98
 UNSEEN = 0.5
 """Rows that a context is thought to have had before any, spread over the classes."""
 VANISHING = 1e-9
-MOST_ROWS = 4096
-"""Of the table of past labels, and its length in labels is as this allows."""
 
 
-def lengths(n_classes: int) -> tuple[int, int]:
-    """How long a run is told apart from a longer one, and how many labels the past has."""
-    longest = 64 if n_classes <= 4 else 16 if n_classes <= 8 else 4
-    past = 6 if n_classes == 2 else 3 if n_classes <= 4 else 2 if n_classes <= 10 else 1
-    return longest, past
+def contexts(K: int) -> tuple[int, int]:
+    """How many lengths of a run are told apart, and how many pasts: of six labels of two classes, of fewer of more."""
+    runs = 64 if K <= 4 else 16 if K <= 8 else 4
+    pasts = 64 if K == 2 else K * K * K if K <= 4 else K * K if K <= 10 else K
+    return runs, pasts
 
 
 class LabelHistory(NamedTuple):

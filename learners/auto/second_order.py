@@ -43,7 +43,7 @@ def margins(filters: Filters, x: Array, raw: Array, first: int) -> None:
 
 @bare_kernel
 def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
-    """Let both experts see that y is ahead of its rival. Shapes as `margins`."""
+    """Let both experts see that y is ahead of its rival. Shapes: x f8[s], raw f8[E, K]."""
     C, k = filters.weight.shape[1], filters.k
     for m in range(EXPERTS):
         r = rival_of(y, raw[first + m])

@@ -6,13 +6,18 @@ beat where targets go on and on, and the last target among their inputs lets the
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from learners.auto import neighbours, stacking
+from learners.auto.budget import affordable
 from learners.auto.least_squares import fold, forecast
 from learners.auto.neighbours import Near
 from learners.auto.scale import LARGEST, Scale, bounded, standardise, take_in
 from learners.auto.stacking import Stacking
-from learners.auto.target_history import FAR, TargetHistory, look_back, move_on, scales
-from learners.contract import Array, Counts, bare_kernel, field, fragment, part, scratch
+from learners.auto.target_history import FAR, LAGS, TargetHistory, look_back, move_on, scales
+from learners.contract import Array, Counts, Rule, bare_kernel, field, fragment, part, scratch
+from learners.memory import Sizes
+from learners.state import State
 from learners.vectors import dot
 
 NAMES = "mean", "last", "step_slow", "step_fast"
@@ -59,6 +64,37 @@ class Experts(NamedTuple):
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
     k_change: Array = scratch("f8[uB]", "the same on changes")
     k_curve: Array = scratch("f8[q]", "the same with products")
+
+
+def rule_for(n: int, budget: float) -> Rule:
+    """Of targets by n features: least squares are afforded first, then those on curves, then neighbours."""
+    u, w = n + 1 + LAGS, n + 1
+    q = u + (n * (n + 1) // 2 if n <= WIDEST else n)
+    asked = Asked(
+        *affordable(budget, 2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), 2 * ON_CURVES * q * q, neighbours.WINDOW * n)
+    )
+    sizes: Sizes = {
+        "w": w,
+        "u": u,
+        "B": ON_CHANGES,
+        "uB": u * asked.squares,
+        "wB": w * asked.squares,
+        "G": ON_CURVES,
+        "q": q * asked.curves,
+        "W": neighbours.WINDOW * asked.near,
+        "E": len(names(asked)),
+    }
+    return Rule(score, learn, asked, Experts, sizes)
+
+
+def begin(state: State) -> None:
+    """Write what a zeroed state begins as."""
+    share = state["stacking.share"]
+    share[:] = 1.0 / len(share)
+    np.fill_diagonal(state["stacking.P"], stacking.FIRST)
+    for name in ("change_P", "level_P", "curve_P"):
+        for P in state[name]:
+            np.fill_diagonal(P, 1.0)
 
 
 def names(asked: Asked) -> tuple[str, ...]:

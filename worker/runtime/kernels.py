@@ -12,7 +12,7 @@ from collections.abc import Callable
 from worker.kafka.choice import warm_client
 from worker.processes import run_apart
 from worker.settings import ModelSettings, WorkerSettings
-from worker.state.model import warm
+from worker.state.warming import warm
 
 
 def prepare(settings: WorkerSettings, over: Callable[[], bool] = lambda: False) -> None:

@@ -24,10 +24,10 @@ from worker.errors import Failure
 from worker.settings import ModelSettings
 from worker.state.alarms import Alarm, Alarms
 from worker.wire import packed, strings
-from worker.wire.codec import PACKED, Decoder, encode_events, encode_point, encode_predictions, write_json
-from worker.wire.events import MAX_FEATURES, Batch, Records, Rejection, Schema
+from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, write_json
+from worker.wire.events import Batch, Records, Rejection, Schema
 from worker.wire.rejections import Flags, TooManyRejected, Watch
-from worker.wire.strings import Listed, Strings, none
+from worker.wire.strings import Strings, none
 
 if TYPE_CHECKING:
     from worker.wire.strings import Integers
@@ -371,35 +371,3 @@ def allocating(what: str, n_features: int) -> Iterator[None]:
         raise
     except (MemoryError, OverflowError, ValueError) as error:
         raise Failure(f"the state of {what} over {n_features} features cannot be allocated: {error}") from None
-
-
-def warm(settings: ModelSettings) -> None:
-    """Compile every kernel of a batch's way on scratch data, so that no message waits for a compiler.
-
-    Raises
-    ------
-    Failure, UnknownLearner
-        A learner or one of its parameters is not valid.
-    """
-    known = None if settings.warm is None else settings.warm.schema
-    d = settings.n_features or (_least(settings) if known is None else known.n_features)
-    model = Model(settings, partition=0)
-    for values in _scratch_events(d, settings.form):
-        outputs = model.advance(Records(0, np.zeros(1, np.int64), Listed([values]), Listed([None]), [0]))
-        outputs.predictions.listed()
-
-
-def _least(settings: ModelSettings) -> int:
-    """Features that the parameters of all learners fit, where no event has told how many there are."""
-    least = 1
-    for spec in settings.specs:
-        try:
-            least = max(least, spec.narrowest(settings.target.n_classes, settings.target.task))
-        except ParameterError as error:
-            raise Failure(f"learner {spec.text}: {error}") from None
-    return min(least, MAX_FEATURES)  # a first event has no more
-
-
-def _scratch_events(d: int, form: str) -> list[bytes]:
-    X, y = np.full((2, d), 0.5), np.array([0.0, np.nan])
-    return packed.encode_events(X, y) if form == PACKED else encode_events(X, y, 0)

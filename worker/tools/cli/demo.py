@@ -40,7 +40,8 @@ UNKNOWN_RATE = 2_500
     "--learner",
     multiple=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help=f"Repeat for several; the first is the champion.  [default: {' and '.join(LEARNERS)}; auto and rls in regression]",
+    help="Repeat for several; the first is the champion.  "
+    f"[default: {' and '.join(LEARNERS)}; auto and rls in regression]",
 )
 @click.option("--partitions", type=click.IntRange(1), default=2, show_default=True, help="Of the input.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Members of the group.")

@@ -17,7 +17,8 @@ from tests.unit.worker.rows import events, model_settings, records, wire
 from worker.cli.learning import make_model_settings, make_target
 from worker.errors import Failure, UsageFailure
 from worker.state import snapshot
-from worker.state.model import Model, warm
+from worker.state.model import Model
+from worker.state.warming import warm
 from worker.wire.events import Target
 
 

@@ -19,7 +19,8 @@ from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
 from worker.errors import Failure, UsageFailure
 from worker.settings import ModelSettings
 from worker.state import model_file, snapshot
-from worker.state.model import Model, warm
+from worker.state.model import Model
+from worker.state.warming import warm
 from worker.wire.codec import encode_events, read_json
 from worker.wire.events import Target
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from learners.jit import kernel
 from tests.unit.worker.rows import Array, model_settings, records
-from worker.state.model import Model, warm
+from worker.state.model import Model
+from worker.state.warming import warm
 from worker.wire import packed, writer
 from worker.wire.codec import PACKED, Decoder, encode_predictions
 from worker.wire.events import Batch, Target

@@ -99,7 +99,11 @@ def test_control_characters_of_a_reason_are_not_shown() -> None:
     ("options", "code", "words"),
     [
         (("--max-rejected", "2"), 2, "driftway: --max-rejected 2: the share must be >= 0 and < 1"),
-        (("--features", "10000000", "--learner", "dfop"), 1, "driftway: the state of dfop over 10000000 features cannot be allocated: "),
+        (
+            ("--features", "10000000", "--learner", "dfop"),
+            1,
+            "driftway: the state of dfop over 10000000 features cannot be allocated: ",
+        ),
     ],
 )
 def test_command_line_refuses_with_a_sentence(options: tuple[str, ...], code: int, words: str) -> None:
