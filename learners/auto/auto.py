@@ -15,7 +15,7 @@ class Auto(Learner):
     Cost
     ----
     Labels: O(n^2 + n (K + W + D) + K D + E^2) per row, 8 n (W + D) + 16 n^2 + 8 W + 64 K n + 32 K D + 32 E^2 bytes and
-    8 K^2 64 at most for the labels' order, with W = 512 neighbours, D = 128 waves, E = 17 experts.
+    8 K^2 64 at most for the labels' order, with W = 512 neighbours, D = 128 waves, E = 16 experts.
     Targets: O(q^2 + n W) per row, 16 q^2 + 48 n^2 + 8 n W bytes, q = n (n + 1) / 2 up to 12 features and 2 n above.
     What does not fit `budget` is left out.
 

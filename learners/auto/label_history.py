@@ -5,10 +5,10 @@ from typing import NamedTuple
 from learners.contract import Array, Counts, bare_kernel, field
 from learners.elementary.logarithm import log
 
-NAMES = "after_last", "after_run", "after_past"
-"""By the last label; by the last label and how often it has come in succession; by the last few labels."""
+NAMES = "after_run", "after_past"
+"""By the last label and how often it has come in succession; by the last few labels."""
 EXPERTS = len(NAMES)
-KEEP_LAST, KEEP_RUN, KEEP_PAST = 0.995, 0.98, 0.98
+KEEP = 0.99
 """What a count keeps when its context has been seen once more."""
 UNSEEN = 0.5
 """Rows that a context is thought to have had before any, spread over the classes."""
@@ -25,7 +25,6 @@ def contexts(K: int) -> tuple[int, int]:
 class LabelHistory(NamedTuple):
     """Counts of labels by what came before them, the old ones fading."""
 
-    after_last: Array = field("f8[K, K]", "labels after each class")
     after_run: Array = field("f8[K R, K]", "labels after a run of each class and length")
     after_past: Array = field("f8[H, K]", "labels after each sequence of the last few")
     last: Counts = field("i8[1]", "the last label")
@@ -35,11 +34,10 @@ class LabelHistory(NamedTuple):
 
 @bare_kernel
 def tell(history: LabelHistory, raw: Array, first: int) -> None:
-    """Write three experts' logarithms of how likely each class is. Shapes: raw f8[E, K], from row `first` on."""
+    """Write both experts' logarithms of how likely each class is. Shapes: raw f8[E, K], from row `first` on."""
     R = history.after_run.shape[0] // raw.shape[1]
-    tell_of(history.after_last[history.last[0]], raw[first])
-    tell_of(history.after_run[history.last[0] * R + history.run[0]], raw[first + 1])
-    tell_of(history.after_past[history.past[0]], raw[first + 2])
+    tell_of(history.after_run[history.last[0] * R + history.run[0]], raw[first])
+    tell_of(history.after_past[history.past[0]], raw[first + 1])
 
 
 @bare_kernel
@@ -52,21 +50,20 @@ def tell_of(count: Array, raw: Array) -> None:
 @bare_kernel
 def follow(y: int, history: LabelHistory) -> None:
     """Take in the next label."""
-    K = history.after_last.shape[0]
+    K = history.after_run.shape[1]
     R = history.after_run.shape[0] // K
     last, run, past = history.last[0], history.run[0], history.past[0]
-    count_in(history.after_last[last], y, KEEP_LAST)
-    count_in(history.after_run[last * R + run], y, KEEP_RUN)
-    count_in(history.after_past[past], y, KEEP_PAST)
+    count_in(history.after_run[last * R + run], y)
+    count_in(history.after_past[past], y)
     history.run[0] = min(run + 1, R - 1) if y == last else 0
     history.past[0] = (past * K + y) % history.after_past.shape[0]
     history.last[0] = y
 
 
 @bare_kernel
-def count_in(count: Array, y: int, keep: float) -> None:
+def count_in(count: Array, y: int) -> None:
     """Let the counts of a context fade, then count a label. Shapes: count f8[K]."""
     for c in range(count.shape[0]):
-        faded = count[c] * keep
+        faded = count[c] * KEEP
         count[c] = faded if faded > VANISHING else 0.0
     count[y] += 1.0
