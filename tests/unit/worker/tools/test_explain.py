@@ -54,6 +54,16 @@ def test_a_standardised_linear_learner_adds_up_weight_times_deviations(text: str
     assert found.score == score_of(learner, ROW), "the very bits"
 
 
+@pytest.mark.parametrize("standardize", [True, False])
+def test_auto_is_explained_from_the_means_that_it_keeps_itself(standardize: bool) -> None:
+    learner = trained("auto", standardize=standardize)
+    found = explain(learner, ROW)
+    labelled = ~np.isnan(Y[:-1])
+    np.testing.assert_allclose(found.baseline, X[:-1][labelled].mean(axis=0), rtol=1e-9)
+    assert np.abs(found.contributions).argmax() == np.abs(explain(trained("arow"), ROW).contributions).argmax()
+    assert found.score == score_of(learner, ROW)
+
+
 def test_without_standardiser_the_baseline_is_zero() -> None:
     learner = trained("perceptron", standardize=False)
     found = explain(learner, ROW)
