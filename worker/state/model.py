@@ -182,6 +182,11 @@ class Model:
         pairs = zip(self.settings.names, self._metrics, strict=False)
         return {name: metrics.point() for name, metrics in pairs}
 
+    def experts(self) -> dict[str, dict[str, float]]:
+        """Learner -> what its experts count for now, of those that mix."""
+        pairs = zip(self.settings.names, self._learners, strict=False)
+        return {name: learner.experts() for name, learner in pairs if learner.mixes}
+
     def save(self) -> Saved:
         """Copy the state."""
         recent = None if self._watch is None else self._watch.save()

@@ -74,6 +74,13 @@ class Telemetry:
             "learner",
             "metric",
         )
+        self.expert_share = self._per_partition(
+            Gauge,
+            "expert_share",
+            "What an expert of a mixture like auto counts for, in shares of 1",
+            "learner",
+            "expert",
+        )
 
     def _name_commits(self) -> None:
         self.latency = self._per_partition(
@@ -217,6 +224,9 @@ class Telemetry:
                 for metric, value in point.items():
                     if isinstance(value, int | float):
                         self.at(self.rolling, task.partition, learner, metric).set(value)
+            for learner, shares in task.model.experts().items():
+                for expert, share in shares.items():
+                    self.at(self.expert_share, task.partition, learner, expert).set(share)
 
     def complained(self, kind: str) -> None:
         """Count an error that a client told by itself."""

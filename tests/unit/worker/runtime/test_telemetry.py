@@ -25,7 +25,7 @@ from worker.wire.events import Rejection
 
 NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_offsets_passed", "driftway_strays",
-    "driftway_drifts", "driftway_lag", "driftway_rolling",
+    "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
     "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures", "driftway_aborts",
     "driftway_fences", "driftway_snapshot_bytes", "driftway_state_bytes", "driftway_snapshot_age_seconds",
     "driftway_restores", "driftway_restore_failures", "driftway_restore_seconds", "driftway_replayed",
@@ -221,8 +221,18 @@ def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: b
     assert readiness(tasks, reachable=False) == (False, facts | {"ready": False, "cluster": "silent"})
 
 
+def test_experts_are_shown_by_what_they_count_for() -> None:
+    telemetry, task = a_telemetry(), a_task()
+    task.model = Model(model_settings("arow", "auto"), 3)
+    task.model.advance(records(events(100)))
+    telemetry.look([task], PULSE)
+    shares = task.model.learners[1].experts()
+    assert shown(telemetry)["driftway_expert_share"] == {("3", "auto", name): share for name, share in shares.items()}
+
+
 def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     telemetry, task = a_telemetry(), a_task(position=40)
+    task.model = Model(model_settings("auto"), 3)
     task.model.advance(records(events(100)))
     before = {family.name: [s.value for s in family.samples] for family in telemetry.registry.collect()}
     bad = Rejection("not JSON", 5, b"?", None, 0)
