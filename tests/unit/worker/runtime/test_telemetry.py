@@ -227,7 +227,7 @@ def test_experts_are_shown_by_what_they_count_for() -> None:
     task.model.advance(records(events(100)))
     telemetry.look([task], PULSE)
     shares = task.model.learners[1].experts()
-    assert shown(telemetry)["driftway_expert_share"] == {("3", "auto", name): share for name, share in shares.items()}
+    assert shown(telemetry)["driftway_expert_share"] == {(name, "auto", "3"): share for name, share in shares.items()}
 
 
 def test_every_metric_of_the_list_moves_by_its_cause() -> None:
