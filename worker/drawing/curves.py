@@ -78,7 +78,7 @@ class Curves:
     def metrics(self) -> list[str]:
         """What may be drawn: the numbers of the newest point."""
         newest = next((point for _, point in self._newest()), {})
-        place = ("partition", "offset", "labels", "window", "drift", "learner", "group", "model", "t")
+        place = ("partition", "offset", "labels", "window", "experts", "drift", "learner", "group", "model", "t")
         return [name for name in newest if name not in place]
 
     @property

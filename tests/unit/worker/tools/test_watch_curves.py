@@ -53,6 +53,13 @@ def test_rolling_baseline_equals_counting_in_the_window() -> None:
     assert line.y == pytest.approx(wanted, abs=1e-12)
 
 
+def test_what_experts_count_for_is_no_metric() -> None:
+    curves = Curves()
+    curves.add(point(99, experts={"nearest": 0.25, "logistic": 0.75}))
+    assert "experts" not in curves.metrics
+    assert set(curves.totals("arow")) == {"labels", "window_accuracy", "accuracy"}
+
+
 def test_totals_weigh_partitions_by_their_labels() -> None:
     curves = Curves()
     curves.add(point(99, 0, accuracy=0.5))
