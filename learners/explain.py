@@ -11,8 +11,8 @@ from learners.learner import Learner
 from learners.reductions.mapped import Mapped
 from learners.state import Array
 
-MEANS = ("standardize.mean", "scaled.mean", "scale.mean")
-"""Fields that hold the features' means: of the online standardiser, of a fixed scaling, of `auto`'s own."""
+MEANS = ("standardize.mean", "scaled.mean")
+"""Fields that hold the features' means: of the online standardiser, of a fixed scaling."""
 BLOCK_NUMBERS = 1_000_000
 """Numbers of the rows that are scored at a time: with d features there are d rows of d numbers."""
 

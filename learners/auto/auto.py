@@ -8,9 +8,10 @@ from learners.learner import REGRESSION
 class Auto(Learner):
     """Experts of many kinds, asked side by side, and a mixture that learns from every label which of them to believe.
 
-    Nothing is to be chosen: features are standardised inside; long and short memories, straight and curved borders,
-    neighbours and the order of the labels are all among the experts, and the mixture follows the stream from one to
-    another. Scores of classes are log-odds and stand for probabilities.
+    Nothing is to be chosen: long and short memories, straight and curved borders, neighbours and the order of the
+    labels are all among the experts, and the mixture follows the stream from one to another. Scores of classes are
+    log-odds and stand for probabilities. Rows are taken to be standardised, as they are by default: beyond six
+    deviations a feature counts as six.
 
     Cost
     ----
@@ -28,7 +29,6 @@ class Auto(Learner):
 
     name = "auto"
     tasks = ("binary", "multiclass", "regression")
-    standardizable = False
     mixes = True
     link = "logistic"
     multiclass_link = "softmax"

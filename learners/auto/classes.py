@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from learners.auto import first_order, label_history, mixing, naive_bayes, neighbours, second_order, waves
+from learners.auto.bounds import enclose
 from learners.auto.budget import affordable
 from learners.auto.label_history import LabelHistory
 from learners.auto.mixing import Mixing, judge, mix
 from learners.auto.naive_bayes import Bells
 from learners.auto.neighbours import Near
-from learners.auto.scale import Scale, standardise, take_in
 from learners.auto.second_order import Filters
 from learners.auto.waves import Waves
 from learners.contract import Array, Rule, field, fragment, part, scratch
@@ -36,7 +36,6 @@ class Asked(NamedTuple):
 class Experts(NamedTuple):
     """Memory of `auto` on labels."""
 
-    scale: Any = part(Scale, "the features' scale")
     history: Any = part(LabelHistory, "experts on the labels' order")
     linear: Array = field("f8[L, w]", "weights of the linear experts, 4 C rows; C = K, or 1 with two classes")
     waves: Any = part(Waves, "experts on waves of the features")
@@ -44,6 +43,7 @@ class Experts(NamedTuple):
     bells: Any = part(Bells, "experts by naive Bayes")
     near: Any = part(Near, "experts by neighbours")
     mixing: Any = part(Mixing, "what makes one judgement of all")
+    z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     S: Array = scratch("f8[K]", "the mixture's score of each class")
 
 
@@ -96,8 +96,8 @@ def names(asked: Asked) -> tuple[str, ...]:
 @fragment
 def score(x: Array, p: Asked, memory: Experts) -> None:
     """Ask all experts, and mix what they say. Shapes: x f8[n]."""
-    standardise(x, memory.scale)
-    z, raw = memory.scale.z, memory.mixing.raw
+    z, raw = memory.z, memory.mixing.raw
+    enclose(x, z)
     label_history.tell(memory.history, raw, 0)
     first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
     naive_bayes.fit(memory.bells, z, raw, label_history.EXPERTS + first_order.EXPERTS)
@@ -116,12 +116,9 @@ def score(x: Array, p: Asked, memory: Experts) -> None:
 
 
 @fragment
-def learn(x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts) -> None:
-    """Judge what was said, then let each expert learn; the scale last, since all saw the row on the old one.
-
-    Shapes: x f8[n].
-    """
-    z, raw = memory.scale.z, memory.mixing.raw
+def learn(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts) -> None:
+    """Judge what was said, then let each expert learn."""
+    z, raw = memory.z, memory.mixing.raw
     judge(memory.mixing, memory.S, y)
     label_history.follow(y, memory.history)
     first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE)
@@ -134,4 +131,3 @@ def learn(x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Expe
         second_order.update(memory.filters, z, raw, e, y)
     if p.near:
         neighbours.keep(memory.near, z, y)
-    take_in(x, memory.scale)

@@ -8,7 +8,7 @@ Kalman filter that begins with no correction. Both are heard by their own likeli
 import math
 from typing import NamedTuple
 
-from learners.auto.scale import bounded
+from learners.auto.bounds import bounded
 from learners.auto.target_history import FAR
 from learners.contract import Array, bare_kernel, field, scratch
 from learners.elementary.exponential import exp

@@ -3,11 +3,13 @@
 import math
 from typing import NamedTuple
 
-from learners.auto.scale import FURTHEST, bounded
+from learners.auto.bounds import FURTHEST, bounded
 from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
 
 LAGS = 5
 """The last targets that experts see: the last one, and the changes between them."""
+LARGEST = 1e100
+"""Larger targets count as this: sums of their squares stay finite."""
 FAR = 10.0
 """Deviations of a target; what an expert says beyond counts as this."""
 

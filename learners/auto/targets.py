@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from learners.auto import neighbours, stacking
+from learners.auto.bounds import bounded, enclose
 from learners.auto.budget import affordable
 from learners.auto.least_squares import fold, forecast
 from learners.auto.neighbours import Near
-from learners.auto.scale import LARGEST, Scale, bounded, standardise, take_in
 from learners.auto.stacking import Stacking
-from learners.auto.target_history import FAR, LAGS, TargetHistory, look_back, move_on, scales
+from learners.auto.target_history import FAR, LAGS, LARGEST, TargetHistory, look_back, move_on, scales
 from learners.contract import Array, Counts, Rule, bare_kernel, field, fragment, part, scratch
 from learners.memory import Sizes
 from learners.state import State
@@ -48,7 +48,6 @@ class Asked(NamedTuple):
 class Experts(NamedTuple):
     """Memory of `auto` on targets."""
 
-    scale: Any = part(Scale, "the features' scale")
     history: Any = part(TargetHistory, "the targets' scale and past")
     step: Array = field("f8[2, u]", "weights of the two that step along the row")
     change: Array = field("f8[B, uB]", "weights of least squares on changes")
@@ -60,6 +59,7 @@ class Experts(NamedTuple):
     near: Any = part(Near, "neighbours, and what the best of the above had left of their targets")
     stacking: Any = part(Stacking, "what makes one forecast of all")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
+    z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     bent: Array = scratch("f8[q]", "products of features, then u")
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
     k_change: Array = scratch("f8[uB]", "the same on changes")
@@ -106,8 +106,8 @@ def names(asked: Asked) -> tuple[str, ...]:
 @fragment
 def score(x: Array, p: Asked, memory: Experts) -> float:
     """Ask all experts, and mix what they say. Shapes: x f8[n]."""
-    standardise(x, memory.scale)
-    look_back(memory.history, memory.scale.z)
+    enclose(x, memory.z)
+    look_back(memory.history, memory.z)
     ask(p, memory)
     of_level, _ = scales(memory.history)
     return stacking.mix(memory.stacking) * of_level + memory.history.mean[0]
@@ -116,7 +116,7 @@ def score(x: Array, p: Asked, memory: Experts) -> float:
 @bare_kernel
 def ask(p: Asked, memory: Experts) -> None:
     """Write all forecasts, in deviations of the targets."""
-    said, z, u = memory.stacking.said, memory.scale.z, memory.history.u
+    said, z, u = memory.stacking.said, memory.z, memory.history.u
     of_level, of_changes = scales(memory.history)
     said[0] = 0.0
     said[1] = last = (memory.history.last[0] - memory.history.mean[0]) / of_level
@@ -158,21 +158,17 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts) -> None:
-    """Judge what was said, then let each expert learn; scales last, since all saw the row on the old ones.
-
-    Shapes: x f8[n].
-    """
+def learn(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts) -> None:
+    """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales."""
     target = bounded(y, LARGEST)
     teach(target, p, memory)
     move_on(memory.history, target)
-    take_in(x, memory.scale)
 
 
 @bare_kernel
 def teach(y: float, p: Asked, memory: Experts) -> None:
     """Let the mixture and all experts learn."""
-    said, z, u, skipped = memory.stacking.said, memory.scale.z, memory.history.u, memory.skipped
+    said, z, u, skipped = memory.stacking.said, memory.z, memory.history.u, memory.skipped
     of_level, of_changes = scales(memory.history)
     level = bounded((y - memory.history.mean[0]) / of_level, FAR)
     change = bounded((level - said[1]) * (of_level / of_changes), FAR)

@@ -21,7 +21,7 @@ WIDEST = 0.5
 class Waves(NamedTuple):
     """Frequencies and phases, in turns, as they were drawn."""
 
-    frequency: Array = field("f8[n, D]", "turns per deviation of a feature")
+    frequency: Array = field("f8[n, D]", "turns per unit of a feature")
     phase: Array = field("f8[D]", "turns at 0")
     weight: Array = field("f8[V, D]", "weights of the experts on the waves, 4 C rows")
     wave: Array = scratch("f8[D]", "cosines of the row")
