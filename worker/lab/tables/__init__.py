@@ -1,4 +1,4 @@
-"""Tables for `driftway evaluate --table`, a file or folder each: the papers', measured anew beside the print, and `auto`."""
+"""Tables for `driftway evaluate --table`, a file or folder each: the papers', measured anew, and that of `auto`."""
 
 from __future__ import annotations
 
