@@ -72,10 +72,11 @@ soak: setup  ## An hour of random faults under load: exactly once, memory, descr
 
 # Minutes on two cores; needs the real streams of ../shared/data, or of the folder that DRIFTWAY_DATA names.
 results: export DRIFTWAY_DATA ?= ../shared/data
-results: setup  ## Regenerate docs/learners.md and the tables of the papers in docs/results
+results: setup  ## Regenerate docs/learners.md and the tables in docs/results
 	$(BIN)/python -m tests.results.catalogue
 	$(BIN)/python -m tests.results.elementary
-	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch; do \
+	$(BIN)/python -m tests.results.auto_ablation
+	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch auto; do \
 	  $(BIN)/driftway evaluate --table $$table --jobs 2 --out docs/results || exit 1; \
 	done
 	$(BIN)/driftway evaluate sea hyperplane_staged 1CDT 2CDT 1CHT archive:2CHT UG-2C-2D electricity usenet2 \

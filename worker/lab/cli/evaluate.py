@@ -119,7 +119,8 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     missed), and how many alarms belong to none, per 100,000 rows.
 
     --grid tries every combination of parameter values, under --protocol, and --table measures a table of the papers
-    anew on the streams and learners that are there; with --out both leave Markdown and PNG.
+    anew on the streams and learners that are there, or with the name auto the default learner beside the papers'
+    figures, the best of the others and the peers; with --out both leave Markdown and PNG.
 
     \b
     Examples:

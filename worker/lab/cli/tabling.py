@@ -33,7 +33,8 @@ def table_options(command: F) -> F:
         click.option(
             "--table",
             type=click.Choice(tuple(TABLES)),
-            help="Measure a table of the papers anew, beside the printed figures; names no STREAM and no --learner.",
+            help="Measure a table of the papers anew, beside the printed figures, or auto beside all others; names no "
+            "STREAM and no --learner.",
         ),
         click.option(
             "--grid",

@@ -1,4 +1,4 @@
-"""The tables of the papers, measured anew beside the printed figures: a file each, for `driftway evaluate --table`."""
+"""Tables for `driftway evaluate --table`, a file or folder each: the papers', measured anew, and that of `auto`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from worker.lab.tables.asked import Asked
 
 TABLES = {
+    "auto": "worker.lab.tables.auto.page",
     "d-odm": "worker.lab.tables.contests.d_odm",
     "dfop": "worker.lab.tables.contests.dfop",
     "dfop-regression": "worker.lab.tables.contests.dfop_regression",
