@@ -10,6 +10,7 @@ from learners.learner import CLASSIFICATION, REGRESSION, Learner
 from learners.registry import find
 from learners.spec import Spec
 from tests.conformance.table import (
+    auto,
     baselines,
     bayesian,
     cost_sensitive,
@@ -47,6 +48,7 @@ TABLE = (
     *experts.ROWS,
     *histories.ROWS,
     *pools.ROWS,
+    *auto.ROWS,
 )
 
 ROWS = {row.name: row for row in TABLE}

@@ -1,0 +1,18 @@
+"""The row of `auto`: budgets that leave out one family of experts after the other, by what follows from their steps."""
+
+from __future__ import annotations
+
+from tests.conformance.table.row import Row
+from tests.support.oracle.auto.auto import Auto
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "auto",
+        Auto,
+        variants=({}, {"budget": 1.0, "seed": 7}, {"budget": 0.05}),
+        symmetric=("mixing.P", "stacking.P"),
+        invalid={"budget": (0.0, -1.0), "seed": (-1, 2**53 + 1)},
+        accuracy=(({}, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),),
+        adapts=(({}, 80.0),),
+    ),
+)

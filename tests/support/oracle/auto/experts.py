@@ -1,0 +1,214 @@
+"""Experts of `auto` that give each class a score: label history, first and second order, naive Bayes, neighbours."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from math import exp, factorial, log, pi, sqrt
+
+from tests.support.oracle.protocol import inner
+from tests.support.oracle.random import Xoshiro
+
+
+def sigmoid(m):
+    return 1.0 / (1.0 + exp(-m)) if abs(m) <= 35.0 else float(m > 0.0)
+
+
+def rival(S, y):
+    """The best of the other classes, the first of equals."""
+    return max((c for c in range(len(S)) if c != y), key=lambda c: (S[c], -c))
+
+
+class Scores:
+    """A weight vector per class, or with two classes one for their difference."""
+
+    def __init__(self, K, d):
+        self.K, self.w = K, [[0.0] * d for _ in range(1 if K == 2 else K)]
+
+    def of(self, x):
+        S = [inner(w, x) for w in self.w]
+        return [0.0, *S] if self.K == 2 else S
+
+    def move(self, x, steps):
+        if self.K == 2:
+            steps = [steps[1] - steps[0]]
+        self.w = [[p + step * q for p, q in zip(w, x, strict=True)] for w, step in zip(self.w, steps, strict=True)]
+
+
+class FirstOrder:
+    """Logistic loss, passive-aggressive, (1 - p)^2 slow and fast; all steps in units of the row's squared length."""
+
+    def __init__(self, K, d, rate):
+        self.K, self.rate = K, rate
+        self.experts = [Scores(K, d) for _ in range(4)]
+
+    def say(self, x):
+        return [expert.of(x) for expert in self.experts]
+
+    def learn(self, x, y):
+        rules = (self.logistic, self.passive_aggressive, self.sigmoid(0.05), self.sigmoid(0.3))
+        for expert, rule in zip(self.experts, rules, strict=True):
+            expert.move(x, [step / inner(x, x) for step in rule(expert.of(x), y)])
+
+    def logistic(self, S, y):
+        e = [exp(max(s - max(S), -35.0)) for s in S]
+        return [2.0 * self.rate * ((c == y) - e[c] / sum(e)) for c in range(self.K)]
+
+    def towards(self, y, r, step):
+        return [step * ((c == y) - (c == r)) for c in range(self.K)]
+
+    def passive_aggressive(self, S, y):
+        r = rival(S, y)
+        return self.towards(y, r, max(0.0, 1.0 - (S[y] - S[r])) / 2.0)
+
+    def sigmoid(self, rate):
+        def rule(S, y):
+            r = rival(S, y)
+            p = sigmoid(S[y] - S[r])
+            return self.towards(y, r, 8.0 * rate * p * (1.0 - p) ** 2)
+
+        return rule
+
+
+class Waves:
+    """First order on cosines of random frequencies; the cosine is the sine's series to the ninth power."""
+
+    def __init__(self, K, n, seed):
+        generator = Xoshiro(seed)
+        self.drawn = []
+        for i in range(128):
+            gamma = 0.5 * (1, 2, 4, 8)[i % 4] / n
+            phase = generator.uniform()
+            self.drawn.append((phase, [sqrt(2.0 * gamma) * generator.normal() / (2.0 * pi) for _ in range(n)]))
+        self.linear = FirstOrder(K, 128, 0.3)
+
+    @staticmethod
+    def cosine(turns):
+        quarter = 0.25 - min(turns % 1.0, 1.0 - turns % 1.0)
+        return sum((-1) ** k * (2.0 * pi * quarter) ** (2 * k + 1) / factorial(2 * k + 1) for k in range(5))
+
+    def waves(self, z):
+        return [self.cosine(phase + inner(frequency, z[:-1])) for phase, frequency in self.drawn]
+
+    def say(self, z):
+        return self.linear.say(self.waves(z))
+
+    def learn(self, z, y):
+        self.linear.learn(self.waves(z), y)
+
+
+class Covariance:
+    """Of the weights of a lead: drift, the curvature of the logistic loss where the lead is, and the down-date."""
+
+    def __init__(self, d, first, most, drift, flattest):
+        self.P = [[first * (i == j) for j in range(d)] for i in range(d)]
+        self.most, self.drift, self.flattest = most, drift, flattest
+
+    def gain(self, x, lead):
+        """The step of the weights, after a lead `lead` along x had to be ahead."""
+        for i in range(len(x)):
+            self.P[i][i] += self.drift if self.P[i][i] < self.most else 0.0
+        k = [inner(row, x) for row in self.P]
+        variance = max(inner(x, k), 0.0)
+        p = sigmoid(lead / sqrt(1.0 + pi / 8.0 * variance))
+        h = max(p * (1.0 - p), self.flattest)
+        self.P = [
+            [entry - k[i] * k[j] / (1.0 / h + variance) for j, entry in enumerate(row)] for i, row in enumerate(self.P)
+        ]
+        return [(1.0 - p) / h / (1.0 / h + variance) * one for one in k]
+
+
+class SecondOrder:
+    def __init__(self, K, d):
+        self.K = K
+        self.experts = [(Scores(K, d), Covariance(d, 1.0, 10.0, drift, 0.02)) for drift in (1e-5, 1e-3)]
+
+    def say(self, x):
+        return [weights.of(x) for weights, _ in self.experts]
+
+    def learn(self, x, y):
+        for weights, covariance in self.experts:
+            S = weights.of(x)
+            r = rival(S, y)
+            # Half a step up for the class, half a step down for its rival: of a difference it is the whole.
+            weights.move(covariance.gain(x, S[y] - S[r]), [0.5 * ((c == y) - (c == r)) for c in range(self.K)])
+
+
+class NaiveBayes:
+    def __init__(self, K, n):
+        self.K, self.keeps = K, (0.999, 0.98)
+        self.weight = [[1.0] * K for _ in self.keeps]
+        self.bells = [[[(0.0, 1.0)] * n for _ in range(K)] for _ in self.keeps]
+
+    def say(self, z):
+        return [
+            [log(w) - 0.5 * sum(log(v) + (x - m) ** 2 / v for x, (m, v) in zip(z[:-1], bell, strict=True))
+             for w, bell in zip(weight, bells, strict=True)]
+            for weight, bells in zip(self.weight, self.bells, strict=True)
+        ]  # fmt: skip
+
+    def learn(self, z, y):
+        for keep, weight, bells in zip(self.keeps, self.weight, self.bells, strict=True):
+            weight[:] = [max(w * keep, 1e-3) for w in weight]
+            weight[y] += 1.0
+            share = min(max(1.0 / weight[y], 1.0 - keep), 0.5)
+            bells[y] = [
+                (m + share * (x - m), max((1.0 - share) * (v + share * (x - m) ** 2), 0.01))
+                for x, (m, v) in zip(z[:-1], bells[y], strict=True)
+            ]
+
+
+class LabelHistory:
+    """Counts of labels after a context, which fade when the context is seen; what came before the first are zeros."""
+
+    def __init__(self, K):
+        self.K = K
+        self.longest = 64 if K <= 4 else 16 if K <= 8 else 4
+        past = 6 if K == 2 else 3 if K <= 4 else 2 if K <= 10 else 1
+        self.counts = [defaultdict(lambda: [0.0] * K) for _ in range(2)]
+        self.last, self.run, self.past = 0, 0, deque([0] * past, maxlen=past)
+
+    def contexts(self):
+        return (self.last, self.run), tuple(self.past)
+
+    def say(self, z):
+        found = []
+        for counts, context in zip(self.counts, self.contexts(), strict=True):
+            found.append([log(count + 0.5 / self.K) for count in counts[context]])
+        return found
+
+    def learn(self, z, y):
+        for counts, context in zip(self.counts, self.contexts(), strict=True):
+            faded = [0.99 * count for count in counts[context]]
+            counts[context] = [(count if count > 1e-9 else 0.0) + (c == y) for c, count in enumerate(faded)]
+        self.run = min(self.run + 1, self.longest - 1) if y == self.last else 0
+        self.last = y
+        self.past.append(y)
+
+
+class Window:
+    """The last 512 rows, by slot."""
+
+    def __init__(self):
+        self.slots, self.taken = [None] * 512, 0
+
+    def nearest(self, z):
+        """Labels of the five nearest, of equals that of the first slot first."""
+        known = [slot for slot in self.slots if slot]
+        far = [sum((a - b) ** 2 for a, b in zip(z[:-1], row, strict=False)) for row, _ in known]
+        return [known[i][1] for i in sorted(range(len(known)), key=far.__getitem__)[:5]]
+
+    def keep(self, z, y):
+        self.slots[self.taken % 512] = (z[:-1], y)
+        self.taken += 1
+
+
+class Neighbours:
+    def __init__(self, K):
+        self.K, self.window = K, Window()
+
+    def say(self, z):
+        near = self.window.nearest(z)
+        return [[log(1.0 / self.K + some.count(c)) for c in range(self.K)] for some in (near[:1], near)]
+
+    def learn(self, z, y):
+        self.window.keep(z, y)
