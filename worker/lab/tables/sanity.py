@@ -184,6 +184,7 @@ oaue                                     | 87.34 | 80.91 | 97.66 | 68.07 | 81.16
 learn_pp_nse                             | 87.31 | 91.16 | 97.08 | 56.87 | 77.22 | 82.68
 weighted_majority                        | 88.72 | 96.39 | 97.62 | 79.40 | 95.23 | 97.28
 weighted_majority:floor=0.0              | 88.72 | 96.40 | 97.62 | 78.73 | 95.22 | 97.36
+auto                                     | 89.04 | 96.49 | 97.69 | 99.13 | 94.71 | 96.92
 eos_elm                                  | 86.96 | 70.03 | 96.19 | 69.53 | 82.56 | 72.60
 """
 """Learner -> accuracy per stream, in per cent, - where it is not stated: ALGORITHMS.md 19.6, or the measurement that

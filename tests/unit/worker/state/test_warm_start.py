@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 import learners
 from driftway import main
-from learners.spec import Spec
 from tests.unit.worker.rows import Array, drifting, model_settings, records, wire
 from tests.unit.worker.state.test_snapshot import refusal
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
@@ -161,7 +160,7 @@ def test_the_same_file_under_another_name_is_the_same(path: Path, tmp_path: Path
 @pytest.mark.parametrize("standardize", [True, False])
 def test_an_exported_snapshot_is_a_beginning(standardize: bool) -> None:
     """Of a champion behind maps and the online standardiser, whose statistics go on too."""
-    maps = (Spec.parse("polynomial:degree=2"),)
+    maps = (learners.Spec.parse("polynomial:degree=2"),)
     values = encode_events(*drifting(REST), 0)
     model = Model(model_settings("arow:q=0.001", "pa1", maps=maps, standardize=standardize), 3)
     model.advance(records(values[:TRAINED]))

@@ -65,8 +65,8 @@ WHY = {
     "too, and issue 19 does not say which peer has 94.00",
     (ASKED, "MG-2C-2D"): "93.3 is the figure of a prototype, rounded, with waves and experts of its own",
     (DFOP_MSE, "hyperplane_regression"): "the factor was chosen for these four stages of 500 rows, and the least error "
-    "is that of rows as they are, without an intercept, as their law has none; behind the standardiser, which `auto` "
-    "has inside, DFOP errs more than `auto`",
+    "is that of rows as they are, without an intercept, as their law has none; behind the standardiser, where `auto` "
+    "is, DFOP errs more than `auto`",
 }
 """(claim, stream) -> why it is missed, as far as that is known."""
 
