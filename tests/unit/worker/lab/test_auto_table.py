@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import learners
+from learners import Spec, create
 from learners.registry import find
 from producers.streams import open_stream
 from producers.streams.stream import Block
@@ -102,7 +102,7 @@ def test_everything_that_is_there_is_measured_once(measured):
 def test_figures_are_those_of_the_learner_alone(measured):
     stream = Small("keystroke")
     score = np.empty((ROWS, 4))
-    learners.create("auto", 2, 4).predict_then_update(stream.X, stream.y, score)
+    Spec.parse("auto").create(2, 4, "classification", True).predict_then_update(stream.X, stream.y, score)
     assert measured.accuracy("keystroke", AUTO) == pytest.approx(100 * (score.argmax(axis=1) == stream.y).mean())
     assert measured.accuracy("keystroke", "no_change_accuracy") < 1.0, "labels go round"
     values = []
@@ -110,7 +110,8 @@ def test_figures_are_those_of_the_learner_alone(measured):
     for k in range(10):
         piece = slice(k * ROWS // 50, k * ROWS // 50 + 4 * ROWS // 5)
         score = np.empty((4 * ROWS // 5, 1))
-        learners.create("auto", 2, seed=1 + k).predict_then_update(stream.X[piece].copy(), stream.y[piece], score)
+        learner = Spec.parse(f"auto:seed={1 + k}").create(2, 2, "classification", True)
+        learner.predict_then_update(stream.X[piece].copy(), stream.y[piece], score)
         values.append(100 * ((score[:, 0] >= 0) == stream.y[piece]).mean())
     assert measured.pieces["2CDT"].values == pytest.approx(values)
 
@@ -176,7 +177,7 @@ def test_auto_without_nothing_is_auto(classes, features):
     X = rng.normal(size=(300, features))
     y = np.floor(classes * rng.random(300))
     scores = [np.empty((300, 1 if classes == 2 else classes)) for _ in range(2)]
-    learners.create("auto", features, classes).predict_then_update(X, y, scores[0])
+    create("auto", features, classes).predict_then_update(X, y, scores[0])
     AutoWithout(features, classes).predict_then_update(X, y, scores[1])
     assert np.array_equal(*scores)
 

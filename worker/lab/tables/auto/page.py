@@ -24,8 +24,8 @@ from worker.lab.tables.contests.page import NONE, markdown
 HEAD = """# One learner for every stream: `auto`
 
 `auto` with its defaults, one setting for all, prequential: each row is predicted before its label is used. The others
-have the defaults of the registry too, behind the online standardiser, unless a parameter is named. Figures are of this
-run, but for the printed ones of the papers and the peers', which are quoted. {peers}
+have the defaults of the registry too, unless a parameter is named; all stand behind the online standardiser. Figures
+are of this run, but for the printed ones of the papers and the peers', which are quoted. {peers}
 
 {missing}Made by `driftway evaluate --table auto --seed {seed}` in {seconds:.0f} s on {processes} processes.
 
