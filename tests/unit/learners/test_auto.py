@@ -1,0 +1,124 @@
+"""What `auto` promises beyond what every learner does: nothing to choose, never far behind, probabilities, a budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from learners import Spec, create
+from learners.auto import classes, label_history, targets
+from learners.auto.budget import PER_STEP, affordable
+from tests.conformance.rows import COLUMNS, real
+
+
+def accuracy(text: str, X: np.ndarray, y: np.ndarray, n_classes: int = 2, after: int = 0) -> float:
+    learner = Spec.parse(text).create(X.shape[1], n_classes, "classification", True)
+    score = np.empty((len(X), learner.n_scores))
+    learner.predict_then_update(X, y, score)
+    predicted = (score[:, 0] >= 0.0) if n_classes == 2 else score.argmax(axis=1)
+    return float((predicted == y)[after:].mean())
+
+
+def noise(n: int, d: int = 3, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@pytest.mark.parametrize(("period", "n_classes"), [(4, 4), (24, 24), (3, 3)])
+def test_labels_that_go_round_are_known_from_their_order_alone(period: int, n_classes: int) -> None:
+    assert accuracy("auto", noise(1500), np.arange(1500.0) % period, n_classes, after=500) > 0.99
+
+
+def test_labels_in_runs_of_twelve_are_known_from_their_order_alone() -> None:
+    assert accuracy("auto", noise(2000), np.arange(2000.0) // 12 % 2, after=600) > 0.99
+
+
+def test_where_nothing_can_be_known_it_is_the_majority() -> None:
+    y = (np.random.default_rng(4).random(20_000) < 0.7).astype(float)
+    assert accuracy("auto", noise(20_000), y, after=2000) == pytest.approx(0.7, abs=0.015)
+
+
+@pytest.mark.parametrize(("stream", "rows"), COLUMNS)
+def test_it_is_never_far_behind_the_best_of_the_others(stream: str, rows: int) -> None:
+    X, y = real(stream, rows)
+    others = "no_change", "pa", "arow:q=1e-4", "dfop", "gaussian_nb", "knn_win", "ogd_logistic", "bayes_probit:q=1e-3"
+    cheap = others if X.shape[1] < 100 else ("no_change", "pa", "gaussian_nb", "ogd_logistic")
+    rows_to_learn_whom_to_believe = 10
+    margin = 0.003 + rows_to_learn_whom_to_believe / len(X)
+    assert accuracy("auto", X, y) > max(accuracy(other, X, y) for other in cheap) - margin
+
+
+def test_probabilities_are_those_of_the_labels() -> None:
+    """A linear rule of which every tenth label is wrong; in tenths of the probability, after a thousand rows."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((30_000, 4))
+    y = ((X[:, 0] + X[:, 1] > 0.3) ^ (rng.random(len(X)) < 0.1)).astype(float)
+    score = np.empty((len(X), 1))
+    create("auto", 4).predict_then_update(X, y, score)
+    p = 1.0 / (1.0 + np.exp(-score[1000:, 0]))
+    tenth = np.minimum((10.0 * p).astype(int), 9)
+    off = [abs(y[1000:][tenth == k].mean() - p[tenth == k].mean()) for k in range(10)]
+    counts = [np.count_nonzero(tenth == k) for k in range(10)]
+    assert max(off) < 0.1, "0.25 to 0.34 of those"
+    assert np.average(off, weights=counts) < 0.03, "0.12 to 0.2 of logistic regression, probit and naive Bayes"
+    loss = -np.log(np.where(y[1000:] == 1.0, p, 1.0 - p)).mean()
+    assert loss < 0.37, "0.325 is the least there can be"
+
+
+def test_a_walk_is_forecast_like_its_last_step_and_products_are_learned() -> None:
+    rng = np.random.default_rng(8)
+    X, walk = rng.standard_normal((8000, 5)), np.cumsum(rng.standard_normal(8000))
+    score = np.empty((8000, 1))
+    create("auto", 5, task="regression").predict_then_update(X, walk, score)
+    assert ((score[500:, 0] - walk[500:]) ** 2).mean() < 1.05
+    product = 5.0 * X[:, 0] * X[:, 1] + rng.standard_normal(8000)
+    create("auto", 5, task="regression").predict_then_update(X, product, score)
+    assert ((score[2000:, 0] - product[2000:]) ** 2).mean() < 1.3
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_targets_of_any_size_leave_all_finite(scale: float) -> None:
+    y = scale * np.random.default_rng(2).standard_normal(300)
+    learner, score = create("auto", 3, task="regression"), np.empty((300, 1))
+    learner.predict_then_update(noise(300), y, score)
+    assert np.isfinite(score).all()
+    assert all(np.isfinite(learner.state[name].astype(float)).all() for name in learner.state)
+
+
+@pytest.mark.parametrize(("task", "n_classes"), [("classification", 2), ("classification", 5), ("regression", 2)])
+def test_shares_of_experts_sum_to_one(task: str, n_classes: int) -> None:
+    learner = create("auto", 3, n_classes, task=task)
+    y = np.floor(n_classes * np.random.default_rng(3).random(400))
+    for start in range(0, 400, 57):
+        X, part = noise(400)[start : start + 57].copy(), y[start : start + 57].copy()
+        assert sum(learner.experts().values()) == pytest.approx(1.0, abs=1e-9)
+        learner.predict_then_update(X, part, np.empty((len(X), learner.n_scores)))
+    assert sum(learner.experts().values()) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_at_eight_features_the_state_is_small() -> None:
+    assert create("auto", 8).state.nbytes <= 256 * 1024
+
+
+def test_the_budget_is_spent_in_order_and_what_does_not_fit_is_passed_over() -> None:
+    assert affordable(100 * PER_STEP, 60, 50, 40) == [True, False, True]
+    assert affordable(100 * PER_STEP, 100, 1) == [True, False]
+
+
+def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_with_their_square() -> None:
+    for task in ("classification", "regression"):
+        counts = [len(create("auto", 8, task=task, budget=b).experts()) for b in (0.01, 0.2, 0.6, 1.0, 30.0)]
+        assert counts == sorted(counts)
+        assert counts[0] < counts[-1]
+    wide = create("auto", 500).experts()
+    assert not any(name.startswith(("filter", "nearest")) for name in wide)
+    assert "waves_logistic" in wide
+    assert set(create("auto", 8, budget=0.01).experts()) == set(classes.names(classes.Asked(False, False, False)))
+    assert set(create("auto", 2000, task="regression").experts()) == set(targets.NAMES)
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 10, 11, 24, 100])
+def test_tables_of_labels_stay_small(K: int) -> None:
+    runs, pasts = label_history.contexts(K)
+    assert (runs * K + pasts) * K * 8 <= 80 * 1024 or K > 24
+    assert pasts >= K
+    assert pasts % K == 0, "a past is a whole number of labels"
