@@ -15,6 +15,7 @@ from tests.bench.plain import (
     linear,
     majority,
     margin_distribution,
+    mixture,
     multiclass,
     multiclass_covariance,
     multiplicative,
@@ -49,5 +50,6 @@ FAMILIES = (
     pools,
     renewed_pools,
     majority,
+    mixture,
 )
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES for name, loop in family.PLAIN.items()}
