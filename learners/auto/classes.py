@@ -21,8 +21,6 @@ from learners.state import State
 LINEAR_RATE = 0.05
 WAVE_RATE = 0.3
 """Of the experts with logistic loss."""
-ALWAYS = label_history.EXPERTS + first_order.EXPERTS + naive_bayes.EXPERTS
-"""Experts that take time in proportion to the features."""
 
 
 class Asked(NamedTuple):
@@ -98,17 +96,15 @@ def score(x: Array, p: Asked, memory: Experts) -> None:
     """Ask all experts, and mix what they say. Shapes: x f8[n]."""
     z, raw = memory.z, memory.mixing.raw
     enclose(x, z)
-    label_history.tell(memory.history, raw, 0)
-    first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
-    naive_bayes.fit(memory.bells, z, raw, label_history.EXPERTS + first_order.EXPERTS)
-    e = ALWAYS
+    label_history.tell(memory.history, raw)
+    # Each family goes on where the one before it ended; of literals the compiler would make a kernel each.
+    e = first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
+    e = naive_bayes.fit(memory.bells, z, raw, e)
     if p.waves:
         waves.make(memory.waves, z)
-        first_order.margins(memory.waves.weight, memory.waves.wave, raw, e)
-        e += first_order.EXPERTS
+        e = first_order.margins(memory.waves.weight, memory.waves.wave, raw, e)
     if p.filters:
-        second_order.margins(memory.filters, z, raw, e)
-        e += second_order.EXPERTS
+        e = second_order.margins(memory.filters, z, raw, e)
     if p.near:
         neighbours.search(memory.near, z)
         neighbours.vote(memory.near, raw, e)
@@ -121,13 +117,11 @@ def learn(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Exp
     z, raw = memory.z, memory.mixing.raw
     judge(memory.mixing, memory.S, y)
     label_history.follow(y, memory.history)
-    first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE)
+    e = first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE) + naive_bayes.EXPERTS
     naive_bayes.reshape(memory.bells, z, y)
-    e = ALWAYS
     if p.waves:
-        first_order.descend(memory.waves.weight, memory.waves.wave, raw, e, y, WAVE_RATE)
-        e += first_order.EXPERTS
+        e = first_order.descend(memory.waves.weight, memory.waves.wave, raw, e, y, WAVE_RATE)
     if p.filters:
         second_order.update(memory.filters, z, raw, e, y)
     if p.near:
-        neighbours.keep(memory.near, z, y)
+        neighbours.keep(memory.near, z, float(y))

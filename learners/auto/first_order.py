@@ -19,8 +19,8 @@ FLAT = 35.0
 
 
 @bare_kernel
-def margins(weight: Array, x: Array, raw: Array, first: int) -> None:
-    """Write the four experts' scores of each class.
+def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
+    """Write the four experts' scores of each class; the row of `raw` behind theirs.
 
     Shapes: weight f8[4 C, d] with C = K, or with two classes C = 1 for the difference; x f8[d]; raw f8[E, K], from row
     `first` on.
@@ -30,11 +30,12 @@ def margins(weight: Array, x: Array, raw: Array, first: int) -> None:
         raw[first + m, 0] = 0.0
         for c in range(C):
             raw[first + m, K - C + c] = dot(weight[m * C + c], x)
+    return first + EXPERTS
 
 
 @bare_kernel
-def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float) -> None:
-    """Let the four experts learn class y; `rate` is the logistic one's. Uses up their rows of `raw`.
+def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float) -> int:
+    """Let the four experts learn class y; `rate` is the logistic one's. Uses up their rows of `raw`; the one behind.
 
     Shapes: weight f8[4 C, d], x f8[d], raw f8[E, K].
     """
@@ -48,6 +49,7 @@ def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float
         step = raw[first + m]
         for c in range(C):
             along(weight[m * C + c], x, step[c] if C == K else step[1] - step[0])
+    return first + EXPERTS
 
 
 @fragment

@@ -33,11 +33,11 @@ class LabelHistory(NamedTuple):
 
 
 @bare_kernel
-def tell(history: LabelHistory, raw: Array, first: int) -> None:
-    """Write both experts' logarithms of how likely each class is. Shapes: raw f8[E, K], from row `first` on."""
+def tell(history: LabelHistory, raw: Array) -> None:
+    """Write both experts' logarithms of how likely each class is to the first rows of `raw`. Shapes: raw f8[E, K]."""
     R = history.after_run.shape[0] // raw.shape[1]
-    tell_of(history.after_run[history.last[0] * R + history.run[0]], raw[first])
-    tell_of(history.after_past[history.past[0]], raw[first + 1])
+    tell_of(history.after_run[history.last[0] * R + history.run[0]], raw[0])
+    tell_of(history.after_past[history.past[0]], raw[1])
 
 
 @bare_kernel

@@ -12,10 +12,11 @@ P_MAX = 1e4
 
 
 @bare_kernel
-def forecast(weight: Array, x: Array, said: Array, first: int) -> None:
-    """Write what each expert says. Shapes: weight f8[m, d], x f8[d], said f8[E], from `first` on."""
+def forecast(weight: Array, x: Array, said: Array, first: int) -> int:
+    """Write what each expert says, from `first` on; the place behind. Shapes: weight f8[m, d], x f8[d], said f8[E]."""
     for m in range(weight.shape[0]):
         said[first + m] = dot(weight[m], x)
+    return first + weight.shape[0]
 
 
 @bare_kernel

@@ -28,7 +28,7 @@ class Bells(NamedTuple):
 
 
 @bare_kernel
-def fit(bells: Bells, x: Array, raw: Array, first: int) -> None:
+def fit(bells: Bells, x: Array, raw: Array, first: int) -> int:
     """Write both experts' logarithms of how likely each class is. Shapes: x f8[n or more], raw f8[E, K]."""
     for m in range(EXPERTS):
         for c in range(raw.shape[1]):
@@ -36,6 +36,7 @@ def fit(bells: Bells, x: Array, raw: Array, first: int) -> None:
             for j in range(mean.shape[0]):
                 misfit += (x[j] - mean[j]) * (x[j] - mean[j]) * precision[j]
             raw[first + m, c] = log(bells.weight[m, c]) - 0.5 * misfit
+    return first + EXPERTS
 
 
 @bare_kernel

@@ -32,13 +32,14 @@ class Filters(NamedTuple):
 
 
 @bare_kernel
-def margins(filters: Filters, x: Array, raw: Array, first: int) -> None:
+def margins(filters: Filters, x: Array, raw: Array, first: int) -> int:
     """Write both experts' scores of each class. Shapes: x f8[s], raw f8[E, K] from row `first` on."""
     C, K = filters.weight.shape[1], raw.shape[1]
     for m in range(EXPERTS):
         raw[first + m, 0] = 0.0
         for c in range(C):
             raw[first + m, K - C + c] = dot(filters.weight[m, c], x)
+    return first + EXPERTS
 
 
 @bare_kernel

@@ -120,20 +120,17 @@ def ask(p: Asked, memory: Experts) -> None:
     of_level, of_changes = scales(memory.history)
     said[0] = 0.0
     said[1] = last = (memory.history.last[0] - memory.history.mean[0]) / of_level
-    forecast(memory.step, u, said, 2)
-    e = ALWAYS
+    e = ALWAYS - memory.step.shape[0]
+    e = forecast(memory.step, u, said, e)
     if p.squares:
-        forecast(memory.change, u, said, e)
-        e += ON_CHANGES
+        e = forecast(memory.change, u, said, e)
     if p.curves:
         bend(z, u, memory.bent)
-        forecast(memory.curve, memory.bent, said, e)
-        e += ON_CURVES
+        e = forecast(memory.curve, memory.bent, said, e)
     for changed in range(2, e):
         said[changed] = last + said[changed] * (of_changes / of_level)
     if p.squares:
-        forecast(memory.level, z, said, e)
-        e += ON_LEVELS
+        e = forecast(memory.level, z, said, e)
     if p.near:
         neighbours.search(memory.near, z)
         said[e] = said[best_of(p)] + neighbours.mean_of(memory.near, ENOUGH) / of_level
