@@ -7,7 +7,8 @@ single wrong label can make large.
 
 from learners.contract import Array, bare_kernel, fragment
 from learners.elementary.exponential import exp
-from learners.vectors import dot
+from learners.multiclass.margins import best_wrong
+from learners.vectors import dot, step_surely
 
 NAMES = "logistic", "passive_aggressive", "sigmoid_slow", "sigmoid_fast"
 EXPERTS = len(NAMES)
@@ -48,16 +49,10 @@ def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float
     for m in range(EXPERTS):
         step = raw[first + m]
         for c in range(C):
-            along(weight[m * C + c], x, step[c] if C == K else step[1] - step[0])
+            by = step[c] if C == K else step[1] - step[0]
+            if by != 0.0:
+                step_surely(weight[m * C + c], x, by)
     return first + EXPERTS
-
-
-@fragment
-def along(weight: Array, x: Array, step: float) -> None:
-    """Add step x to the weights. Shapes: weight f8[d], x f8[d], bounded, so that nothing overflows."""
-    if step != 0.0:
-        for j in range(x.shape[0]):
-            weight[j] += step * x[j]
 
 
 @bare_kernel
@@ -77,7 +72,7 @@ def logistic_step(s: Array, y: int, rate: float) -> None:
 @bare_kernel
 def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
     """Turn scores into the least steps that put y one ahead of its rival. Shapes: s f8[K]; squared = |x|^2."""
-    r = rival_of(y, s)
+    r = best_wrong(s, y)
     lacking = max(1.0 - (s[y] - s[r]), 0.0)
     s[:] = 0.0
     s[y] = 0.5 * lacking / squared
@@ -87,21 +82,11 @@ def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
 @bare_kernel
 def sigmoid_step(s: Array, y: int, rate: float) -> None:
     """Turn scores into steps against the gradient of (1 - p)^2, p the sigmoid of y's lead. Shapes: s f8[K]."""
-    r = rival_of(y, s)
+    r = best_wrong(s, y)
     p = sigmoid(s[y] - s[r])
     s[:] = 0.0
     s[y] = rate * (1.0 - p) * p * (1.0 - p)
     s[r] = -s[y]
-
-
-@fragment
-def rival_of(y: int, s: Array) -> int:
-    """The other class with the highest score, the first of equals. Shapes: s f8[K]."""
-    r = 1 if y == 0 else 0
-    for c in range(s.shape[0]):
-        if c != y and s[c] > s[r]:
-            r = c
-    return r
 
 
 @fragment

@@ -6,20 +6,17 @@ says that its class is ahead of its rival: with two classes that is logistic reg
 of `second_order`, with hardly any drift.
 """
 
-import math
 from typing import NamedTuple
 
-from learners.auto.first_order import rival_of, sigmoid
-from learners.auto.second_order import PROBIT
+from learners.auto.second_order import Noise, observe
 from learners.contract import Array, bare_kernel, field, fragment, scratch
-from learners.symmetric import downdate, times
+from learners.multiclass.margins import best_wrong
+from learners.symmetric import downdate
+from learners.vectors import step_surely
 
-DRIFT = 1e-6
-"""Variance that a weight gains by each row."""
 FIRST = 0.03
 """Variance of a weight at the start, and above which it gains none."""
-FLATTEST = 0.01
-"""Least curvature of the logistic loss that is counted with."""
+NOISE = Noise(1e-6, FIRST, 0.01)
 TRUST = 0.5
 """Length of the weights at the start, which are all the same."""
 SUREST = 8.0
@@ -52,7 +49,7 @@ def mix(mixing: Mixing, S: Array) -> None:
         for c in range(1, K):
             if said[c] > said[top]:
                 top = c
-        second = said[rival_of(top, said)]
+        second = said[best_wrong(said, top)]
         for c in range(K):
             evidence[c] = max(said[c] - said[top], -SUREST)
             ahead = 2.0 * (said[c] - (second if c == top else said[top]))
@@ -63,20 +60,13 @@ def mix(mixing: Mixing, S: Array) -> None:
 @bare_kernel
 def judge(mixing: Mixing, S: Array, y: int) -> None:
     """Learn that class y was ahead of its rival. Shapes: S f8[K], as `mix` wrote it."""
-    lead, k, P = mixing.lead, mixing.k, mixing.P
-    r = rival_of(y, S)
+    lead, k, r = mixing.lead, mixing.k, best_wrong(S, y)
     for i in range(lead.shape[0]):
         lead[i] = mixing.input[i, y] - mixing.input[i, r]
-        if P[i, i] < FIRST:
-            P[i, i] += DRIFT
     share_out(mixing)
-    variance = max(times(P, lead, k), 0.0)
-    p = sigmoid((S[y] - S[r]) / math.sqrt(1.0 + PROBIT * variance))
-    h = max(p * (1.0 - p), FLATTEST)
-    part = 1.0 / (1.0 / h + variance)
-    for i in range(k.shape[0]):
-        mixing.weight[i] += (1.0 - p) / h * part * k[i]
-    downdate(P, k, part, 1.0)
+    share, gain = observe(mixing.P, lead, k, S[y] - S[r], NOISE)
+    step_surely(mixing.weight, k, gain)
+    downdate(mixing.P, k, share, 1.0)
 
 
 @bare_kernel

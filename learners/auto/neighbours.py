@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
 from learners.elementary.logarithm import log
+from learners.windows.distances import squared_distances
 
 NAMES = "nearest", "nearest_five"
 EXPERTS = len(NAMES)
@@ -29,9 +30,10 @@ class Near(NamedTuple):
 def search(near: Near, x: Array) -> None:
     """Find the nearest rows, of equally far ones that of the first slot. Shapes: x f8[n or more]."""
     distance, W = near.distance, near.label.shape[0]
-    for i in range(W):
-        distance[i] = 0.0 if i < near.taken[0] else math.inf
-    add_squares(near.column, x, distance)
+    n = min(near.taken[0], W)
+    squared_distances(x, near.column, n, distance)
+    for i in range(n, W):
+        distance[i] = math.inf
     for place in range(NEAREST):
         near.least[place] = math.inf
     for start in range(0, W, BLOCK):
@@ -41,23 +43,6 @@ def search(near: Near, x: Array) -> None:
         if hit:
             for i in range(start, start + BLOCK):
                 insert(near, i)
-
-
-@bare_kernel
-def add_squares(column: Array, x: Array, distance: Array) -> None:
-    """Add the squared distances of several rows, four features in a pass. Shapes: column f8[n, W], distance f8[W]."""
-    n = column.shape[0]
-    for j in range(0, n - 3, 4):
-        column_0, column_1, column_2, column_3 = column[j], column[j + 1], column[j + 2], column[j + 3]
-        x_0, x_1, x_2, x_3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        for i in range(distance.shape[0]):
-            away_0, away_1 = x_0 - column_0[i], x_1 - column_1[i]
-            away_2, away_3 = x_2 - column_2[i], x_3 - column_3[i]
-            distance[i] = distance[i] + away_0 * away_0 + away_1 * away_1 + away_2 * away_2 + away_3 * away_3
-    for j in range(n - n % 4, n):
-        row, value = column[j], x[j]
-        for i in range(distance.shape[0]):
-            distance[i] += (value - row[i]) * (value - row[i])
 
 
 @fragment

@@ -6,21 +6,32 @@ Weights wander a little from row to row, so that old rows fade; one expert expec
 import math
 from typing import NamedTuple
 
-from learners.auto.first_order import along, rival_of, sigmoid
+from learners.auto.first_order import sigmoid
 from learners.contract import Array, bare_kernel, field, scratch
+from learners.multiclass.margins import best_wrong
 from learners.symmetric import downdate, times
-from learners.vectors import dot
+from learners.vectors import dot, step_surely
 
 NAMES = "filter_calm", "filter_restless"
 EXPERTS = len(NAMES)
-CALM, RESTLESS = 1e-5, 1e-3
-"""Variance that a weight gains by each row."""
-FIRST, MOST = 1.0, 10.0
-"""Variance of a weight at the start, and above which it gains none."""
-FLATTEST = 0.02
-"""Least curvature of the logistic loss that is counted with."""
+FIRST = 1.0
+"""Variance of a weight at the start."""
 PROBIT = math.pi / 8.0
 """A Gaussian margin of variance v is as likely right as one that is sqrt(1 + PROBIT v) times nearer to 0 (MacKay)."""
+
+
+class Noise(NamedTuple):
+    """What a filter takes for granted."""
+
+    drift: float
+    """Variance that a weight gains by each row,"""
+    most: float
+    """unless it has as much."""
+    flattest: float
+    """Least curvature of the logistic loss that is counted with."""
+
+
+CALM, RESTLESS = Noise(1e-5, 10.0, 0.02), Noise(1e-3, 10.0, 0.02)
 
 
 class Filters(NamedTuple):
@@ -47,27 +58,27 @@ def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
     """Let both experts see that y is ahead of its rival. Shapes: x f8[s], raw f8[E, K]."""
     C, k = filters.weight.shape[1], filters.k
     for m in range(EXPERTS):
-        r = rival_of(y, raw[first + m])
+        r = best_wrong(raw[first + m], y)
         share, gain = observe(filters.P[m], x, k, raw[first + m, y] - raw[first + m, r], CALM if m == 0 else RESTLESS)
         if C == 1:
-            along(filters.weight[m, 0], k, gain if y == 1 else -gain)
+            step_surely(filters.weight[m, 0], k, gain if y == 1 else -gain)
         else:
-            along(filters.weight[m, y], k, 0.5 * gain)
-            along(filters.weight[m, r], k, -0.5 * gain)
+            step_surely(filters.weight[m, y], k, 0.5 * gain)
+            step_surely(filters.weight[m, r], k, -0.5 * gain)
         downdate(filters.P[m], k, share, 1.0)
 
 
 @bare_kernel
-def observe(P: Array, x: Array, k: Array, lead: float, drift: float) -> tuple[float, float]:
+def observe(P: Array, x: Array, k: Array, lead: float, noise: Noise) -> tuple[float, float]:
     """Add the drift, write k = P x; 1 / (1 / h + x.k), and the step along k that a lead of margin `lead` is worth.
 
     Shapes: P f8[s, s], x f8[s], k f8[s]. h is the curvature of the logistic loss where the margin is.
     """
     for i in range(x.shape[0]):
-        if P[i, i] < MOST:
-            P[i, i] += drift
+        if P[i, i] < noise.most:
+            P[i, i] += noise.drift
     variance = max(times(P, x, k), 0.0)
     p = sigmoid(lead / math.sqrt(1.0 + PROBIT * variance))
-    h = max(p * (1.0 - p), FLATTEST)
+    h = max(p * (1.0 - p), noise.flattest)
     share = 1.0 / (1.0 / h + variance)
     return share, (1.0 - p) / h * share
