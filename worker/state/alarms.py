@@ -14,7 +14,7 @@ from learners.parameters import ParameterError
 from learners.prequential import predicted_class
 from learners.spec import Spec
 from worker.errors import UsageFailure
-from worker.wire.codec import encode_alarm
+from worker.wire.codec import encode_alarm, key_of
 from worker.wire.events import REGRESSION, Batch
 
 NONE_YET = -1
@@ -27,11 +27,6 @@ class Alarm(NamedTuple):
     offset: int
     key: bytes = b""
     value: bytes = b""
-
-
-def alarm_key(detector: str, partition: int) -> bytes:
-    """What a detector's alarms of a partition have as their key."""
-    return f"{detector}/{partition}".encode()
 
 
 def make_detectors(specs: Sequence[Spec], task: str) -> list[Detector]:
@@ -97,7 +92,7 @@ class Alarms:
         """Take in how the champion did on a batch; what was called, in the order of rows."""
         errors, called = errors_of(score, batch.y, self._kind), []
         for name, detector in zip(self._names, self._detectors, strict=True):
-            key = alarm_key(name, batch.partition)
+            key = key_of(name, batch.partition)
             for row in np.flatnonzero(detector.observe(errors) == DRIFT).tolist():
                 value = encode_alarm(name, batch, row, self._whose)
                 called.append(Alarm(name, int(batch.offsets[row]), key, value))

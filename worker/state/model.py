@@ -24,7 +24,7 @@ from worker.errors import Failure
 from worker.settings import ModelSettings
 from worker.state.alarms import Alarm, Alarms
 from worker.wire import packed, strings
-from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, write_json
+from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, key_of, write_json
 from worker.wire.events import Batch, Records, Rejection, Schema
 from worker.wire.rejections import Flags, TooManyRejected, Watch
 from worker.wire.strings import Strings, none
@@ -343,7 +343,7 @@ class Model:
             point = metrics.point() if shares is None else {**metrics.point(), "experts": shares}
             of_champion = drift if metrics is champion else None
             value = encode_point(point, self.partition, offset, name, t, whose, of_champion)
-            yield f"{name}/{self.partition}".encode(), value
+            yield key_of(name, self.partition), value
 
 
 def _create(spec: Spec, settings: ModelSettings, d: int) -> Learner:

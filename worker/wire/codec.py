@@ -257,6 +257,11 @@ def encode_point(
     return orjson.dumps({**place, **point, **rest})
 
 
+def key_of(name: str, partition: int) -> bytes:
+    """Key of what a learner or a detector says of a partition: accuracy points, drift alarms."""
+    return f"{name}/{partition}".encode()
+
+
 def encode_alarm(detector: str, batch: Batch, row: int, whose: Mapping[str, str]) -> bytes:
     """One drift alarm, called at a row of a batch; `whose` says what learner the detector watches."""
     from worker.wire.scanner import NO_TIME

@@ -25,13 +25,12 @@ from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import Stream, reader_of
 from worker.kafka.reading.visibility import log_ends
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
-from worker.state.alarms import alarm_key
 from worker.state.model import Model, Outputs
 from worker.state.snapshot import Pointer, unlike
 from worker.tools.audit.contrast import Difference, input_offset
 from worker.tools.audit.outputs import DriftAlarms, Ledger, Points, Predictions, Rejections
 from worker.tools.audit.snapshots import Snapshots, Written
-from worker.wire.codec import JSON, PACKED
+from worker.wire.codec import JSON, PACKED, key_of
 from worker.wire.events import Records
 from worker.wire.packed import are_packed
 from worker.wire.rejections import kind_of
@@ -249,12 +248,12 @@ class Partition:
         span = self._position, self.committed
         self.predictions, self.rejections = self._pair(span)
         self._kinds: Counter[str] = Counter()
-        keys = [f"{name}/{self.standing.partition}".encode() for name in self.settings.model.names]
+        keys = [key_of(name, self.standing.partition) for name in self.settings.model.names]
         self.points = Points(self._accuracy, str(self._input), span, keys)
         self._ledgers: tuple[Ledger, ...] = self.predictions, self.rejections, self.points
         self.alarms: DriftAlarms | None = None
         if self._alarmed is not None:
-            detectors = [alarm_key(spec.text, self.standing.partition) for spec in self.settings.model.detectors]
+            detectors = [key_of(spec.text, self.standing.partition) for spec in self.settings.model.detectors]
             self.alarms = DriftAlarms(self._alarmed, str(self._input), span, detectors)
             self._ledgers += (self.alarms,)
         for ledger in self._ledgers:
