@@ -210,6 +210,17 @@ def test_without_the_label_history_labels_that_go_round_are_learned_from_feature
     assert 40.0 < without < 85.0
 
 
+def test_rows_apart_are_standardised_as_everywhere(monkeypatch):
+    """Features far from 0 and of other units: what is left out is compared with the `auto` of the page."""
+    stream = Small("2CDT")
+    mixed = np.random.default_rng(4).permutation(ROWS)
+    stream.X, stream.y = stream.X[mixed] * [1000.0, 0.01] + [5000.0, -3.0], stream.y[mixed]
+    learner, score = Spec.parse("auto").create(2, 2, "classification", True), np.empty((ROWS, 1))
+    learner.predict_then_update(stream.X, stream.y, score)
+    found = accuracy_apart(lambda *_name, **_options: stream, Apart("far away", 2, NOTHING, None))
+    assert found == pytest.approx(100 * ((score[:, 0] >= 0) == stream.y).mean())
+
+
 def test_the_ablation_page_says_what_is_lost(monkeypatch):
     monkeypatch.setattr(auto_ablation, "open_stream", open_small)
     monkeypatch.setattr(auto_ablation, "SEEDS", (1, 2))

@@ -13,6 +13,8 @@ from learners.auto.auto import Auto
 from learners.auto.mixing import Mixing
 from learners.contract import Array, ParameterError, Rule, bare_kernel, choice, fragment
 from learners.learner import REGRESSION
+from learners.prequential import predicted_class
+from learners.reductions.standardize import Standardized
 
 SQUASHED = "squashed inputs"
 NOTHING = "nothing"
@@ -125,10 +127,9 @@ def rows_of(
 
 
 def accuracy_apart(open_stream: Callable[..., Any], work: Apart) -> float:
-    """Prequential accuracy in per cent."""
+    """Prequential accuracy in per cent, behind the standardiser."""
     X, y = rows_of(open_stream, work.stream, work.data_dir, work.limit)
-    learner = AutoWithout(X.shape[1], work.n_classes, family=work.family, seed=work.seed)
+    learner = Standardized(AutoWithout(X.shape[1], work.n_classes, family=work.family, seed=work.seed))
     scores = np.empty((len(X), learner.n_scores))
     learner.predict_then_update(X, y, scores)
-    said = scores[:, 0] >= 0.0 if learner.kind == "binary" else scores.argmax(axis=1)
-    return float(100.0 * (said == y).mean())
+    return float(100.0 * (predicted_class(scores, learner.kind) == y).mean())
