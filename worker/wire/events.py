@@ -84,8 +84,8 @@ class Target:
                 # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
                 if value == known if isinstance(known, str) else _as_float(value) == known:
                     return float(k)
-        shown = json.dumps(value) if not isinstance(value, dict | list) else "given"
-        raise Reject(f"label {shown[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
+        given = json.dumps(value) if not isinstance(value, dict | list) else "given"
+        raise Reject(f"label {given[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
 
     def indices(self, y: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Class indices of numeric wire labels, and which of them are labels of this target."""
@@ -162,6 +162,9 @@ class Schema:
         return cls(n_features, names)
 
 
+Headers = Sequence[Sequence[tuple[str, bytes | None]]]
+
+
 @dataclass
 class Records:
     """One partition's share of what the client delivered: columns of equal length, offsets rising."""
@@ -171,10 +174,17 @@ class Records:
     values: Strings
     keys: Strings
     timestamps: Sequence[int] | Integers
-    """Of the records, in ms; looked at for rejections only."""
+    """Of the records, in ms."""
+    headers: Headers | None = None
+    """Of each record, in their order; None: nobody asked for them."""
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    def header(self, i: int, name: str) -> bytes | None:
+        """The last header of that name of record `i`; None: it has none, or an empty one."""
+        found = None if self.headers is None else dict(self.headers[i]).get(name)
+        return found or None
 
     def after(self, start: int) -> Records:
         """The records from index `start` on."""
@@ -186,7 +196,8 @@ class Records:
 
     def _slice(self, part: slice) -> Records:
         offsets, stamps = self.offsets[part], self.timestamps[part]
-        return Records(self.partition, offsets, self.values[part], self.keys[part], stamps)
+        headers = None if self.headers is None else self.headers[part]
+        return Records(self.partition, offsets, self.values[part], self.keys[part], stamps, headers)
 
 
 @dataclass(frozen=True)
@@ -250,6 +261,10 @@ SHOWN_CHARACTERS = 40
 """Of each name in a reason: reasons travel as headers, and must not make a record larger than the broker takes."""
 
 
+def shown(name: str) -> str:
+    """A name, or its beginning if it is long."""
+    return name if len(name) <= SHOWN_CHARACTERS else f"{name[:SHOWN_CHARACTERS]}..."
+
+
 def _some(names: Sequence[str]) -> str:
-    shown = (name if len(name) <= SHOWN_CHARACTERS else f"{name[:SHOWN_CHARACTERS]}..." for name in names[:3])
-    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return ", ".join(map(shown, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -5,9 +5,9 @@ null; `id` an integer or a simple string; `t` an integer; other fields holding n
 null. Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to orjson,
 which decides.
 
-A zero byte ends each event. No fragment steps over a byte that it has not recognised, and none recognises a zero byte:
-so all of them stop at the event's end, and nothing has to ask where that is. Eight bytes read at a time may be some of
-the next event, or of TAIL after the last one; those behind the first unrecognised byte are not used.
+A zero byte ends each event, at which all of `worker.wire.text.tokens` stop: nothing has to ask where that is. Eight
+bytes read at a time may be some of the next event, or of TAIL after the last one; those behind the first unrecognised
+byte are not used.
 """
 
 from __future__ import annotations
@@ -19,50 +19,33 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import bare_kernel, fragment, load8, trailing_zeros
-from worker.wire.decimals import (
-    ALL_ONES,
-    EIGHT,
-    FOUR,
-    HIGH_BITS,
-    LOWER_E,
-    MINUS,
-    NINE,
-    NOWHERE,
-    ONE,
-    POINT,
-    THREE,
-    UPPER_E,
-    ZERO,
-    ZERO_DIGIT,
-    Text,
-    Words,
-    read_number,
-)
+from learners.jit import bare_kernel, fragment, load8
 from worker.wire.strings import END, SPARE, Integers, Listed, Strings
+from worker.wire.text.decimals import FOUR, MINUS, NINE, NOWHERE, ONE, THREE, ZERO, ZERO_DIGIT, Text, Words, read_number
+from worker.wire.text.tokens import (
+    CLOSE,
+    CLOSE_LIST,
+    COLON,
+    COMMA,
+    FOUR_BYTES,
+    OPEN,
+    OPEN_LIST,
+    QUOTE,
+    THREE_BYTES,
+    integer,
+    literal,
+    same,
+    skip,
+    string,
+    word,
+)
 
 Floats = NDArray[np.float64]
 
-QUOTE, COLON, COMMA = 34, 58, 44
-OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
 LOWER_N = 110
-SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
-MOST_INTEGER_DIGITS = np.uint64(18)
 NO_TIME = np.iinfo(np.int64).min
-
-
-def _word(text: bytes) -> np.uint64:
-    """Up to eight bytes as `load8` finds them."""
-    return np.uint64(int.from_bytes(text, "little"))
-
-
-FIVE = np.uint64(5)
-THREE_BYTES, FOUR_BYTES, FIVE_BYTES = (np.uint64(256**n - 1) for n in (3, 4, 5))
-X_NAME, Y_NAME, T_NAME, ID_NAME = _word(b'"x"'), _word(b'"y"'), _word(b'"t"'), _word(b'"id"')
-NULL, TRUE, FALSE = _word(b"null"), _word(b"true"), _word(b"false")
-LOW_BITS, SPACES, QUOTES, BACKSLASHES = _word(b"\1" * 8), _word(b" " * 8), _word(b'"' * 8), _word(b"\\" * 8)
-
+X_NAME, Y_NAME, T_NAME, ID_NAME = word(b'"x"'), word(b'"y"'), word(b'"t"'), word(b'"id"')
 
 PATIENCE = 64
 """Comparisons in vain that a name of a feature costs on average before its event is left to orjson: no order of names
@@ -164,42 +147,42 @@ def _event(
     text: Text, p: np.uint64, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
 ) -> np.uint64:
     """Read one event into row i; the position after it, or NOWHERE if it is not plain."""
-    p = _skip(text, p)
+    p = skip(text, p)
     if text[p] != OPEN:
         return NOWHERE
     seen = 0
     while True:
-        p, field = _name(text, _skip(text, p + ONE))
+        p, field = _name(text, skip(text, p + ONE))
         if p == NOWHERE or seen & field:
             return NOWHERE
         seen |= field
-        p = _skip(text, p)
+        p = skip(text, p)
         if text[p] != COLON:
             return NOWHERE
-        p = _field(text, _skip(text, p + ONE), field, names, X, y, spans, t, i)
+        p = _field(text, skip(text, p + ONE), field, names, X, y, spans, t, i)
         if p == NOWHERE:
             return NOWHERE
-        p = _skip(text, p)
+        p = skip(text, p)
         if text[p] != COMMA:
             break
     if text[p] != CLOSE or seen & SEEN_X == 0:
         return NOWHERE
-    return _skip(text, p + ONE)
+    return skip(text, p + ONE)
 
 
 @fragment
 def _name(text: Text, p: np.uint64) -> tuple[np.uint64, int]:
     """Read a field's name: (position after it, SEEN_X, ... or 0); NOWHERE if it is no simple string."""
-    word = load8(text, p)
-    if word & THREE_BYTES == X_NAME:
+    name = load8(text, p)
+    if name & THREE_BYTES == X_NAME:
         return p + THREE, SEEN_X
-    if word & THREE_BYTES == Y_NAME:
+    if name & THREE_BYTES == Y_NAME:
         return p + THREE, SEEN_Y
-    if word & THREE_BYTES == T_NAME:
+    if name & THREE_BYTES == T_NAME:
         return p + THREE, SEEN_T
-    if word & FOUR_BYTES == ID_NAME:
+    if name & FOUR_BYTES == ID_NAME:
         return p + FOUR, SEEN_ID
-    return (_string(text, p) if text[p] == QUOTE else NOWHERE), 0
+    return (string(text, p) if text[p] == QUOTE else NOWHERE), 0
 
 
 @fragment
@@ -211,17 +194,17 @@ def _field(
     if field == SEEN_X:
         return _named(text, p, names, X, i) if len(names.places) else _listed(text, p, X, i)
     if field == SEEN_T or (field == SEEN_ID and text[p] != QUOTE):
-        p, whole = _integer(text, p)
+        p, whole = integer(text, p)
         if field == SEEN_T:
             t[i] = whole
     elif text[p] == QUOTE and field != SEEN_Y:
-        p = _string(text, p)
+        p = string(text, p)
     elif text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:
         p, number = read_number(text, p)
         if field == SEEN_Y:
             y[i] = number
     else:
-        p = _literal(text, p) if field == 0 or text[p] == LOWER_N else NOWHERE
+        p = literal(text, p) if field == 0 or text[p] == LOWER_N else NOWHERE
     if field == SEEN_ID:
         spans[0, i] = start
         spans[1, i] = p
@@ -235,10 +218,10 @@ def _listed(text: Text, p: np.uint64, X: Floats, i: int) -> np.uint64:
         return NOWHERE
     last = X.shape[1] - 1
     for j in range(last + 1):
-        p, X[i, j] = read_number(text, _skip(text, p + ONE))
+        p, X[i, j] = read_number(text, skip(text, p + ONE))
         if p == NOWHERE:
             return NOWHERE
-        p = _skip(text, p)
+        p = skip(text, p)
         if text[p] != (COMMA if j < last else CLOSE_LIST):
             return NOWHERE
     return p + ONE
@@ -253,17 +236,17 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint
     for j in range(last + 1):
         X[i, j] = np.nan
     for place in range(last + 1):
-        p = _skip(text, p + ONE)
+        p = skip(text, p + ONE)
         j = _which(text, p, names, place)
         if j < 0 or not np.isnan(X[i, j]):  # no name, or one that was there before
             return NOWHERE
-        p = _skip(text, p + names.bounds[j + 1] - names.bounds[j])
+        p = skip(text, p + names.bounds[j + 1] - names.bounds[j])
         if text[p] != COLON:
             return NOWHERE
-        p, X[i, j] = read_number(text, _skip(text, p + ONE))
+        p, X[i, j] = read_number(text, skip(text, p + ONE))
         if p == NOWHERE:
             return NOWHERE
-        p = _skip(text, p)
+        p = skip(text, p)
         if text[p] != (COMMA if place < last else CLOSE):
             return NOWHERE
     return p + ONE
@@ -275,7 +258,7 @@ def _which(text: Text, p: np.uint64, names: Names, place: int) -> int:
     d = len(names.places)
     j = names.places[place]
     for _ in range(d):
-        if _same(text, p, names.text, names.bounds[j], names.bounds[j + 1]):
+        if same(text, p, names.text, names.bounds[j], names.bounds[j + 1]):
             names.places[place] = j
             return int(j)
         if names.patience[0] == 0:
@@ -283,70 +266,3 @@ def _which(text: Text, p: np.uint64, names: Names, place: int) -> int:
         names.patience[0] -= 1
         j = j + 1 if j + 1 < d else 0
     return -1
-
-
-@fragment
-def _same(text: Text, p: np.uint64, other: Text, start: np.uint64, end: np.uint64) -> bool:
-    """Whether other[start:end], at least one byte and none of them zero, stands at text[p:]."""
-    while end - start > EIGHT:
-        if load8(text, p) != load8(other, start):
-            return False
-        p += EIGHT
-        start += EIGHT
-    beyond = (EIGHT - (end - start)) << THREE
-    return bool((load8(text, p) ^ load8(other, start)) & (ALL_ONES >> beyond) == ZERO)
-
-
-@fragment
-def _skip(text: Text, p: np.uint64) -> np.uint64:
-    """The position of the next byte that is not white space."""
-    while text[p] <= SPACE and (text[p] == SPACE or text[p] == NEWLINE or text[p] == RETURN or text[p] == TAB):
-        p += ONE
-    return p
-
-
-@fragment
-def _string(text: Text, p: np.uint64) -> np.uint64:
-    """The position after an ASCII string without escapes whose quote is at p, or NOWHERE."""
-    p += ONE
-    word = load8(text, p)
-    others = _no_letters(word)
-    while others == ZERO:
-        p += EIGHT
-        others = _no_letters(load8(text, p))
-    p += trailing_zeros(others) >> THREE
-    return p + ONE if text[p] == QUOTE else NOWHERE
-
-
-@fragment
-def _no_letters(word: np.uint64) -> np.uint64:
-    """The high bit of quotes, backslashes, controls and non-ASCII; right up to the first, as in `_no_digits`."""
-    marks = ((word ^ QUOTES) - LOW_BITS) | ((word ^ BACKSLASHES) - LOW_BITS)
-    return (marks | (word - SPACES) | word) & HIGH_BITS
-
-
-@fragment
-def _integer(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
-    """Read a canonical integer that fits 64 bits: (position after it, value); NOWHERE if it is not (also for -0)."""
-    negative = text[p] == MINUS
-    p += np.uint64(negative)
-    first, value = p, np.int64(0)
-    digit = np.uint64(text[p]) - ZERO_DIGIT
-    while digit <= NINE:
-        value = value * 10 + np.int64(digit)
-        p += ONE
-        digit = np.uint64(text[p]) - ZERO_DIGIT
-    digits = p - first
-    sound = ZERO < digits <= MOST_INTEGER_DIGITS and (text[first] != ZERO_DIGIT or (digits == ONE and not negative))
-    if text[p] == POINT or text[p] == LOWER_E or text[p] == UPPER_E:
-        sound = False
-    return (p if sound else NOWHERE), (-value if negative else value)
-
-
-@fragment
-def _literal(text: Text, p: np.uint64) -> np.uint64:
-    """The position after null, true or false, or NOWHERE."""
-    word = load8(text, p)
-    if word & FOUR_BYTES == NULL or word & FOUR_BYTES == TRUE:
-        return p + FOUR
-    return p + FIVE if word & FIVE_BYTES == FALSE else NOWHERE

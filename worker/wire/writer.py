@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import fragment, kernel, load8, store8, trailing_zeros
-from worker.wire.decimals import HIGH_BITS, MINUS, THREE
-from worker.wire.scanner import CLOSE, LOW_BITS, NO_TIME
+from worker.wire.scanner import NO_TIME
 from worker.wire.strings import Integers, Text
+from worker.wire.text.decimals import HIGH_BITS, MINUS, THREE
+from worker.wire.text.tokens import CLOSE, LOW_BITS
 from worker.wire.written import Written, give_buffer, slices, take_buffer
 
 Column = tuple[Text, Integers]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from worker.wire.decimals import NOWHERE, POWERS_OF_FIVE, SMALLEST_POWER, multiply, read_number
+from worker.wire.text.decimals import NOWHERE, POWERS_OF_FIVE, SMALLEST_POWER, multiply, read_number
 from worker.wire.writer import as_text
 
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)

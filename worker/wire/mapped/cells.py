@@ -1,0 +1,85 @@
+"""Values of a batch of events, by event and place: what kind each is, its number, and where its text stands."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from worker.wire.mapped.paths import ABSENT
+from worker.wire.strings import Integers
+
+NOTHING, NULL, NUMBER, FALSE, TRUE, TEXT, NESTED = range(7)
+"""Kinds: nothing there, null, a number, false, true, a text, an object or a list."""
+
+
+class Cells(NamedTuple):
+    """n events by m places."""
+
+    kind: NDArray[np.uint8]
+    """u1[n, m]."""
+    number: NDArray[np.float64]
+    """f8[n, m], of a NUMBER; it may be infinite, from an integer that no float64 holds."""
+    start: Integers
+    """i8[n, m]: where a token begins in the batch's text; of a TEXT behind its quote."""
+    end: Integers
+    """i8[n, m]: where it ends; of a TEXT before its quote."""
+
+    @classmethod
+    def empty(cls, n: int, m: int) -> Cells:
+        """Of which nothing is known."""
+        return cls(np.zeros((n, m), np.uint8), np.empty((n, m)), np.empty((n, m), np.int64), np.empty((n, m), np.int64))
+
+
+class Tail:
+    """Texts that stand in no event as they are, gathered to be put behind the batch's text.
+
+    Parameters
+    ----------
+    end : int
+        Length of that text.
+    """
+
+    def __init__(self, end: int) -> None:
+        self._end, self.texts = end, list[bytes]()
+
+    def add(self, text: bytes) -> tuple[int, int]:
+        """Where a text will stand. A quote follows it, at which readers of numbers stop."""
+        start = self._end
+        self.texts.append(text)
+        self.texts.append(b'"')
+        self._end += len(text) + 1
+        return start, start + len(text)
+
+
+def put(cells: Cells, i: int, j: int, value: Any, tail: Tail) -> None:
+    """Write a value of Python's, as orjson reads it, into a cell."""
+    cells.kind[i, j] = kind_of(value)
+    if isinstance(value, str):
+        cells.start[i, j], cells.end[i, j] = tail.add(value.encode(errors="replace"))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            cells.number[i, j] = float(value)
+        except OverflowError:
+            cells.number[i, j] = np.inf
+        # As JSON writes it: an id is given back so.
+        cells.start[i, j], cells.end[i, j] = tail.add(orjson.dumps(value) if _fits(value) else str(value).encode())
+
+
+def kind_of(value: Any) -> int:
+    """The kind of a value of Python's."""
+    if value is ABSENT:
+        return NOTHING
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return TRUE if value else FALSE
+    if isinstance(value, int | float):
+        return NUMBER
+    return TEXT if isinstance(value, str) else NESTED
+
+
+def _fits(value: float) -> bool:
+    return isinstance(value, float) or -(2**63) <= value < 2**64

@@ -1,0 +1,162 @@
+"""Cells to columns of numbers, one kernel for each kind of feature."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.jit import bare_kernel, fragment
+from worker.wire.events import NUMBER as NUMBER_IN_TEXT
+from worker.wire.events import as_number
+from worker.wire.mapped.cells import FALSE, NESTED, NUMBER, TEXT, TRUE, Cells
+from worker.wire.mapped.feature import OTHERS
+from worker.wire.strings import SPARE, Integers
+from worker.wire.text.decimals import Text, Words, read_number
+from worker.wire.text.tokens import same
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int8]
+
+GOOD, MISSING, WRONG, INFINITE, HARD = range(5)
+"""What became of a value: read, not there, of another kind, not finite, or left to Python."""
+WORD_OF_FALSE, WORD_OF_TRUE = b"false", b"true"
+OFFSET_BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+HASHED_NUMBER = np.uint64(1)
+"""Goes before the bits of a number, so that 1 and "1" are hashed as what they are."""
+
+
+class Categories(NamedTuple):
+    """Texts to compare with, and the numbers that they are."""
+
+    text: Text
+    """One after the other, and SPARE bytes."""
+    bounds: Words
+    """u8[k + 1]."""
+    number: Floats
+    """f8[k], NaN of a text that is no number."""
+    truth: Integers
+    """i8[2]: which of them false and true are; -1: none."""
+    others: int
+    """The one that all other values are; -1: none."""
+
+    @classmethod
+    def of(cls, names: tuple[str, ...]) -> Categories:
+        """In this order; OTHERS takes what is none of them."""
+        texts = [name.encode() for name in names]
+        bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
+        numbers = [as_number(name) for name in names]
+        values = [math.nan if isinstance(number, str) else float(number) for number in numbers]
+        truth = [texts.index(word) if word in texts else -1 for word in (WORD_OF_FALSE, WORD_OF_TRUE)]
+        others = names.index(OTHERS) if OTHERS in names else -1
+        whole = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
+        return cls(whole, bounds, np.array(values), np.array(truth, np.int64), others)
+
+
+@bare_kernel
+def read_numbers(cells: Cells, place: int, text: Text, out: Floats, codes: Codes) -> None:
+    """Numbers, truth values as 0 and 1, numbers in text. Shapes: out f8[n, 1], codes i1[n]; NaN where not GOOD."""
+    for i in range(out.shape[0]):
+        kind, value, code = cells.kind[i, place], math.nan, GOOD
+        if kind == NUMBER:
+            value = cells.number[i, place]
+            code = GOOD if math.isfinite(value) else INFINITE
+        elif FALSE <= kind <= TRUE:
+            value = 1.0 if kind == TRUE else 0.0
+        elif kind == TEXT:
+            start, end = cells.start[i, place], cells.end[i, place]
+            if start == end:
+                code = MISSING
+            else:
+                p, value = read_number(text, np.uint64(start))
+                code = GOOD if p == np.uint64(end) else HARD
+        else:
+            code = WRONG if kind == NESTED else MISSING
+        out[i, 0] = value if code == GOOD else math.nan
+        codes[i] = code
+
+
+def number_in_text(text: bytes) -> tuple[float, int]:
+    """What `read_numbers` leaves: (value, code) of a text that is a number in a wider sense than JSON's."""
+    stripped = text.decode(errors="replace").strip()
+    if not stripped:
+        return math.nan, MISSING
+    if not NUMBER_IN_TEXT.fullmatch(stripped):
+        return math.nan, WRONG
+    value = float(stripped)
+    return (value, GOOD) if math.isfinite(value) else (math.nan, INFINITE)
+
+
+@bare_kernel
+def read_categories(cells: Cells, place: int, text: Text, known: Categories, out: Integers, codes: Codes) -> None:
+    """Which category each value is, -1: none. Shapes: out i8[n], codes i1[n]."""
+    for i in range(out.shape[0]):
+        kind = cells.kind[i, place]
+        out[i] = known.others
+        codes[i] = GOOD
+        if kind == TEXT:
+            found = _index_of(text, cells.start[i, place], cells.end[i, place], known)
+            if found >= 0:
+                out[i] = found
+        elif kind == NUMBER:
+            for k in range(known.number.shape[0]):
+                if known.number[k] == cells.number[i, place]:
+                    out[i] = k
+                    break
+        elif FALSE <= kind <= TRUE:
+            found = known.truth[1 if kind == TRUE else 0]
+            if found >= 0:
+                out[i] = found
+        else:
+            codes[i] = WRONG if kind == NESTED else MISSING
+
+
+@fragment
+def _index_of(text: Text, start: int, end: int, known: Categories) -> int:
+    """Which category's text text[start:end] is, or -1."""
+    size = np.uint64(end - start)
+    for k in range(known.number.shape[0]):
+        first, last = known.bounds[k], known.bounds[k + 1]
+        if last - first == size and (size == np.uint64(0) or same(text, np.uint64(start), known.text, first, last)):
+            return k
+    return -1
+
+
+@bare_kernel
+def one_hot(index: Integers, codes: Codes, out: Floats) -> None:
+    """1 in the column of the index, none for -1; NaN in all where not GOOD. Shapes: index i8[n], out f8[n, k]."""
+    for i in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            out[i, k] = 0.0 if codes[i] == GOOD else math.nan
+        if codes[i] == GOOD and index[i] >= 0:
+            out[i, index[i]] = 1.0
+
+
+@bare_kernel
+def read_hashes(cells: Cells, place: int, text: Text, width: int, out: Integers, codes: Codes) -> None:
+    """Which of `width` columns each value's hash chooses: FNV-1a of the text, or of a number's bits.
+
+    Shapes: out i8[n], codes i1[n].
+    """
+    for i in range(out.shape[0]):
+        kind, h = cells.kind[i, place], OFFSET_BASIS
+        out[i] = -1
+        codes[i] = GOOD
+        if kind == TEXT:
+            for p in range(cells.start[i, place], cells.end[i, place]):
+                h = (h ^ np.uint64(text[p])) * PRIME
+        elif kind == NUMBER:
+            bits = np.float64(cells.number[i, place] + 0.0).view(np.uint64)  # -0.0 is 0
+            h = (h ^ HASHED_NUMBER) * PRIME
+            for k in range(8):
+                h = (h ^ ((bits >> np.uint64(8 * k)) & np.uint64(255))) * PRIME
+        elif FALSE <= kind <= TRUE:
+            h = (h ^ np.uint64(kind)) * PRIME
+        else:
+            codes[i] = WRONG if kind == NESTED else MISSING
+            continue
+        # FNV's low bits alone are poor: fold the high ones in.
+        h ^= h >> np.uint64(32)
+        out[i] = np.int64(h % np.uint64(width))

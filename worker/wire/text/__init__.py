@@ -1,0 +1,1 @@
+"""Texts of JSON: numbers and other tokens, in kernels."""
