@@ -11,7 +11,9 @@ from worker.kafka.client import PYTHON
 from worker.kafka.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
 from worker.wire.codec import FORMATS, JSON, PACKED
-from worker.wire.events import REGRESSION, Target
+from worker.wire.events import REGRESSION, Schema, Target
+from worker.wire.mapped.feature import REJECT, Missing
+from worker.wire.mapped.schema import EventSchema
 from worker.wire.packed import MOST_SCORES
 from worker.wire.rejections import Limit
 
@@ -49,6 +51,14 @@ class ModelSettings:
         What is predicted and how classes are called.
     n_features : int or None
         d; None: a partition's first good event fixes it.
+    feature_names : tuple of str or None
+        Names of the features, sorted, where they are fixed and the events name them.
+    events : EventSchema or None
+        How other objects than ``{"x": ..}`` are read; it fixes the features.
+    missing : Missing
+        What stands for a feature that an event lacks, where no `events` says.
+    indicators : bool
+        Every feature has a column that says whether it was missing, where no `events` says.
     form : str
         Format of the events, ``json`` or ``packed``.
     output_form : str
@@ -72,6 +82,10 @@ class ModelSettings:
     specs: tuple[Spec, ...]
     target: Target = field(default_factory=Target)
     n_features: int | None = None
+    feature_names: tuple[str, ...] | None = None
+    events: EventSchema | None = None
+    missing: Missing = field(default_factory=Missing)
+    indicators: bool = False
     form: str = JSON
     output_form: str = JSON
     standardize: bool = True
@@ -99,12 +113,41 @@ class ModelSettings:
             raise UsageFailure("window and accuracy-every must be >= 1")
         if self.n_features is not None and self.n_features < 1:
             raise UsageFailure("features must be >= 1")
+        if self.events is not None and self.form == PACKED:
+            raise UsageFailure("packed events have no fields: leave --feature out")
+        if self.indicators and self.missing.word == REJECT:
+            raise UsageFailure("--missing-indicators: say with --missing what stands for a value that is missing")
         if self.target.task == REGRESSION and self.target.labels:
             raise UsageFailure("labels belong to classification")
         if self.warm is not None and self.warm.schema is not None:
             file, n = self.warm.name, self.warm.schema.n_features
             if self.n_features not in (None, n):
                 raise UsageFailure(f"--features {self.n_features} contradicts model file {file}, which takes {n}")
+
+    @property
+    def shape(self) -> Schema | None:
+        """The shape of events, where it is known before the first one."""
+        if self.events is not None:
+            return self.events.shape
+        return None if self.n_features is None else Schema(self.n_features, self.feature_names)
+
+    @property
+    def width(self) -> int | None:
+        """Features that learners, and the maps before them, are given; None until an event has told."""
+        if self.events is not None:
+            return len(self.events.columns) + len(self.events.indicator_names)
+        return None if self.n_features is None else self.n_features * (2 if self.indicators else 1)
+
+    def filling(self, schema: Schema) -> tuple[tuple[Missing, ...], tuple[int, ...]] | None:
+        """What stands for missing values by column, and which columns have an indicator; None: none may be missing."""
+        if self.events is not None:
+            policies, watched = self.events.policies, self.events.watched
+        elif self.missing.word == REJECT:
+            return None
+        else:
+            policies = (self.missing,) * schema.n_features
+            watched = tuple(range(schema.n_features)) if self.indicators else ()
+        return None if all(one.word == REJECT for one in policies) else (policies, watched)
 
     @property
     def frozen(self) -> bool:
@@ -122,6 +165,8 @@ class ModelSettings:
         """What an event looks like that can be used, in words."""
         if self.form == PACKED:
             return "packed events: version, bytes per feature, label, features"
+        if self.events is not None:
+            return f"a JSON object with {', '.join(str(feature.path) for feature in self.events.features[:5])}"
         return f'{{"x": [number, ..] or {{"name": number, ..}}, "y": {self.target.expected()} or null}}'
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from worker.cli.events import FeatureCount, made_events, named_features
 from worker.cli.warming import beginning
 from worker.errors import UsageFailure
 from worker.settings import ModelSettings
@@ -69,7 +70,11 @@ def target_options(command: F) -> F:
 def event_options(command: F) -> F:
     """--features, --format, --output-format, --accuracy-every, --detector."""
     options = [
-        click.option("--features", type=click.IntRange(1), help="Features per event.  [default: as the first event]"),
+        click.option(
+            "--features",
+            type=FeatureCount(),
+            help="Features per event, or their names: what stands in `x`.  [default: as the first event]",
+        ),
         click.option(
             "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
         ),
@@ -138,12 +143,13 @@ def make_model_settings(
     """
     from learners import ParameterError, Spec, UnknownLearner
 
-    given, width = make_maps(maps, rest.get("n_features") or 1)
+    known = ModelSettings((Spec("majority_class"),), target, **rest).width
+    given, width = make_maps(maps, known or 1)
     parsed = []
     for text in specs:
         try:
             spec = Spec.parse(text)
-            if rest.get("n_features") is None:
+            if known is None:
                 spec.narrowest(target.n_classes, target.task)
             else:
                 spec.create(width, target.n_classes, target.task)
@@ -220,4 +226,6 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     if began is not None:
         target, learners = began.target, began.learners
         asked |= {"maps": began.maps, "standardize": began.standardize, "warm": began.warm}
-    return make_model_settings(learners, target, n_features=given["features"], **asked, **rest)
+    asked |= made_events(given)
+    asked |= named_features(given, asked)
+    return make_model_settings(learners, target, **asked, **rest)

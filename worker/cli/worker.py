@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from worker.cli.events import schema_options
 from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options, outputs_option
 from worker.cli.start import START_PLACES, start_place
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--group", required=True, help="Consumer group; state belongs to it.")
 @target_options
 @event_options
+@schema_options()
 @warm_options
 @outputs_option
 @client_options
@@ -161,7 +163,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     from worker.runtime.endpoint import Endpoint
     from worker.runtime.loop import Worker as Loop
     from worker.runtime.observability.telemetry import Telemetry
-    from worker.state.model import allocating
+    from worker.state.making import allocating
 
     limit = given["max_rejected"]
     with allocating(", ".join(given["learner"]), given["features"] or 1):

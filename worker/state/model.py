@@ -5,7 +5,6 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,20 +15,20 @@ from numpy.typing import NDArray
 
 from learners.learner import Learner
 from learners.metrics.rolling import Metrics, create_metrics
-from learners.parameters import ParameterError
 from learners.prequential import predicted_class
-from learners.reductions.maps import create_mapped
-from learners.spec import Spec
 from worker.errors import Failure
 from worker.settings import ModelSettings
 from worker.state.alarms import Alarm, Alarms
+from worker.state.making import allocating, make_filling, make_learner
 from worker.wire import packed, strings
 from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, key_of, write_json
 from worker.wire.events import Batch, Records, Rejection, Schema
+from worker.wire.mapped.feature import REJECT, indicator_of
 from worker.wire.rejections import Flags, TooManyRejected, Watch
 from worker.wire.strings import Strings, none
 
 if TYPE_CHECKING:
+    from learners.reductions.filling import Filling
     from worker.wire.strings import Integers
 
 SHARE_DIGITS = 4
@@ -109,8 +108,11 @@ class Model:
         self.partition = partition
         self.group = group
         self.rows = 0
-        schema = Schema(settings.n_features) if settings.n_features is not None else None
-        self._decoder = Decoder(settings.target, schema, settings.form, self._admit)
+        lenient = settings.missing.word != REJECT
+        self._decoder = Decoder(
+            settings.target, settings.shape, settings.form, self._admit, lenient=lenient, events=settings.events
+        )
+        self._filling: Filling | None = None
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
         self._alarms: Alarms | None = None
@@ -122,6 +124,19 @@ class Model:
     def schema(self) -> Schema | None:
         """The shape of the partition's events; None until a good one was seen."""
         return self._decoder.schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of what the learners are given, in order; empty before the schema is known."""
+        schema = self.schema
+        if schema is None:
+            return ()
+        names = schema.names or tuple(f"x[{j}]" for j in range(schema.n_features))
+        if self._filling is None:
+            return names
+        if self.settings.events is not None:
+            return (*names, *self.settings.events.indicator_names)
+        return (*names, *(map(indicator_of, names) if self.settings.indicators else ()))
 
     @property
     def learners(self) -> tuple[Learner, ...]:
@@ -172,9 +187,14 @@ class Model:
         return pieces
 
     def decode(self, records: Records) -> Batch:
-        """Read records, and learn from none: the first good event makes the learners, which need its shape."""
+        """Read records, and learn from none: the first good event makes the learners, which need its shape.
+
+        What stands for missing values follows from the rows so far: each record is read once.
+        """
         batch = self._decoder.decode(records)
         self._fit_to_schema()
+        if self._filling is not None:
+            batch.X = self._filling.fill(batch.X)
         return batch
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
@@ -200,9 +220,9 @@ class Model:
         ValueError
             Its parts do not fit this model's learners and metrics.
         """
-        if self.settings.n_features is None:
+        if self.settings.shape is None:
             self._decoder.schema = saved.schema
-            self._learners, self._metrics, self._alarms = [], [], None
+            self._learners, self._metrics, self._alarms, self._filling = [], [], None, None
             self._fit_to_schema()
         parts = self._parts()
         if [part.nbytes for part in parts] != [part.nbytes for part in saved.parts]:
@@ -230,6 +250,9 @@ class Model:
             **({} if warm is None else {"warm": warm.digest}),
             **({"frozen": True} if settings.frozen else {}),
             **({"detectors": [spec.text for spec in settings.detectors]} if settings.detectors else {}),
+            **({"event": settings.events.as_dict()} if settings.events is not None else {}),
+            **({"missing": str(settings.missing)} if settings.missing.word != REJECT else {}),
+            **({"missing_indicators": True} if settings.indicators else {}),
         }
 
     def digests(self) -> list[str]:
@@ -237,6 +260,7 @@ class Model:
         whole = self.identity()
         shared = ("standardize", "task", "n_classes", "labels", "window")
         common: dict[str, Any] = {key: whole[key] for key in shared}
+        common |= {key: whole[key] for key in ("event", "missing", "missing_indicators") if key in whole}
         begun: dict[str, Any] = {key: whole[key] for key in ("warm", "frozen") if key in whole}  # the champion, that is
         parts = zip(whole["learners"], whole["states"], strict=True)
         told = [{**common, "learner": name, "state": state} for name, state in parts]
@@ -246,7 +270,8 @@ class Model:
 
     def _parts(self) -> list[NDArray[np.uint8]]:
         watching = [] if self._alarms is None else self._alarms.parts()
-        return [part.state.memory for part in (*self._learners, *self._metrics)] + watching
+        filling = [] if self._filling is None else [self._filling.state.memory]
+        return [part.state.memory for part in (*self._learners, *self._metrics)] + watching + filling
 
     def _admit(self, found: Schema) -> Schema:
         """The schema that the first good event fixes.
@@ -269,10 +294,12 @@ class Model:
         """
         if self._learners or self.schema is None:
             return
-        settings, target, d = self.settings, self.settings.target, self.schema.n_features
+        settings, target = self.settings, self.settings.target
+        self._filling = make_filling(settings, self.schema)
+        d = self.schema.n_features if self._filling is None else self._filling.width
         for i, spec in enumerate(settings.specs):
             with allocating(spec.text, d):
-                learner = _create(spec, settings, d)
+                learner = make_learner(spec, settings, d)
                 metrics = create_metrics(target.task, target.n_classes, learner.n_scores, settings.window)
             if i == 0 and settings.warm is not None and settings.warm.state:
                 learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
@@ -344,35 +371,3 @@ class Model:
             of_champion = drift if metrics is champion else None
             value = encode_point(point, self.partition, offset, name, t, whose, of_champion)
             yield key_of(name, self.partition), value
-
-
-def _create(spec: Spec, settings: ModelSettings, d: int) -> Learner:
-    """A learner over `d` features, behind the maps and the standardiser.
-
-    Raises
-    ------
-    Failure
-        A parameter, valid by itself, does not fit that many features: the first event has just told how many.
-    """
-    target = settings.target
-    try:
-        return create_mapped(spec, settings.maps, d, target.n_classes, target.task, settings.standardize)
-    except ParameterError as error:
-        raise Failure(f"learner {spec.text} over {d} features: {error}") from None
-
-
-@contextlib.contextmanager
-def allocating(what: str, n_features: int) -> Iterator[None]:
-    """Turn a refused allocation of a learner's state into a sentence.
-
-    Raises
-    ------
-    Failure
-        There is not so much memory, or the state has more bytes than an array can.
-    """
-    try:
-        yield
-    except ParameterError:
-        raise
-    except (MemoryError, OverflowError, ValueError) as error:
-        raise Failure(f"the state of {what} over {n_features} features cannot be allocated: {error}") from None

@@ -24,6 +24,8 @@ from worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
 from worker.warm_start import WarmStart
 from worker.wire.codec import JSON
 from worker.wire.events import Schema, Target
+from worker.wire.mapped.feature import REJECT, Missing
+from worker.wire.mapped.schema import EventSchema
 
 SUFFIX = ".driftway"
 BEHIND = " behind "
@@ -158,6 +160,9 @@ def settings_of(identity: dict[str, Any], form: str = JSON) -> ModelSettings:
         window=int(identity["window"]),
         accuracy_every=int(identity["accuracy_every"]),
         detectors=tuple(Spec.parse(text) for text in identity.get("detectors", ())),
+        events=EventSchema.of_dict(identity["event"]) if "event" in identity else None,
+        missing=Missing.parse(identity.get("missing", REJECT)),
+        indicators=bool(identity.get("missing_indicators", False)),
         warm=warm,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from learners.parameters import ParameterError
@@ -13,6 +15,9 @@ from worker.wire.codec import PACKED, encode_events
 from worker.wire.events import MAX_FEATURES, Records
 from worker.wire.strings import Listed
 
+NO_FIELDS = b'{"payload":{"after":{}}}'
+"""An event without any field, in every envelope."""
+
 
 def warm(settings: ModelSettings) -> None:
     """Compile every kernel of a batch's way on scratch data, so that no message waits for a compiler.
@@ -22,10 +27,10 @@ def warm(settings: ModelSettings) -> None:
     Failure, UnknownLearner
         A learner or one of its parameters is not valid.
     """
-    known = None if settings.warm is None else settings.warm.schema
-    d = settings.n_features or (_least(settings) if known is None else known.n_features)
+    if settings.events is not None:
+        settings = replace(settings, events=settings.events.lenient())
     model = Model(settings, partition=0)
-    for values in _scratch_events(d, settings.form):
+    for values in _scratch_events(settings):
         outputs = model.advance(Records(0, np.zeros(1, np.int64), Listed([values]), Listed([None]), [0]))
         outputs.predictions.listed()
 
@@ -41,6 +46,13 @@ def _least(settings: ModelSettings) -> int:
     return min(least, MAX_FEATURES)  # a first event has no more
 
 
-def _scratch_events(d: int, form: str) -> list[bytes]:
-    X, y = np.full((2, d), 0.5), np.array([0.0, np.nan])
-    return packed.encode_events(X, y) if form == PACKED else encode_events(X, y, 0)
+def _scratch_events(settings: ModelSettings) -> list[bytes]:
+    if settings.events is not None:
+        return [NO_FIELDS]
+    known = settings.shape or (None if settings.warm is None else settings.warm.schema)
+    X, y = np.full((2, known.n_features if known else _least(settings)), 0.5), np.array([0.0, np.nan])
+    return (
+        packed.encode_events(X, y)
+        if settings.form == PACKED
+        else encode_events(X, y, 0, known.names if known else None)
+    )

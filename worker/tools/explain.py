@@ -149,14 +149,13 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
     predicted = float(predicted_class(score, champion.kind)[0])
     column, shown = _chosen(target, champion.n_scores, predicted, about)
     text, (starts, ends) = batch.ids
-    names = model.schema.names if model.schema is not None else None
     return Why(
         model.settings.names[0],
         read_json(text[starts[0] : ends[0]].tobytes()),
         _word(target, predicted),
         _word(target, float(batch.y[0])),
         shown,
-        list(names or (f"x[{j}]" for j in range(champion.n_features))),
+        list(model.columns),
         batch.X[0],
         score[0].tolist(),
         explain(champion, batch.X[0], column),

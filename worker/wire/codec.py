@@ -35,6 +35,8 @@ from worker.wire.events import (
     as_number,
     finite,
 )
+from worker.wire.mapped.reader import Reader
+from worker.wire.mapped.schema import EventSchema
 from worker.wire.strings import Listed, none, read_only
 
 if TYPE_CHECKING:
@@ -64,6 +66,10 @@ class Decoder:
         ``json`` or ``packed``.
     admit : callable or None
         Given the first good event's schema, returns the one to go by, or raises a `Failure`.
+    lenient : bool
+        A feature that is null, or not there where features have names, is NaN and no reason to reject its event.
+    events : EventSchema or None
+        How other objects than ``{"x": ..}`` are read; what they lack is NaN if that says so.
     """
 
     def __init__(
@@ -72,11 +78,15 @@ class Decoder:
         schema: Schema | None = None,
         form: str = JSON,
         admit: Callable[[Schema], Schema] | None = None,
+        lenient: bool = False,
+        events: EventSchema | None = None,
     ) -> None:
         self.target = target
-        self.schema = schema
+        self.schema = schema if events is None else events.shape
         self.form = form
         self._admit = admit
+        self._lenient = lenient
+        self._reader = None if events is None else Reader(events, target, _loads, _dumps)
 
     @property
     def schema(self) -> Schema | None:
@@ -102,30 +112,35 @@ class Decoder:
                 start += 1
         schema = self.schema or Schema(1)
         rest = records.after(start) if start else records
-        read = self._packed if self.form == PACKED else self._json
-        batch, reasons = read(rest, schema)
+        batch, reasons = self._read(rest, schema)
         rejected += [_rejection(rest, i, reason) for i, reason in sorted(reasons.items())]
         batch.rejected = rejected
         batch.next_offset = int(records.offsets[-1]) + 1
         return batch
 
+    def _read(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
+        if self._reader is not None:
+            X, y, ids, t, reasons = self._reader.read(records)
+            return self._batch(records, X, y, ids, t, reasons), reasons
+        return self._packed(records, schema) if self.form == PACKED else self._json(records, schema)
+
     def _schema_of(self, value: bytes | None) -> Schema:
         if self.form == PACKED:
-            return packed.schema_of(value, self.target)
+            return packed.schema_of(value, self.target, self._lenient)
         x, *_ = self._event(value)
         schema = Schema.of(x)
         for name, feature in zip(schema.names or range(len(x)), schema.check(x), strict=True):
-            finite(feature, f"x[{name}]")
+            self._feature(feature, f"x[{name}]")
         return schema
+
+    def _feature(self, value: Any, what: str) -> float:
+        return math.nan if value is None and self._lenient else finite(value, what)
 
     def _event(self, value: bytes | None) -> tuple[Any, float, bytes, int | None]:
         """Features as parsed, class index, JSON text of the id, time of one JSON event."""
         if value is None:
             raise Reject(NULL_VALUE)
-        try:
-            event = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            raise Reject(NOT_JSON) from None
+        event = _loads(value)
         if not isinstance(event, dict):
             raise Reject(NOT_OBJECT)
         if "x" not in event:
@@ -134,12 +149,7 @@ class Decoder:
         if not isinstance(x, list | dict):
             raise Reject(BAD_X)
         known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
-        y = self.target.index(event.get("y"))
-        try:
-            name = orjson.dumps(event.get("id"))
-        except orjson.JSONEncodeError:  # orjson reads 1024 levels and writes 254
-            raise Reject(DEEP_ID) from None
-        return x, y, name, t if known else None
+        return x, self.target.index(event.get("y")), _dumps(event.get("id")), t if known else None
 
     def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
         from worker.wire.scanner import NO_TIME, Names, scan
@@ -155,8 +165,8 @@ class Decoder:
         for i in np.flatnonzero(~plain).tolist():
             try:
                 x, y[i], name, time = self._event(records.values[i])
-                for j, feature in enumerate(schema.check(x)):
-                    X[i, j] = finite(feature, f"x[{schema.names[j] if schema.names else j}]")
+                for j, feature in enumerate(schema.check(x, self._lenient)):
+                    X[i, j] = self._feature(feature, f"x[{schema.names[j] if schema.names else j}]")
             except Reject as reject:
                 reasons[i] = str(reject)
                 continue
@@ -172,7 +182,7 @@ class Decoder:
         from worker.wire.writer import as_text
 
         n = len(records)
-        X, y, reasons = packed.decode_events(records.values, schema, self.target)
+        X, y, reasons = packed.decode_events(records.values, schema, self.target, self._lenient)
         ids = as_text(NULL), np.repeat([[0], [len(NULL)]], n, axis=1)
         return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons), reasons
 
@@ -187,6 +197,22 @@ class Decoder:
         return Batch(
             records.partition, 0, records.offsets[keep], X[keep], y[keep], kept_ids, t[keep], records.keys.chosen(keep)
         )
+
+
+def _loads(value: bytes) -> Any:
+    """A JSON value; raises `Reject`."""
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        raise Reject(NOT_JSON) from None
+
+
+def _dumps(value: Any) -> bytes:
+    """JSON text of an id; raises `Reject`."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # orjson reads 1024 levels and writes 254
+        raise Reject(DEEP_ID) from None
 
 
 def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> Strings:

@@ -110,8 +110,8 @@ class Schema:
     n_features: int
     names: tuple[str, ...] | None = None
 
-    def check(self, x: Any) -> list[Any]:
-        """The features of an event's `x`, in this schema's order.
+    def check(self, x: Any, lenient: bool = False) -> list[Any]:
+        """The features of an event's `x`, in this schema's order; `lenient`: None for names that it lacks.
 
         Raises
         ------
@@ -129,6 +129,8 @@ class Schema:
         if x.keys() != set(self.names):
             lacks = [name for name in self.names if name not in x]
             extra = sorted(name for name in x if name not in set(self.names))
+            if lenient and not extra:
+                return [x.get(name) for name in self.names]
             parts = [f"lacks {_some(lacks)}"] * bool(lacks) + [f"has unknown {_some(extra)}"] * bool(extra)
             raise Reject(f"x {' and '.join(parts)}")
         return [x[name] for name in self.names]

@@ -102,7 +102,7 @@ def _event_rows(X: Floats, y: Floats) -> NDArray[Any]:
     return rows
 
 
-def schema_of(value: bytes | None, target: Target) -> Schema:
+def schema_of(value: bytes | None, target: Target, lenient: bool = False) -> Schema:
     """The schema that a packed event fixes.
 
     Raises
@@ -112,13 +112,15 @@ def schema_of(value: bytes | None, target: Target) -> Schema:
     """
     size, _ = _head(value)
     schema = Schema.first((len(value or b"") - EVENT_HEAD.size) // size)
-    if (reason := why_unusable(value, schema, target)) is not None:
+    if (reason := why_unusable(value, schema, target, lenient)) is not None:
         raise Reject(reason)
     return schema
 
 
-def decode_events(values: Strings, schema: Schema, target: Target) -> tuple[Floats, Floats, dict[int, str]]:
-    """Read packed events, all at once where they have the same length.
+def decode_events(
+    values: Strings, schema: Schema, target: Target, lenient: bool = False
+) -> tuple[Floats, Floats, dict[int, str]]:
+    """Read packed events, all at once where they have the same length; `lenient`: a feature may be NaN.
 
     Returns
     -------
@@ -142,12 +144,12 @@ def decode_events(values: Strings, schema: Schema, target: Target) -> tuple[Floa
     y, known = target.indices(y)
     usable &= known
     if not np.isfinite(X).all():
-        usable &= np.isfinite(X).all(axis=1)
+        usable &= (~np.isinf(X) if lenient else np.isfinite(X)).all(axis=1)
     odd = np.flatnonzero(~usable).tolist()
-    return X, y, {i: why_unusable(values[i], schema, target) or NOT_PACKED for i in odd}
+    return X, y, {i: why_unusable(values[i], schema, target, lenient) or NOT_PACKED for i in odd}
 
 
-def why_unusable(value: bytes | None, schema: Schema, target: Target) -> str | None:
+def why_unusable(value: bytes | None, schema: Schema, target: Target, lenient: bool = False) -> str | None:
     """Why one packed event is rejected; None if it is not."""
     try:
         size, label = _head(value)
@@ -155,7 +157,8 @@ def why_unusable(value: bytes | None, schema: Schema, target: Target) -> str | N
         if n != schema.n_features:
             raise Reject(f"x has {n} features, expected {schema.n_features}")
         for j, feature in enumerate(np.frombuffer(value or b"", f"<f{size}", offset=EVENT_HEAD.size)):
-            finite(float(feature), f"x[{j}]")
+            if not (lenient and math.isnan(feature)):
+                finite(float(feature), f"x[{j}]")
         known = None if math.isnan(label) else int(label) if label.is_integer() else label
         target.index(known)
     except Reject as reject:

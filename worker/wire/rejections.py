@@ -40,9 +40,17 @@ KINDS = {
     "label ": "label",
     "id is nested": "id",
     "packed: ": "packed",
+    "no object": "no-row",
+    "debezium: ": "deleted",
 }
 """How a reason begins -> its kind: a closed list, while reasons name the event's own names and values."""
-BY_END = {"is not a number": "not-a-number", "is not finite": "not-finite"}
+BY_END = {
+    "is not a number": "not-a-number",
+    "is not finite": "not-finite",
+    "is missing": "missing",
+    "is not a time": "not-a-time",
+    "is no category": "no-category",
+}
 """How a reason ends -> its kind; looked for first, since it begins with a feature's name."""
 OTHER = "features"
 """Of reasons that compare the features of an event with those of the first: x has, lacks."""

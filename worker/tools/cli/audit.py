@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from worker.cli.events import schema_options
 from worker.cli.learning import event_options, given_model, target_options
 from worker.cli.options import client_options, outputs_option, reading_option
 from worker.cli.output import bar, whole_console
@@ -28,6 +29,7 @@ COUNTED = "predictions", "rejections", "points", "alarms", "snapshots", "orphans
 @click.option("--group", required=True, help="The workers' consumer group.")
 @target_options
 @event_options
+@schema_options()
 @warm_options
 @outputs_option
 @client_options

@@ -16,10 +16,7 @@ INTERCEPT = "(intercept)"
 
 def feature_names(model: Model) -> list[str]:
     """Names of a model's features in the order of its columns: as events name them, else x[0], x[1], ..."""
-    schema = model.schema
-    if schema is None:
-        return []
-    return list(schema.names or (f"x[{j}]" for j in range(schema.n_features)))
+    return list(model.columns)
 
 
 def describe(model: Model, offset: int) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from worker.wire.mapped.paths import ABSENT
@@ -64,8 +63,7 @@ def put(cells: Cells, i: int, j: int, value: Any, tail: Tail) -> None:
             cells.number[i, j] = float(value)
         except OverflowError:
             cells.number[i, j] = np.inf
-        # As JSON writes it: an id is given back so.
-        cells.start[i, j], cells.end[i, j] = tail.add(orjson.dumps(value) if _fits(value) else str(value).encode())
+        cells.start[i, j], cells.end[i, j] = tail.add(str(value).encode())
 
 
 def kind_of(value: Any) -> int:
@@ -79,7 +77,3 @@ def kind_of(value: Any) -> int:
     if isinstance(value, int | float):
         return NUMBER
     return TEXT if isinstance(value, str) else NESTED
-
-
-def _fits(value: float) -> bool:
-    return isinstance(value, float) or -(2**63) <= value < 2**64

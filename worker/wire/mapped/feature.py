@@ -63,6 +63,11 @@ class Missing:
         raise UsageFailure(f"missing values: {text!r} is not reject, mean, last or a number")
 
 
+def indicator_of(name: str) -> str:
+    """What the column is called that says whether a value was missing."""
+    return f"{name} missing"
+
+
 @dataclass(frozen=True)
 class Feature:
     """One field of an event that is learned from.

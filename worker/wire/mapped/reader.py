@@ -7,11 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from worker.wire.events import (
-    DEEP_ID,
-    NOT_JSON,
     NOT_OBJECT,
     NULL_VALUE,
     REGRESSION,
@@ -24,11 +21,11 @@ from worker.wire.mapped.cells import FALSE, NOTHING, NULL, NUMBER, TEXT, TRUE, C
 from worker.wire.mapped.feature import AGE, HASH, NUMBERS, ONE_OF, PARTS, REJECT, Feature
 from worker.wire.mapped.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
 from worker.wire.mapped.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD, EventSchema
-from worker.wire.mapped.tree import DEEPEST, Tree, tree_of
 from worker.wire.strings import SPARE, read_only
 
 if TYPE_CHECKING:
     from worker.wire.mapped.convert import Categories, Codes, Floats
+    from worker.wire.mapped.tree import Tree
     from worker.wire.strings import Integers, Text
     from worker.wire.writer import Column
 
@@ -58,15 +55,26 @@ class Reader:
         What to read.
     target : Target
         What labels mean.
-    parse : callable or None
-        Value bytes to Python's objects; None: JSON. Raises `Reject`.
+    loads : callable
+        Value bytes to Python's objects. Raises `Reject`.
+    dumps : callable
+        Python's objects to JSON. Raises `Reject`.
+    scanned : bool
+        Whether values are JSON, which a kernel reads where it can.
     """
 
-    def __init__(self, schema: EventSchema, target: Target, parse: Callable[[bytes], Any] | None = None) -> None:
-        self.schema, self.target, self._parse = schema, target, parse
+    def __init__(
+        self,
+        schema: EventSchema,
+        target: Target,
+        loads: Callable[[bytes], Any],
+        dumps: Callable[[Any], bytes],
+        scanned: bool = True,
+    ) -> None:
+        self.schema, self.target, self._loads, self._dumps = schema, target, loads, dumps
         self._places = {path: j for j, path in enumerate(schema.sources)}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
-        self._tree = None if parse is not None else _tree(schema)
+        self._tree = _tree(schema) if scanned else None
         self._known: dict[Feature | None, Categories] = {}
         self._width = sum(len(feature.columns) for feature in schema.features)
 
@@ -117,13 +125,7 @@ class Reader:
         value = records.values[i]
         if value is None:
             raise Reject(NULL_VALUE)
-        if self._parse is not None:
-            event = self._parse(value)
-        else:
-            try:
-                event = orjson.loads(value)
-            except orjson.JSONDecodeError:
-                raise Reject(NOT_JSON) from None
+        event = self._loads(value)
         if not isinstance(event, dict):
             raise Reject(NOT_OBJECT)
         row = row_of(event, self.schema.envelope)
@@ -134,12 +136,8 @@ class Reader:
                 if path == self.schema.id:
                     self._put_id(found, i, tail, ids)
 
-    @staticmethod
-    def _put_id(value: Any, i: int, tail: Tail, ids: Integers) -> None:
-        try:
-            ids[:, i] = tail.add(orjson.dumps(None if value is ABSENT else value))
-        except (orjson.JSONEncodeError, TypeError):  # orjson reads 1024 levels and writes 254
-            raise Reject(DEEP_ID) from None
+    def _put_id(self, value: Any, i: int, tail: Tail, ids: Integers) -> None:
+        ids[:, i] = tail.add(self._dumps(None if value is ABSENT else value))
 
     def _put_beside(
         self, path: Path, records: Records, cells: Cells, tail: Tail, ids: Integers, reasons: dict[int, str]
@@ -156,8 +154,7 @@ class Reader:
             if path == self.schema.id and i not in reasons:
                 self._put_id(value, i, tail, ids)
 
-    @staticmethod
-    def _beside_value(path: Path, records: Records, i: int) -> Any:
+    def _beside_value(self, path: Path, records: Records, i: int) -> Any:
         if path.source == TIMESTAMP:
             return int(records.timestamps[i])
         if path.source == HEADER:
@@ -169,8 +166,8 @@ class Reader:
         if not path.steps:
             return raw.decode(errors="replace")
         try:
-            return look_up(orjson.loads(raw), path.steps)
-        except orjson.JSONDecodeError:
+            return look_up(self._loads(raw), path.steps)
+        except Reject:
             return ABSENT
 
     # Conversion.
@@ -342,6 +339,8 @@ def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
 
 def _tree(schema: EventSchema) -> Tree | None:
     """The names on the way to all places, or None if some way is longer than a kernel goes."""
+    from worker.wire.mapped.tree import DEEPEST, tree_of
+
     ways_in: dict[str, list[tuple[str, ...]]] = {CONNECT: [(PAYLOAD,)], DEBEZIUM: [(PAYLOAD, AFTER), (AFTER,)]}
     roots = ways_in.get(schema.envelope, [()])
     around: list[tuple[str, ...]] = [(), (PAYLOAD,)]

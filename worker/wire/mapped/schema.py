@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from worker.errors import UsageFailure
 from worker.wire.events import Schema
-from worker.wire.mapped.feature import Feature, Missing
+from worker.wire.mapped.feature import REJECT, Feature, Missing, indicator_of
 from worker.wire.mapped.paths import ROW, Path
 
 CONNECT, DEBEZIUM = "connect", "debezium"
@@ -53,7 +53,13 @@ class EventSchema:
             raise UsageFailure("a schema of events names at least one feature")
         if self.envelope and self.envelope not in ENVELOPES:
             raise UsageFailure(f"envelope must be one of {', '.join(ENVELOPES)}, got {self.envelope!r}")
-        columns, seen = self.columns, set[str]()
+        for feature in self.features:
+            if self.indicates(feature) and self.policy(feature).word == REJECT:
+                raise UsageFailure(
+                    f"feature {feature.name} has an indicator, but events that lack it are rejected: say what stands "
+                    "for it, missing=mean, last or a number"
+                )
+        columns, seen = (*self.columns, *self.indicator_names), set[str]()
         for column in columns:
             if column in seen:
                 raise UsageFailure(f"two features make a column {column}: give one another name, as=NAME")
@@ -86,14 +92,32 @@ class EventSchema:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that features become, then of the indicators."""
-        columns = [column for feature in self.features for column in feature.columns]
-        return (*columns, *(f"{feature.name} missing" for feature in self.features if self.indicates(feature)))
+        """Names of the columns that features become, without the indicators."""
+        return tuple(column for feature in self.features for column in feature.columns)
+
+    @property
+    def indicator_names(self) -> tuple[str, ...]:
+        """Names of the indicators."""
+        return tuple(indicator_of(feature.name) for feature in self.features if self.indicates(feature))
 
     @property
     def shape(self) -> Schema:
-        """The shape of a row for the learners."""
+        """The shape of a row as it is read."""
         return Schema(len(self.columns), self.columns)
+
+    @property
+    def policies(self) -> tuple[Missing, ...]:
+        """What stands for a missing value, by column."""
+        return tuple(self.policy(feature) for feature in self.features for _ in feature.columns)
+
+    @property
+    def watched(self) -> tuple[int, ...]:
+        """Number of the first column of each feature that has an indicator."""
+        first, found = 0, list[int]()
+        for feature in self.features:
+            found += [first] if self.indicates(feature) else []
+            first += len(feature.columns)
+        return tuple(found)
 
     @property
     def sources(self) -> tuple[Path, ...]:
@@ -108,6 +132,11 @@ class EventSchema:
         """Whether a feature has an indicator."""
         return self.indicators or feature.indicator
 
+    def lenient(self) -> EventSchema:
+        """The same, of which an event may lack everything."""
+        features = tuple(replace(feature, missing=None) for feature in self.features)
+        return replace(self, features=features, missing=Missing("", 0.0))
+
     def as_dict(self) -> dict[str, Any]:
         """Everything that decides what is read, for comparison; without what is as by default."""
         paths = {"label": ("y", self.label), "id": ("id", self.id), "time": ("t", self.time)}
@@ -116,3 +145,18 @@ class EventSchema:
         said |= {"envelope": self.envelope} if self.envelope else {}
         said |= {"missing": str(self.missing)} if self.missing != Missing() else {}
         return said | ({"indicators": True} if self.indicators else {})
+
+    @classmethod
+    def of_dict(cls, said: Mapping[str, Any]) -> EventSchema:
+        """What `as_dict` said.
+
+        Raises
+        ------
+        UsageFailure
+            It is not of this version.
+        """
+        known = {"features", "label", "id", "time", "envelope", "missing", "indicators"}
+        if not known >= said.keys():
+            others = ", ".join(sorted(said.keys() - known))
+            raise UsageFailure(f"a schema of events with {others} is of a newer version")
+        return cls.parse(said["features"], **{key: value for key, value in said.items() if key != "features"})
