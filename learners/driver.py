@@ -14,14 +14,15 @@ import math
 from collections.abc import Callable
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from learners.jit import bare_kernel, fragment
 from learners.memory import Sizes
 from learners.merging import Merge, average
-from learners.state import Array
+from learners.state import Array, Counts
 
 Fragment = Callable[..., Any]
+Loop = TypeVar("Loop", bound=Callable[..., None])
 Kernel = Callable[[Array, Array, Array, Any, Any], None]
 """``kernel(rows f8[n, d], y f8[n], score f8[n, k], parameters, memory)``."""
 
@@ -51,6 +52,32 @@ class Rule(NamedTuple):
     shared: tuple[str, ...] = ()
     """Fields that learners of other partitions may see, and that `merge` makes one of; none: each learns alone."""
     merge: Merge = average
+    opinion: str = ""
+    """What is kept of a row that is scored before its label comes, like ``f4[E]``, for `learn_late`; most keep nothing:
+    when the label comes they score the row again, and learn from it as from any."""
+    keep: Fragment = nothing
+    """``keep(opinion, parameters, memory)`` behind `score`: writes it down."""
+    learn_late: Fragment = nothing
+    """As `learn`, behind another `score` of the row; its last argument is the opinion of then."""
+
+
+class Late(NamedTuple):
+    """Which of a batch's rows wait for their labels, and which are here again because these have come."""
+
+    slot: Counts
+    """i8[n]: where a row that has no label yet waits, or waited that has it now; NOT_LATE of all others."""
+    opinion: Array
+    """f4[slots, ...]: what the learner keeps of rows that wait; empty if it keeps nothing."""
+
+
+NOT_LATE = -1
+
+
+def late_kernel_of(rule: Rule, signed: bool) -> Callable[..., None]:
+    """The loop over rows some of which wait, of a rule that keeps opinions: takes what `Late` has besides."""
+    if rule.classes:
+        return over_late_classes(rule.score, rule.learn, rule.begin, rule.keep, rule.learn_late)
+    return over_late_rows(rule.score, rule.learn, rule.begin, rule.keep, rule.learn_late, signed)
 
 
 def kernel_of(rule: Rule, signed: bool) -> Kernel:
@@ -90,6 +117,51 @@ def over_classes(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
     return bare_kernel(_named(run, learn))
 
 
+@cache
+def over_late_rows(
+    score: Fragment, learn: Fragment, begin: Fragment, keep: Fragment, learn_late: Fragment, signed: bool
+) -> Callable[..., None]:
+    """As `over_rows`, where rows may wait for their labels."""
+
+    def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
+        begin(parameters, memory)
+        for t in range(rows.shape[0]):
+            margin = score(rows[t], parameters, memory)
+            scores[t, 0] = margin if math.isfinite(margin) else 0.0
+            label = 2.0 * y[t] - 1.0 if signed else y[t]
+            if math.isnan(label):
+                if slot[t] >= 0:
+                    keep(opinion[slot[t]], parameters, memory)
+            elif slot[t] >= 0:
+                learn_late(rows[t], label, 1.0, margin, parameters, memory, opinion[slot[t]])
+            else:
+                learn(rows[t], label, 1.0, margin, parameters, memory)
+
+    return bare_kernel(_named(run, learn_late))
+
+
+@cache
+def over_late_classes(
+    score: Fragment, learn: Fragment, begin: Fragment, keep: Fragment, learn_late: Fragment
+) -> Callable[..., None]:
+    """As `over_classes`, where rows may wait for their labels."""
+
+    def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
+        begin(parameters, memory)
+        for t in range(rows.shape[0]):
+            score(rows[t], parameters, memory)
+            finite = write_score(memory.S, scores[t])
+            if math.isnan(y[t]):
+                if slot[t] >= 0:
+                    keep(opinion[slot[t]], parameters, memory)
+            elif slot[t] >= 0:
+                learn_late(rows[t], int(y[t]), 1.0, finite, parameters, memory, opinion[slot[t]])
+            else:
+                learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
+
+    return bare_kernel(_named(run, learn_late))
+
+
 @fragment
 def write_score(S: Array, score: Array) -> bool:
     """Write S, or S_1 - S_0 if there is room for one score; say whether all is finite. What is not is written as 0.
@@ -109,7 +181,7 @@ def write_score(S: Array, score: Array) -> bool:
     return finite
 
 
-def _named(run: Kernel, learn: Fragment) -> Kernel:
+def _named(run: Loop, learn: Fragment) -> Loop:
     """Name the loop after what it learns by, so that each has files of its own in the cache of kernels."""
     function = getattr(learn, "py_func", learn)
     run.__qualname__ = f"{function.__module__}.{function.__qualname__}.{run.__name__}"

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learners.driver import Rule, kernel_of
-from learners.memory import Sizes, begin, fields_of, room_for, seen_as
+from learners.driver import Late, Rule, kernel_of, late_kernel_of
+from learners.memory import Sizes, begin, fields_of, room_for, seen_as, shape_of
 from learners.merging import Part, Shared
 from learners.parameters import ParameterError, Parameters
 from learners.state import Array, Bytes, Fields, State
@@ -114,6 +114,8 @@ class Learner:
         """Row length that the kernel sees: d, plus 1 with an intercept."""
         self._rows = np.empty((0, self.width), np.float64)
         self._live_in(None)
+        self._late: Late | None = None
+        """What is left of that of a batch, while one that has late rows is run."""
         self._bound: State | None = None
         """The state whose views the kernel has been given."""
         self._begin()
@@ -146,17 +148,50 @@ class Learner:
         """
         if self._bound is not self.state:
             self._take_views()
-        self._kernel(rows, y, score, self._constants, self._memory)
+        if self._late is None:
+            self._kernel(rows, y, score, self._constants, self._memory)
+            return
+        # Wrappers may call this in pieces, but give every row, in order.
+        slot, opinion = self._late
+        assert self._late_kernel is not None  # noqa: S101
+        self._late_kernel(rows, y, score, self._constants, self._memory, slot[: len(rows)], opinion)
+        self._late = Late(slot[len(rows) :], opinion)
+
+    def _await(self, late: Late | None) -> None:
+        """Have the next rows run as `late` says; None: as ever."""
+        self._late = late
 
     def _take_views(self) -> None:
         """Make what the kernel takes beside a batch, for the state as it lies now."""
         rule = self.rule()
         self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
+        self._late_kernel = late_kernel_of(rule, signed=self.task == CLASSIFICATION) if rule.opinion else None
         self._constants = rule.parameters
         self._memory = seen_as(rule.memory, self.state, **self.room())
         self._bound = self.state
 
     # What callers use.
+
+    def opinions(self, slots: int) -> Array:
+        """Room for what is kept of so many waiting rows, f4[slots, ...]; empty where nothing is kept."""
+        rule = self.rule()
+        if not rule.opinion:
+            return np.zeros((slots, 0), np.float32)
+        _, _, shape = rule.opinion.removesuffix("]").partition("[")
+        return np.zeros((slots, *shape_of(shape, self._sizes(rule))), np.float32)
+
+    def take_late(self, X: Array, y: Array, score: Array, late: Late) -> None:
+        """As `predict_then_update`, where labels come late.
+
+        A row without a label that waits stands in the batch once more where its label has come, with the features of
+        then; its score there is not the one that was emitted. Without waiting rows no bit is another one.
+        """
+        if late.opinion.size:
+            self._await(late)
+        try:
+            self.predict_then_update(X, y, score)
+        finally:
+            self._await(None)
 
     def predict_then_update(self, X: Array, y: Array, score: Array) -> None:
         """Score every row from the state that the rows before it left, then learn from its label.

@@ -27,6 +27,10 @@ OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
 
+MOST_WAITING = 100_000
+"""Rows that wait for labels at once, where only a time was given."""
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
 DEFEATS = {
     "queue.buffering.max.messages": "a batch that does not fit as a whole leaves a hole in the outputs",
     "queue.buffering.max.kbytes": "a batch that does not fit as a whole leaves a hole in the outputs",
@@ -37,6 +41,47 @@ DEFEATS = {
     "test.mock.broker.rtt": "a mock cluster accepts transactions and loses their offsets",
 }
 """Properties under which a worker could not keep what it promises -> why."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How long a row waits for its label.
+
+    Parameters
+    ----------
+    rows : int
+        Until so many later rows have come, >= 1.
+    millis : int
+        Until a record has come that is so much younger; 0: however young.
+    """
+
+    rows: int
+    millis: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.millis // 1000}s/{self.rows}" if self.millis else str(self.rows)
+
+    @classmethod
+    def parse(cls, text: str) -> Wait:
+        """Read ``10000``, ``12h`` or ``7d/50000``.
+
+        Raises
+        ------
+        UsageFailure
+            It is none of these.
+        """
+        duration, slash, rows = text.strip().partition("/")
+        if not slash and duration.isdecimal():
+            duration, rows = "", duration
+        rows = rows or str(MOST_WAITING)
+        number, unit = duration[:-1], duration[-1:]
+        if (duration and not (number.isdecimal() and int(number) and unit in SECONDS)) or not rows.isdecimal():
+            raise UsageFailure(
+                f"label-wait {text!r}: write a number of rows, or a time as 90s, 30m, 12h or 7d, or 7d/ROWS"
+            )
+        if not int(rows):
+            raise UsageFailure("label-wait must be at least 1 row")
+        return cls(int(rows), int(number) * SECONDS[unit] * 1000 if duration else 0)
 
 
 @dataclass(frozen=True)
@@ -59,6 +104,8 @@ class ModelSettings:
         What stands for a feature that an event lacks, where no `events` says.
     indicators : bool
         Every feature has a column that says whether it was missing, where no `events` says.
+    wait : Wait or None
+        How long events wait for their labels; None: a label comes with its event or not at all.
     form : str
         Format of the events, ``json`` or ``packed``.
     output_form : str
@@ -86,6 +133,7 @@ class ModelSettings:
     events: EventSchema | None = None
     missing: Missing = field(default_factory=Missing)
     indicators: bool = False
+    wait: Wait | None = None
     form: str = JSON
     output_form: str = JSON
     standardize: bool = True
@@ -115,6 +163,8 @@ class ModelSettings:
             raise UsageFailure("features must be >= 1")
         if self.events is not None and self.form == PACKED:
             raise UsageFailure("packed events have no fields: leave --feature out")
+        if self.wait is not None and self.form == PACKED:
+            raise UsageFailure("packed events have no ids, by which late labels find them: leave --label-wait out")
         if self.indicators and self.missing.word == REJECT:
             raise UsageFailure("--missing-indicators: say with --missing what stands for a value that is missing")
         if self.target.task == REGRESSION and self.target.labels:

@@ -14,7 +14,7 @@ from learners.auto.naive_bayes import Bells
 from learners.auto.neighbours import Near
 from learners.auto.second_order import Filters
 from learners.auto.waves import Waves
-from learners.contract import Array, Rule, field, fragment, part, scratch
+from learners.contract import Array, Rule, bare_kernel, field, fragment, part, scratch
 from learners.memory import Sizes
 from learners.state import State
 
@@ -43,6 +43,7 @@ class Experts(NamedTuple):
     mixing: Any = part(Mixing, "what makes one judgement of all")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     S: Array = scratch("f8[K]", "the mixture's score of each class")
+    now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
 
 
 def rule_for(n: int, K: int, budget: float) -> Rule:
@@ -69,8 +70,9 @@ def rule_for(n: int, K: int, budget: float) -> Rule:
         "H": H,
         "E": E,
         "M": 2 * E,
+        "o": E * C + label_history.EXPERTS,
     }
-    return Rule(score, learn, asked, Experts, sizes, classes=True)
+    return Rule(score, learn, asked, Experts, sizes, classes=True, opinion="f4[o]", keep=keep, learn_late=learn_late)
 
 
 def begin(state: State, seed: int) -> None:
@@ -114,9 +116,15 @@ def score(x: Array, p: Asked, memory: Experts) -> None:
 @fragment
 def learn(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts) -> None:
     """Judge what was said, then let each expert learn."""
-    z, raw = memory.z, memory.mixing.raw
     judge(memory.mixing, memory.S, y)
     label_history.follow(y, memory.history)
+    teach(y, p, memory)
+
+
+@bare_kernel
+def teach(y: int, p: Asked, memory: Experts) -> None:
+    """Let each expert on features learn, as `score` has just asked it."""
+    z, raw = memory.z, memory.mixing.raw
     e = first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE) + naive_bayes.EXPERTS
     naive_bayes.reshape(memory.bells, z, y)
     if p.waves:
@@ -125,3 +133,43 @@ def learn(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Exp
         second_order.update(memory.filters, z, raw, e, y)
     if p.near:
         neighbours.keep(memory.near, z, float(y))
+
+
+@fragment
+def keep(opinion: Array, _p: Asked, memory: Experts) -> None:
+    """Write down what the experts say of a row, and behind which labels it stands. Shapes: opinion f4[C E + 2]."""
+    raw, (E, K) = memory.mixing.raw, memory.mixing.raw.shape
+    place = 0
+    for e in range(E):
+        # Only differences count: with two classes one number says it.
+        for c in range(0 if K > 2 else 1, K):
+            opinion[place] = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
+            place += 1
+    after_run, after_past = label_history.places(memory.history)
+    opinion[place], opinion[place + 1] = after_run, after_past
+
+
+@fragment
+def learn_late(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts, opinion: Array) -> None:
+    """Judge what was said when the row came, and count its label behind those that were known then.
+
+    What the experts say of the row now, a day wiser, must not decide whom to believe of rows whose label is a day off.
+    """
+    raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
+    place = 0
+    for e in range(E):
+        for c in range(K):
+            now[e, c] = raw[e, c]
+            if K > 2 or c > 0:
+                raw[e, c] = opinion[place]
+                place += 1
+            else:
+                raw[e, c] = 0.0
+    mix(memory.mixing, memory.S)
+    judge(memory.mixing, memory.S, y)
+    for e in range(E):
+        for c in range(K):
+            raw[e, c] = now[e, c]
+    label_history.count_at(y, int(opinion[place]), int(opinion[place + 1]), memory.history)
+    label_history.move_on(y, memory.history)
+    teach(y, p, memory)

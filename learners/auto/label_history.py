@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, bare_kernel, field
+from learners.contract import Array, Counts, bare_kernel, field, fragment
 from learners.elementary.logarithm import log
 
 NAMES = "after_run", "after_past"
@@ -32,12 +32,19 @@ class LabelHistory(NamedTuple):
     past: Counts = field("i8[1]", "the last few labels, as a number to the base K below H")
 
 
+@fragment
+def places(history: LabelHistory) -> tuple[int, int]:
+    """Which counts speak of the next label: after the present run, after the last few labels."""
+    R = history.after_run.shape[0] // history.after_run.shape[1]
+    return history.last[0] * R + history.run[0], history.past[0]
+
+
 @bare_kernel
 def tell(history: LabelHistory, raw: Array) -> None:
     """Write both experts' logarithms of how likely each class is to the first rows of `raw`. Shapes: raw f8[E, K]."""
-    R = history.after_run.shape[0] // raw.shape[1]
-    tell_of(history.after_run[history.last[0] * R + history.run[0]], raw[0])
-    tell_of(history.after_past[history.past[0]], raw[1])
+    after_run, after_past = places(history)
+    tell_of(history.after_run[after_run], raw[0])
+    tell_of(history.after_past[after_past], raw[1])
 
 
 @bare_kernel
@@ -50,13 +57,25 @@ def tell_of(count: Array, raw: Array) -> None:
 @bare_kernel
 def follow(y: int, history: LabelHistory) -> None:
     """Take in the next label."""
+    after_run, after_past = places(history)
+    count_at(y, after_run, after_past, history)
+    move_on(y, history)
+
+
+@bare_kernel
+def count_at(y: int, after_run: int, after_past: int, history: LabelHistory) -> None:
+    """Count a label at the places that spoke of it."""
+    count_in(history.after_run[after_run], y)
+    count_in(history.after_past[after_past], y)
+
+
+@bare_kernel
+def move_on(y: int, history: LabelHistory) -> None:
+    """Let what comes next stand behind this label."""
     K = history.after_run.shape[1]
     R = history.after_run.shape[0] // K
-    last, run, past = history.last[0], history.run[0], history.past[0]
-    count_in(history.after_run[last * R + run], y)
-    count_in(history.after_past[past], y)
-    history.run[0] = min(run + 1, R - 1) if y == last else 0
-    history.past[0] = (past * K + y) % history.after_past.shape[0]
+    history.run[0] = min(history.run[0] + 1, R - 1) if y == history.last[0] else 0
+    history.past[0] = (history.past[0] * K + y) % history.after_past.shape[0]
     history.last[0] = y
 
 

@@ -64,6 +64,7 @@ class Experts(NamedTuple):
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
     k_change: Array = scratch("f8[uB]", "the same on changes")
     k_curve: Array = scratch("f8[q]", "the same with products")
+    now: Array = scratch("f8[E]", "what the experts say now, while it is judged what they said then")
 
 
 def rule_for(n: int, budget: float) -> Rule:
@@ -84,7 +85,7 @@ def rule_for(n: int, budget: float) -> Rule:
         "W": neighbours.WINDOW * asked.near,
         "E": len(names(asked)),
     }
-    return Rule(score, learn, asked, Experts, sizes)
+    return Rule(score, learn, asked, Experts, sizes, opinion="f4[E]", keep=keep, learn_late=learn_late)
 
 
 def begin(state: State) -> None:
@@ -158,20 +159,49 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 def learn(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts) -> None:
     """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales."""
     target = bounded(y, LARGEST)
+    stacking.judge(memory.stacking, in_deviations(target, memory))
+    teach(target, p, memory)
+    move_on(memory.history, target)
+
+
+@fragment
+def keep(opinion: Array, _p: Asked, memory: Experts) -> None:
+    """Write down what the experts say of a row. Shapes: opinion f4[E]."""
+    for e in range(opinion.shape[0]):
+        opinion[e] = memory.stacking.said[e]
+
+
+@fragment
+def learn_late(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts, opinion: Array) -> None:
+    """As `learn`, but what is judged is what was said when the row came. Shapes: opinion f4[E]."""
+    target, said, now = bounded(y, LARGEST), memory.stacking.said, memory.now
+    for e in range(said.shape[0]):
+        now[e] = said[e]
+        said[e] = opinion[e]
+    stacking.mix(memory.stacking)
+    stacking.judge(memory.stacking, in_deviations(target, memory))
+    for e in range(said.shape[0]):
+        said[e] = now[e]
     teach(target, p, memory)
     move_on(memory.history, target)
 
 
 @bare_kernel
+def in_deviations(y: float, memory: Experts) -> float:
+    """A target in deviations from the mean of those before."""
+    of_level, _ = scales(memory.history)
+    return bounded((y - memory.history.mean[0]) / of_level, FAR)
+
+
+@bare_kernel
 def teach(y: float, p: Asked, memory: Experts) -> None:
-    """Let the mixture and all experts learn."""
+    """Let all experts learn."""
     said, z, u, skipped = memory.stacking.said, memory.z, memory.history.u, memory.skipped
     of_level, of_changes = scales(memory.history)
-    level = bounded((y - memory.history.mean[0]) / of_level, FAR)
+    level = in_deviations(y, memory)
     change = bounded((level - said[1]) * (of_level / of_changes), FAR)
     if p.near:
         neighbours.keep(memory.near, z, (level - said[best_of(p)]) * of_level)
-    stacking.judge(memory.stacking, level)
     squared = dot(u, u)
     for m in range(2):
         step = (SLOW if m == 0 else FAST) * (change - dot(memory.step[m], u)) / squared

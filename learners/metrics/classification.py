@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.contract import Array, Counts, bare_kernel, field
+from learners.contract import Array, Counts, bare_kernel, field, fragment
 from learners.learner import check_labels, plain
 from learners.memory import fields_of, seen_as
 from learners.prequential import predicted_class
@@ -27,6 +27,17 @@ class Hits(NamedTuple):
     last: Counts = field("i8[1]", "the last label")
     fading: Array = field("f8[2]", "fading sums of hits and of rows")
     ring: NDArray[np.uint64] = field("u8[words]", "one bit per row of the window: right or wrong")
+
+
+class Guesses(NamedTuple):
+    """What the baselines said of rows that wait for their labels."""
+
+    of: Array
+    """f8[slots, 2]: the classes of no-change and majority; of targets, the first is the running mean, NaN: none yet."""
+
+
+NO_GUESSES = Guesses(np.zeros((0, 2)))
+NO_SLOTS = np.zeros(0, np.int64)
 
 
 class ClassificationMetrics:
@@ -67,8 +78,12 @@ class ClassificationMetrics:
         """
         self.counter(score, y)(0, len(y))
 
-    def counter(self, score: Array, y: Array) -> Callable[[int, int], None]:
+    def counter(
+        self, score: Array, y: Array, slot: Counts = NO_SLOTS, guesses: Guesses = NO_GUESSES
+    ) -> Callable[[int, int], None]:
         """As `observe`, but the batch is looked at once, and its rows are counted in from one index to before another.
+
+        Where rows wait, slot i8[n] says where (`learners.driver.Late`): the baselines' guesses are those of then, too.
 
         Raises
         ------
@@ -79,7 +94,8 @@ class ClassificationMetrics:
         prediction, labels, binary = predicted_class(score, self.kind), plain(y), self.kind == "binary"
 
         def count(start: int, end: int) -> None:
-            count_hits(prediction[start:end], labels[start:end], binary, self.window, self.fading, self._memory)
+            batch = Predicted(prediction[start:end], labels[start:end], slot[start:end], guesses.of)
+            count_hits(batch, binary, self.window, self.fading, self._memory)
 
         return count
 
@@ -127,29 +143,43 @@ def kappa(accuracy: float | None, reference: float | None) -> float | None:
     return (accuracy - reference) / (1.0 - reference)
 
 
+class Predicted(NamedTuple):
+    """Rows as `count_hits` takes them."""
+
+    prediction: Counts
+    """i8[n]"""
+    y: Array
+    """f8[n]"""
+    slot: Counts
+    """i8[n], or i8[0] where none waits"""
+    guess: Array
+    """f8[slots, 2]"""
+
+
 @bare_kernel
-def count_hits(prediction: Counts, y: Array, binary: bool, window: int, fading: float, memory: Hits) -> None:
+def count_hits(batch: Predicted, binary: bool, window: int, fading: float, memory: Hits) -> None:
     """Count each labelled row in: totals, baselines, fading sums, and the ring of hits.
 
-    Shapes: prediction i8[n], y f8[n]. The baselines predict before they see the row, as the learner did. Window hits
-    are whole numbers, so they cannot drift.
+    The baselines predict before they see the row, as the learner did: where it waits, what they would have said then is
+    kept. Window hits are whole numbers, so they cannot drift.
     """
+    prediction, y, slots, guess = batch
+    waiting = slots.shape[0] > 0
     labels, hits, first, actual, predicted, last, faded, ring = memory
     one = np.uint64(1)
     slot = labels[0] % window  # once a call, and counted on from there: a division a row is a quarter of its time
     for t in range(y.shape[0]):
+        late = waiting and slots[t] >= 0
         if math.isnan(y[t]):
+            if late:
+                guess[slots[t], 0] = last[0]
+                guess[slots[t], 1] = majority(actual, binary)
             continue
         label = int(y[t])
         hit = 1 if prediction[t] == label else 0
-        no_change_hit = 1 if last[0] == label else 0
-        if binary:
-            favourite = 1 if actual[1] >= actual[0] else 0
-        else:
-            favourite = 0
-            for c in range(1, actual.shape[0]):
-                if actual[c] > actual[favourite]:
-                    favourite = c
+        no_change = int(guess[slots[t], 0]) if late else last[0]
+        favourite = int(guess[slots[t], 1]) if late else majority(actual, binary)
+        no_change_hit = 1 if no_change == label else 0
         if labels[0] == 0:
             first[0] = hit
             first[1] = no_change_hit
@@ -167,3 +197,15 @@ def count_hits(prediction: Counts, y: Array, binary: bool, window: int, fading: 
         last[0] = label
         labels[0] += 1
         slot = slot + 1 if slot + 1 < window else 0
+
+
+@fragment
+def majority(actual: Counts, binary: bool) -> int:
+    """The class with most rows. Shapes: actual i8[K]."""
+    if binary:
+        return 1 if actual[1] >= actual[0] else 0
+    favourite = 0
+    for c in range(1, actual.shape[0]):
+        if actual[c] > actual[favourite]:
+            favourite = c
+    return favourite

@@ -9,7 +9,7 @@ import numpy as np
 from learners.contract import Array, Counts, bare_kernel, field
 from learners.learner import plain
 from learners.memory import fields_of, seen_as
-from learners.metrics.classification import check_memory, ratio
+from learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio
 from learners.state import State
 
 TINY = 1e-300
@@ -60,10 +60,20 @@ class RegressionMetrics:
         """Count in a batch: score f8[n, 1], y f8[n]; rows without a label are passed over."""
         self.counter(score, y)(0, len(y))
 
-    def counter(self, score: Array, y: Array) -> Callable[[int, int], None]:
-        """As `observe`, but rows are counted in from one index to before another."""
+    def counter(
+        self, score: Array, y: Array, slot: Counts = NO_SLOTS, guesses: Guesses = NO_GUESSES
+    ) -> Callable[[int, int], None]:
+        """As `observe`, but rows are counted in from one index to before another.
+
+        Where rows wait, slot i8[n] says where (`learners.driver.Late`): the mean is that of then, too.
+        """
         scores, labels = plain(score), plain(y)
-        return lambda start, end: sum_errors(scores[start:end], labels[start:end], self.fading, self._memory)
+
+        def count(start: int, end: int) -> None:
+            batch = Forecast(scores[start:end], labels[start:end], slot[start:end], guesses.of)
+            sum_errors(batch, self.fading, self._memory)
+
+        return count
 
     def point(self) -> dict[str, Any]:
         """The values now, as plain numbers; None where nothing is defined yet, or a sum has overflowed."""
@@ -96,29 +106,45 @@ def explained(squared: float, mean_squared: float) -> float | None:
     return 1.0 - squared / mean_squared if mean_squared >= TINY else None
 
 
-@bare_kernel
-def sum_errors(score: Array, y: Array, fading: float, memory: Errors) -> None:
-    """Add each labelled row's error to the totals and the fading sums, and put it into the ring.
+class Forecast(NamedTuple):
+    """Rows as `sum_errors` takes them."""
 
-    Shapes: score f8[n, 1], y f8[n].
-    """
+    score: Array
+    """f8[n, 1]"""
+    y: Array
+    """f8[n]"""
+    slot: Counts
+    """i8[n], or i8[0] where none waits"""
+    guess: Array
+    """f8[slots, 2]"""
+
+
+@bare_kernel
+def sum_errors(batch: Forecast, fading: float, memory: Errors) -> None:
+    """Add each labelled row's error to the totals and the fading sums, and put it into the ring."""
+    score, y, slots, guess = batch
+    waiting = slots.shape[0] > 0
     labels, mean, totals, faded, errors, mean_errors = memory
     window = errors.shape[0]
     for t in range(y.shape[0]):
+        late = waiting and slots[t] >= 0
         if math.isnan(y[t]):
+            if late:
+                guess[slots[t], 0] = mean[0] if labels[0] > 0 else math.nan
             continue
         error = score[t, 0] - y[t]
-        mean_error = mean[0] - y[t]
+        mean_error = guess[slots[t], 0] - y[t] if late else mean[0] - y[t]
+        known = labels[0] > 0 and not math.isnan(mean_error)
         slot = labels[0] % window
         errors[slot] = error
-        mean_errors[slot] = mean_error if labels[0] > 0 else math.nan
+        mean_errors[slot] = mean_error if known else math.nan
         totals[0] += error * error
         totals[1] += abs(error)
-        if labels[0] > 0:
+        if known:
             totals[2] += error * error
             totals[3] += mean_error * mean_error
         faded[0] = error * error + fading * faded[0]
         faded[1] = abs(error) + fading * faded[1]
         faded[2] = 1.0 + fading * faded[2]
         labels[0] += 1
-        mean[0] -= mean_error / labels[0]
+        mean[0] -= (mean[0] - y[t]) / labels[0]

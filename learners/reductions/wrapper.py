@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from learners.contract import Array, Fields, Learner
+from learners.driver import Late
 from learners.merging import Part, Shared
 from learners.state import Bytes, State
 
@@ -39,6 +42,12 @@ class Wrapper(Learner):
     def mixes(self) -> bool:  # type: ignore[override]
         """Whether the one learner behind it does; of several each believes in others."""
         return len(self.behind) == 1 and self.inner.mixes
+
+    def opinions(self, slots: int) -> Array:
+        return self.inner.opinions(slots) if len(self.behind) == 1 else np.zeros((slots, 0), np.float32)
+
+    def _await(self, late: Late | None) -> None:
+        self.inner._await(late)  # noqa: SLF001 - whose kernel scores the rows
 
     def experts(self) -> dict[str, float]:
         return self.inner.experts() if self.mixes else {}

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
 from worker.kafka.client import NATIVE
-from worker.state.position import Position
+from worker.state.log.position import Position
 from worker.state.snapshot import Pointer, chunk_key, outline, position_key
 from worker.wire.codec import encode_events, read_json
 

@@ -27,8 +27,9 @@ from tests.unit.worker.rows import records
 from worker.kafka.client import quiet
 from worker.kafka.interface import Span
 from worker.settings import ModelSettings, WorkerSettings
-from worker.state.model import Model, Outputs
-from worker.state.position import Position
+from worker.state.log.position import Position
+from worker.state.model import Model
+from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer, chunk_key, position_key
 from worker.wire.strings import Listed
 

@@ -21,8 +21,8 @@ from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.restore import restore
 from worker.settings import ModelSettings, WorkerSettings
 from worker.state import snapshot
+from worker.state.log.position import Position
 from worker.state.model import Model
-from worker.state.position import Position
 from worker.state.snapshot import Pointer
 
 EVERY_COMMIT = ("--snapshot-rows", "1")

@@ -24,7 +24,8 @@ from worker.kafka.deadline import Deadline
 from worker.kafka.verdicts import Verdict, judge
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.state import model_file
-from worker.state.model import Model, Outputs, Saved
+from worker.state.model import Model, Saved
+from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer, chunk_key, mark_key
 from worker.tools.snapshots.listing import Found, look
 from worker.tools.snapshots.source import Source, ask, settings_for

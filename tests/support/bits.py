@@ -25,7 +25,8 @@ from producers.streams.registry import GENERATORS
 from tests.conformance.table import cases
 from tests.unit.worker.rows import model_settings, pieces, records
 from worker.state import snapshot
-from worker.state.model import Model, Outputs
+from worker.state.model import Model
+from worker.state.outputs import Outputs
 from worker.wire.codec import encode_events
 from worker.wire.events import Target
 

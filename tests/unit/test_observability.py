@@ -22,7 +22,7 @@ from worker.kafka.verdicts import Verdict
 from worker.runtime.observability.telemetry import Telemetry
 from worker.runtime.partition.task import State
 from worker.runtime.partition.ways import Resumption
-from worker.state.model import Outputs
+from worker.state.outputs import Outputs
 from worker.wire.events import Rejection
 
 PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))

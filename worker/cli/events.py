@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from worker.errors import UsageFailure
+from worker.settings import Wait
 from worker.wire.mapped.feature import Missing
 from worker.wire.mapped.schema import ENVELOPES, EventSchema
 
@@ -41,6 +42,12 @@ def schema_options(label: str = "Where its label stands.  [default: y]") -> Call
             metavar="POLICY",
             help="What stands for a feature that is null or not there: mean or last of the rows so far, or a number; "
             "reject sets the event aside.  [default: reject]",
+        ),
+        click.option(
+            "--label-wait",
+            metavar="ROWS|TIME[/ROWS]",
+            help='How long an event waits for its label, which comes as {"id": .., "y": ..} in the same partition: '
+            "10000 rows, 12h, 7d/50000.  [default: a label comes with its event, or not at all]",
         ),
         click.option(
             "--missing-indicators",
@@ -84,10 +91,11 @@ def made_events(given: dict[str, Any]) -> dict[str, Any]:
     UsageFailure
         One of them cannot be read, or needs --feature.
     """
-    missing = given["missing"]
+    missing, wait = given["missing"], given["label_wait"]
+    waits = {} if wait is None else {"wait": Wait.parse(wait)}
     if given["feature"]:
         paths = {"label": given["label"], "id": given["id_"], "time": given["time_"]}
-        return {
+        return waits | {
             "events": EventSchema.parse(
                 given["feature"],
                 **paths,
@@ -103,7 +111,7 @@ def made_events(given: dict[str, Any]) -> dict[str, Any]:
                 f"--{name} says where it stands in events of your own: name what is learned from, --feature"
             )
     policy = Missing() if missing is None else Missing.parse(missing)
-    return {"missing": policy, "indicators": given["missing_indicators"]}
+    return waits | {"missing": policy, "indicators": given["missing_indicators"]}
 
 
 def named_features(given: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from worker.kafka.verdicts import told
 from worker.runtime.observability.journal import Journal
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.settings import WorkerSettings
-from worker.state.claim import claim
+from worker.state.log.claim import claim
 
 
 def check_properties(settings: WorkerSettings) -> None:

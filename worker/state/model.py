@@ -7,71 +7,37 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.driver import Late
 from learners.learner import Learner
+from learners.metrics.classification import NO_GUESSES, NO_SLOTS
 from learners.metrics.rolling import Metrics, create_metrics
 from learners.prequential import predicted_class
 from worker.errors import Failure
 from worker.settings import ModelSettings
-from worker.state.alarms import Alarm, Alarms
+from worker.state.alarms import Alarms
+from worker.state.late.waiting import Arranged, Piece, Waiting
 from worker.state.making import allocating, make_filling, make_learner
-from worker.wire import packed, strings
+from worker.state.outputs import Outputs, merged
+from worker.wire import packed
 from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, key_of, write_json
-from worker.wire.events import Batch, Records, Rejection, Schema
+from worker.wire.events import Batch, Records, Schema
 from worker.wire.mapped.feature import REJECT, indicator_of
-from worker.wire.rejections import Flags, TooManyRejected, Watch
-from worker.wire.strings import Strings, none
+from worker.wire.rejections import Flags, Watch
+from worker.wire.strings import Strings
 
 if TYPE_CHECKING:
     from learners.reductions.filling import Filling
-    from worker.wire.strings import Integers
 
 SHARE_DIGITS = 4
 """Of an expert's share in an accuracy point."""
 DIGEST_BYTES = 6
 """Of `Model.digests`: enough to tell a group's learners apart."""
-
-
-@dataclass
-class Outputs:
-    """What a batch adds to the output topics, as encoded records in input order."""
-
-    next_offset: int
-    offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Of the rows that were predicted, i8[rows]."""
-    keys: Strings = field(default_factory=none)
-    predictions: Strings = field(default_factory=none)
-    points: list[tuple[bytes, bytes]] = field(default_factory=list)
-    alarms: list[Alarm] = field(default_factory=list)
-    """Drifts that the champion's detectors called."""
-    rejected: list[Rejection] = field(default_factory=list)
-    excess: TooManyRejected | None = None
-    """Too many of the last events were rejected: to be raised once the batch is dealt with."""
-
-    @property
-    def rows(self) -> int:
-        """Rows that were predicted."""
-        return len(self.offsets)
-
-
-def joined(*parts: Outputs) -> Outputs:
-    """One after the other, as one."""
-    if len(parts) == 1:
-        return parts[0]
-    whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
-    whole.keys = strings.joined([part.keys for part in parts])
-    whole.predictions = strings.joined([part.predictions for part in parts])
-    for part in parts:
-        whole.points += part.points
-        whole.alarms += part.alarms
-        whole.rejected += part.rejected
-        whole.excess = whole.excess or part.excess
-    return whole
 
 
 @dataclass(frozen=True)
@@ -110,8 +76,15 @@ class Model:
         self.rows = 0
         lenient = settings.missing.word != REJECT
         self._decoder = Decoder(
-            settings.target, settings.shape, settings.form, self._admit, lenient=lenient, events=settings.events
+            settings.target,
+            settings.shape,
+            settings.form,
+            self._admit,
+            lenient=lenient,
+            late=settings.wait is not None,
+            events=settings.events,
         )
+        self._waiting: Waiting | None = None
         self._filling: Filling | None = None
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
@@ -155,36 +128,44 @@ class Model:
         """
         batch = self.decode(records)
         outputs = Outputs(batch.next_offset, batch.offsets, rejected=batch.rejected)
-        scores = [np.empty((len(batch), learner.n_scores)) for learner in self._learners]
-        weights = [self._learn(i, batch, score) for i, score in enumerate(scores)]
-        self._observe(batch, scores, weights, outputs if emit else None)
+        steps = self._arranged(batch)
+        outputs.rejected = merged(batch.rejected, steps.rejected)
+        scores = [np.empty((len(steps.batch), learner.n_scores)) for learner in self._learners]
+        weights = [self._learn(i, steps, score) for i, score in enumerate(scores)]
+        emitted = [score[steps.at] for score in scores[:1]] if self._waiting is not None else scores
+        self._observe(steps, scores, weights, outputs if emit else None)
+        self.rows += len(batch)
         if emit and len(batch):
-            outputs.predictions = self._encode(batch, scores[0])
+            outputs.predictions = self._encode(batch, emitted[0])
             outputs.keys = batch.keys
         if emit and self._watch is not None:
-            outputs.excess = self._watch.observe(batch.offsets, batch.rejected)
+            outputs.excess = self._watch.observe(batch.offsets, outputs.rejected)
         return outputs
 
-    def _learn(self, i: int, batch: Batch, score: NDArray[np.float64]) -> list[dict[str, float]]:
+    def _arranged(self, batch: Batch) -> Arranged:
+        """The batch in the order in which it is learned from, cut where accuracy points stand."""
+        n, every = len(batch), self.settings.accuracy_every
+        cuts = list(range(every - self.rows % every, n + 1, every))
+        if self._waiting is not None:
+            return self._waiting.arrange(batch, cuts)
+        starts, ends = [0, *cuts], [*cuts, *([n] if n and cuts[-1:] != [n] else [])]
+        pieces = [Piece(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
+        return Arranged(batch, NO_SLOTS, np.arange(n), pieces)
+
+    def _learn(self, i: int, steps: Arranged, score: NDArray[np.float64]) -> list[dict[str, float]]:
         """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""
-        learner, weights = self._learners[i], []
-        for start, end in self._pieces(len(batch)) if learner.mixes else [(0, len(batch))]:
+        learner, batch, weights = self._learners[i], steps.batch, []
+        for start, end in [piece[:2] for piece in steps.pieces] if learner.mixes else [(0, len(batch))]:
+            X, y, s = batch.X[start:end], batch.y[start:end], score[start:end]
             if i == 0 and self.settings.frozen:
-                learner.predict(batch.X[start:end], score[start:end])
+                learner.predict(X, s)
+            elif self._waiting is not None:
+                learner.take_late(X, y, s, Late(steps.slot[start:end], self._waiting.opinions[i]))
             else:
-                learner.predict_then_update(batch.X[start:end], batch.y[start:end], score[start:end])
+                learner.predict_then_update(X, y, s)
             if learner.mixes:
                 weights.append({name: round(share, SHARE_DIGITS) for name, share in learner.experts().items()})
         return weights
-
-    def _pieces(self, n: int) -> list[tuple[int, int]]:
-        """Where a batch of n rows is cut, so that accuracy points stand at fixed rows."""
-        every, pieces, start = self.settings.accuracy_every, list[tuple[int, int]](), 0
-        while start < n:
-            end = min(n, start + every - (self.rows + start) % every)
-            pieces.append((start, end))
-            start = end
-        return pieces
 
     def decode(self, records: Records) -> Batch:
         """Read records, and learn from none: the first good event makes the learners, which need its shape.
@@ -210,7 +191,8 @@ class Model:
     def save(self) -> Saved:
         """Copy the state."""
         recent = None if self._watch is None else self._watch.save()
-        return Saved(self.schema, self.rows, tuple(part.copy() for part in self._parts()), recent)
+        waiting = () if self._waiting is None else (self._waiting.save(),)
+        return Saved(self.schema, self.rows, (*(part.copy() for part in self._parts()), *waiting), recent)
 
     def load(self, saved: Saved) -> None:
         """Go back to a saved state, bit for bit.
@@ -222,12 +204,14 @@ class Model:
         """
         if self.settings.shape is None:
             self._decoder.schema = saved.schema
-            self._learners, self._metrics, self._alarms, self._filling = [], [], None, None
+            self._learners, self._metrics, self._alarms, self._filling, self._waiting = [], [], None, None, None
             self._fit_to_schema()
-        parts = self._parts()
-        if [part.nbytes for part in parts] != [part.nbytes for part in saved.parts]:
+        parts, theirs = self._parts(), list(saved.parts)
+        if self._waiting is not None and theirs:
+            self._waiting.load(theirs.pop())
+        if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
             raise ValueError("the saved state has other sizes than these learners")
-        for part, memory in zip(parts, saved.parts, strict=True):
+        for part, memory in zip(parts, theirs, strict=True):
             part[:] = memory
         self.rows = saved.rows
         if self._watch is not None:
@@ -251,6 +235,7 @@ class Model:
             **({"frozen": True} if settings.frozen else {}),
             **({"detectors": [spec.text for spec in settings.detectors]} if settings.detectors else {}),
             **({"event": settings.events.as_dict()} if settings.events is not None else {}),
+            **({"label_wait": str(settings.wait)} if settings.wait is not None else {}),
             **({"missing": str(settings.missing)} if settings.missing.word != REJECT else {}),
             **({"missing_indicators": True} if settings.indicators else {}),
         }
@@ -260,7 +245,7 @@ class Model:
         whole = self.identity()
         shared = ("standardize", "task", "n_classes", "labels", "window")
         common: dict[str, Any] = {key: whole[key] for key in shared}
-        common |= {key: whole[key] for key in ("event", "missing", "missing_indicators") if key in whole}
+        common |= {key: whole[key] for key in ("event", "missing", "missing_indicators", "label_wait") if key in whole}
         begun: dict[str, Any] = {key: whole[key] for key in ("warm", "frozen") if key in whole}  # the champion, that is
         parts = zip(whole["learners"], whole["states"], strict=True)
         told = [{**common, "learner": name, "state": state} for name, state in parts]
@@ -305,6 +290,7 @@ class Model:
                 learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
             self._learners.append(learner)
             self._metrics.append(metrics)
+        self._waiting = None if settings.wait is None else Waiting(settings.wait, d, self._learners)
         self._digests = self.digests()
         if settings.detectors:
             whose = {"learner": settings.names[0], "group": self.group, "model": self._digests[0]}
@@ -333,41 +319,43 @@ class Model:
 
     def _observe(
         self,
-        batch: Batch,
+        steps: Arranged,
         scores: list[NDArray[np.float64]],
         weights: list[list[dict[str, float]]],
         outputs: Outputs | None,
     ) -> None:
         """Feed metrics and detectors; write alarms and accuracy points, unless nothing is to be written."""
-        every, n = self.settings.accuracy_every, len(batch)
-        called = self._alarms.observe(batch, scores[0]) if self._alarms is not None and n else []
+        batch, guesses = steps.batch, NO_GUESSES
+        if self._waiting is not None:
+            scores, guesses = self._waiting.observed(steps, scores), self._waiting.guess
+        called = self._alarms.observe(batch, scores[0]) if self._alarms is not None and len(batch) else []
         if outputs is not None:
             outputs.alarms = called
-        counters = [metrics.counter(score, batch.y) for metrics, score in zip(self._metrics, scores, strict=True)]
-        for piece, (start, end) in enumerate(self._pieces(n)):
+        counters = [
+            metrics.counter(score, batch.y, steps.slot, guesses)
+            for metrics, score in zip(self._metrics, scores, strict=True)
+        ]
+        for number, piece in enumerate(steps.pieces):
             for count in counters:
-                count(start, end)
+                count(piece.start, piece.end)
             drift = None
-            complete = (self.rows + end) % every == 0
             if self._alarms is not None:
-                last = batch.offsets[end - 1]
-                self._alarms.note([alarm for alarm in called if batch.offsets[start] <= alarm.offset <= last])
-                drift = self._alarms.tell() if complete else None
-            if outputs is not None and complete:
-                experts = [of_learner[piece] if of_learner else None for of_learner in weights]
-                outputs.points += self._points(batch, end - 1, drift, experts)
-        self.rows += n
+                first, last = batch.offsets[piece.start], batch.offsets[piece.end - 1]
+                self._alarms.note([alarm for alarm in called if first <= alarm.offset <= last])
+                drift = self._alarms.tell() if piece.complete else None
+            if outputs is not None and piece.complete:
+                more = [{"experts": of_learner[number]} if of_learner else {} for of_learner in weights]
+                outputs.points += self._points(batch, piece, drift, more)
 
     def _points(
-        self, batch: Batch, row: int, drift: dict[str, int] | None, experts: list[dict[str, float] | None]
+        self, batch: Batch, piece: Piece, drift: dict[str, int] | None, more: list[dict[str, Any]]
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values of the accuracy points that stand behind a row of the batch."""
-        offset, t, champion = int(batch.offsets[row]), int(batch.t[row]), self._metrics[0]
-        for name, metrics, digest, shares in zip(
-            self.settings.names, self._metrics, self._digests, experts, strict=True
-        ):
+        """Keys and values of the accuracy points that stand behind a piece of the batch."""
+        row, champion = piece.end - 1, self._metrics[0]
+        offset, t = int(batch.offsets[row]), int(batch.t[row])
+        for name, metrics, digest, told in zip(self.settings.names, self._metrics, self._digests, more, strict=True):
             whose = {"group": self.group, "model": digest}
-            point = metrics.point() if shares is None else {**metrics.point(), "experts": shares}
+            point = {**metrics.point(), **(piece.delays or {}), **told}
             of_champion = drift if metrics is champion else None
             value = encode_point(point, self.partition, offset, name, t, whose, of_champion)
             yield key_of(name, self.partition), value

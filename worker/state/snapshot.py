@@ -296,15 +296,15 @@ def chunk_key(partition: int, chunk: int) -> bytes:
 
 
 def position_key(partition: int) -> bytes:
-    """Key of the record that says up to where the partition is committed; see `worker.state.history.last_position`."""
+    """Key of the record that says up to where the partition is committed; see `worker.state.log.history.positions`."""
     return f"{partition}.position".encode()
 
 
 def claim_key(group: str, input_topic: str) -> bytes:
-    """Key of the record that says whose the outputs are; see `worker.state.claim`."""
+    """Key of the record that says whose the outputs are; see `worker.state.log.claim`."""
     return CLAIM + f"{group}/{input_topic}".encode()
 
 
 def mark_key(partition: int) -> bytes:
-    """Key of the mark that says where a partition's present history began; see `worker.state.history`."""
+    """Key of the mark that says where a partition's present history began; see `worker.state.log.history`."""
     return f"{partition}.began".encode()

@@ -21,12 +21,15 @@ from worker.wire.events import (
     BAD_X,
     DEEP_ID,
     LATE_LABEL,
+    NO_LABEL,
     NO_X,
     NOT_JSON,
     NOT_OBJECT,
     NULL_VALUE,
     REGRESSION,
+    UNKNOWN_ID,
     Batch,
+    Labels,
     Records,
     Reject,
     Rejection,
@@ -68,6 +71,8 @@ class Decoder:
         Given the first good event's schema, returns the one to go by, or raises a `Failure`.
     lenient : bool
         A feature that is null, or not there where features have names, is NaN and no reason to reject its event.
+    late : bool
+        Labels of earlier events may come; otherwise they are rejected.
     events : EventSchema or None
         How other objects than ``{"x": ..}`` are read; what they lack is NaN if that says so.
     """
@@ -79,6 +84,7 @@ class Decoder:
         form: str = JSON,
         admit: Callable[[Schema], Schema] | None = None,
         lenient: bool = False,
+        late: bool = False,
         events: EventSchema | None = None,
     ) -> None:
         self.target = target
@@ -86,6 +92,7 @@ class Decoder:
         self.form = form
         self._admit = admit
         self._lenient = lenient
+        self._late = late
         self._reader = None if events is None else Reader(events, target, _loads, _dumps)
 
     @property
@@ -108,26 +115,28 @@ class Decoder:
                 found = self._schema_of(records.values[start])
                 self.schema = found if self._admit is None else self._admit(found)
             except Reject as reject:
-                rejected.append(_rejection(records, start, str(reject)))
+                rejected.append(records.rejection(start, str(reject)))
                 start += 1
         schema = self.schema or Schema(1)
         rest = records.after(start) if start else records
         batch, reasons = self._read(rest, schema)
-        rejected += [_rejection(rest, i, reason) for i, reason in sorted(reasons.items())]
+        rejected += [rest.rejection(i, reason) for i, reason in sorted(reasons.items())]
         batch.rejected = rejected
         batch.next_offset = int(records.offsets[-1]) + 1
         return batch
 
     def _read(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
         if self._reader is not None:
-            X, y, ids, t, reasons = self._reader.read(records)
-            return self._batch(records, X, y, ids, t, reasons), reasons
+            X, y, ids, t, reasons, labels = self._reader.read(records, self._late)
+            return self._batch(records, X, y, ids, t, reasons, labels), reasons
         return self._packed(records, schema) if self.form == PACKED else self._json(records, schema)
 
     def _schema_of(self, value: bytes | None) -> Schema:
         if self.form == PACKED:
             return packed.schema_of(value, self.target, self._lenient)
         x, *_ = self._event(value)
+        if x is None:
+            raise Reject(UNKNOWN_ID)
         schema = Schema.of(x)
         for name, feature in zip(schema.names or range(len(x)), schema.check(x), strict=True):
             self._feature(feature, f"x[{name}]")
@@ -137,35 +146,39 @@ class Decoder:
         return math.nan if value is None and self._lenient else finite(value, what)
 
     def _event(self, value: bytes | None) -> tuple[Any, float, bytes, int | None]:
-        """Features as parsed, class index, JSON text of the id, time of one JSON event."""
+        """Features as parsed (None: a late label), class index, JSON text of the id, time of one JSON event."""
         if value is None:
             raise Reject(NULL_VALUE)
         event = _loads(value)
         if not isinstance(event, dict):
             raise Reject(NOT_OBJECT)
+        x, t = event.get("x"), event.get("t")
         if "x" not in event:
-            raise Reject(LATE_LABEL if "id" in event and "y" in event else NO_X)
-        x, t = event["x"], event.get("t")
-        if not isinstance(x, list | dict):
+            if "id" not in event or "y" not in event:
+                raise Reject(NO_X)
+            _require_label(event["y"] is not None, self._late)
+        elif not isinstance(x, list | dict):
             raise Reject(BAD_X)
         known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
         return x, self.target.index(event.get("y")), _dumps(event.get("id")), t if known else None
 
     def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        from worker.wire.scanner import NO_TIME, Names, scan
+        from worker.wire.scanner import LABEL, LEFT, NO_TIME, Names, scan
         from worker.wire.writer import as_text
 
         self._names = self._names or Names.of(schema.names or ())
-        text, X, y, spans, t, plain = scan(records.values, schema.n_features, self._names)
+        text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names)
         y, known = self.target.indices(y)
-        plain &= known
+        found[~known | ((found == LABEL) & np.isnan(y))] = LEFT
         reasons: dict[int, str] = {}
         tail: list[bytes] = []
         end = len(text)
-        for i in np.flatnonzero(~plain).tolist():
+        labels = found == LABEL
+        for i in np.flatnonzero((found == LEFT) | labels if not self._late else found == LEFT).tolist():
             try:
                 x, y[i], name, time = self._event(records.values[i])
-                for j, feature in enumerate(schema.check(x, self._lenient)):
+                labels[i] = x is None
+                for j, feature in enumerate(() if x is None else schema.check(x, self._lenient)):
                     X[i, j] = self._feature(feature, f"x[{schema.names[j] if schema.names else j}]")
             except Reject as reject:
                 reasons[i] = str(reject)
@@ -175,7 +188,7 @@ class Decoder:
             spans[:, i] = end, end + len(name)
             end += len(name)
         ids = read_only(np.concatenate([text, as_text(b"".join(tail))])) if tail else text, spans
-        return self._batch(records, X, y, ids, t, reasons), reasons
+        return self._batch(records, X, y, ids, t, reasons, labels), reasons
 
     def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
         from worker.wire.scanner import NO_TIME
@@ -184,19 +197,60 @@ class Decoder:
         n = len(records)
         X, y, reasons = packed.decode_events(records.values, schema, self.target, self._lenient)
         ids = as_text(NULL), np.repeat([[0], [len(NULL)]], n, axis=1)
-        return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons), reasons
+        no_labels = np.zeros(n, np.bool_)
+        return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons, no_labels), reasons
 
-    @staticmethod
-    def _batch(records: Records, X: Floats, y: Floats, ids: Column, t: Integers, reasons: dict[int, str]) -> Batch:
+    def _batch(
+        self,
+        records: Records,
+        X: Floats,
+        y: Floats,
+        ids: Column,
+        t: Integers,
+        reasons: dict[int, str],
+        labels: NDArray[np.bool_],
+    ) -> Batch:
         """Everything that was not rejected."""
-        if not reasons:
-            return Batch(records.partition, 0, records.offsets, X, y, ids, t, records.keys)
-        keep = np.ones(len(records), np.bool_)
-        keep[list(reasons)] = False
-        kept_ids = ids[0], np.ascontiguousarray(ids[1][:, keep])
-        return Batch(
-            records.partition, 0, records.offsets[keep], X[keep], y[keep], kept_ids, t[keep], records.keys.chosen(keep)
-        )
+        stamps = np.asarray(records.timestamps, np.int64) if self._late else None
+        if not reasons and not labels.any():
+            batch = Batch(records.partition, 0, records.offsets, X, y, ids, t, records.keys, stamps=stamps)
+        else:
+            keep = ~labels
+            keep[list(reasons)] = False
+            batch = Batch(
+                records.partition,
+                0,
+                records.offsets[keep],
+                X[keep],
+                y[keep],
+                _ids_of(ids, keep),
+                t[keep],
+                records.keys.chosen(keep),
+                stamps=None if stamps is None else stamps[keep],
+            )
+        if stamps is not None:
+            labels[list(reasons)] = False
+            batch.labels = Labels(
+                batch.offsets.searchsorted(records.offsets[labels]),
+                records.offsets[labels],
+                y[labels],
+                _ids_of(ids, labels),
+                t[labels],
+                records.chosen(labels),
+            )
+        return batch
+
+
+def _ids_of(ids: Column, rows: NDArray[np.bool_]) -> Column:
+    return ids[0], np.ascontiguousarray(ids[1][:, rows])
+
+
+def _require_label(given: bool, late: bool) -> None:
+    """Raise `Reject` unless an event without features may be the label of an earlier one."""
+    if not late:
+        raise Reject(LATE_LABEL)
+    if not given:
+        raise Reject(NO_LABEL)
 
 
 def _loads(value: bytes) -> Any:
@@ -377,7 +431,3 @@ def _short(labels: Floats) -> NDArray[np.bool_]:
 
 def _numbers(array: NDArray[Any]) -> bytes:
     return orjson.dumps(np.ascontiguousarray(array), option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def _rejection(records: Records, i: int, reason: str) -> Rejection:
-    return Rejection(reason, int(records.offsets[i]), records.values[i], records.keys[i], int(records.timestamps[i]))

@@ -29,7 +29,11 @@ NULL_VALUE = "null value"
 NOT_JSON = "not JSON"
 NOT_OBJECT = "not a JSON object"
 NO_X = "no x"
-LATE_LABEL = "late label: not supported yet"
+LATE_LABEL = "late label: no event waits for one, see --label-wait"
+NO_LABEL = "late label: null takes none back"
+UNKNOWN_ID = "late label: no event of this id waits"
+SAME_LABEL = "late label: a repetition"
+OTHER_LABEL = "late label: another than the first"
 BAD_X = "x is neither a list nor an object"
 EMPTY_X = "x is empty"
 DEEP_ID = "id is nested too deeply"
@@ -188,6 +192,19 @@ class Records:
         found = None if self.headers is None else dict(self.headers[i]).get(name)
         return found or None
 
+    def rejection(self, i: int, reason: str) -> Rejection:
+        """Record `i`, set aside."""
+        return Rejection(reason, int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i]))
+
+    def chosen(self, keep: NDArray[np.bool_]) -> Records:
+        """The records where `keep`, bool[n], is true."""
+        rows = np.flatnonzero(keep).tolist()
+        headers = None if self.headers is None else [self.headers[i] for i in rows]
+        stamps = np.asarray(self.timestamps, np.int64)[keep]
+        return Records(
+            self.partition, self.offsets[keep], self.values.chosen(keep), self.keys.chosen(keep), stamps, headers
+        )
+
     def after(self, start: int) -> Records:
         """The records from index `start` on."""
         return self._slice(slice(start, None))
@@ -214,6 +231,31 @@ class Rejection:
 
 
 @dataclass
+class Labels:
+    """Labels of earlier events of a partition, m of them, in offset order."""
+
+    behind: Integers
+    """i8[m]: how many of the batch's rows stand before each."""
+    offsets: Integers
+    y: Floats
+    ids: Column
+    t: Integers
+    records: Records
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def stamps(self) -> Integers:
+        """Times of the records, i8[m] in ms."""
+        return np.asarray(self.records.timestamps, np.int64)
+
+    def rejection(self, i: int, reason: str) -> Rejection:
+        """Label `i`, set aside."""
+        return self.records.rejection(i, reason)
+
+
+@dataclass
 class Batch:
     """Rows of one partition, ready for the learners; n rows accepted, in offset order."""
 
@@ -226,6 +268,10 @@ class Batch:
     t: Integers
     keys: Strings
     rejected: list[Rejection] = field(default_factory=list)
+    stamps: Integers | None = None
+    """Of the records, in ms; with `labels` only."""
+    labels: Labels | None = None
+    """None: labels do not come by themselves."""
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -2,8 +2,8 @@
 
 Plain means: one object; `x` a list of d numbers, or an object of exactly the d named ones in any order; `y` a number or
 null; `id` an integer or a simple string; `t` an integer; other fields holding numbers, simple strings, true, false or
-null. Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to orjson,
-which decides.
+null. A late label is the same without `x`, with `id` and `y`. Everything else (escapes, non-ASCII, nesting, repeated
+keys, anything malformed) is marked and left to orjson, which decides.
 
 A zero byte ends each event, at which all of `worker.wire.text.tokens` stop: nothing has to ask where that is. Eight
 bytes read at a time may be some of the next event, or of TAIL after the last one; those behind the first unrecognised
@@ -44,6 +44,8 @@ Floats = NDArray[np.float64]
 
 LOWER_N = 110
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
+LEFT, ROW, LABEL = 0, 1, 2
+"""What `scan` makes of an event: it is left to orjson, a row, or the label of an earlier one."""
 NO_TIME = np.iinfo(np.int64).min
 X_NAME, Y_NAME, T_NAME, ID_NAME = word(b'"x"'), word(b'"y"'), word(b'"t"'), word(b'"id"')
 
@@ -78,7 +80,7 @@ NO_NAMES = Names.of(())
 
 def scan(
     values: Strings, n_features: int, names: Names = NO_NAMES
-) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.bool_]]:
+) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.int8]]:
     """Read plain events.
 
     Parameters
@@ -101,27 +103,27 @@ def scan(
         Bounds of the JSON text of `id` in `text`; of a null where there is none.
     t : i8[n]
         `t`, or NO_TIME.
-    plain : bool[n]
-        False where the event was left to orjson; its other outputs are then undefined.
+    found : i1[n]
+        LEFT, ROW or LABEL; of what is left the other outputs are undefined, of a label its `X`.
     """
     n = len(values)
     X = np.empty((n, n_features))
     y = np.empty(n)
     spans = np.empty((2, n), np.int64)
     t = np.empty(n, np.int64)
-    plain = np.empty(n, np.bool_)
+    found = np.empty(n, np.int8)
     names.patience[0] = len(names.places) * (len(names.places) + PATIENCE * n)
     text = values.terminated()
-    if not _scan(text, names, X, y, spans, t, plain):
+    if not _scan(text, names, X, y, spans, t, found):
         # An event with a zero byte is no JSON, so nothing is lost with it.
         text = Listed([value if value and END not in value else b"" for value in values]).terminated()
-        _scan(text, names, X, y, spans, t, plain)
-    return text, X, y, spans, t, plain
+        _scan(text, names, X, y, spans, t, found)
+    return text, X, y, spans, t, found
 
 
 @bare_kernel
 def _scan(
-    text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, plain: NDArray[np.bool_]
+    text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:
     """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as in `scan`."""
     p = ZERO
@@ -131,11 +133,11 @@ def _scan(
         t[i] = NO_TIME
         spans[0, i] = null
         spans[1, i] = null + 4
-        end = _event(text, p, names, X, y, spans, t, i)
-        plain[i] = False
+        end, kind = _event(text, p, names, X, y, spans, t, i)
+        found[i] = LEFT
         if end != NOWHERE:
             p = end
-            plain[i] = text[p] == 0
+            found[i] = kind if text[p] == 0 else LEFT
         while text[p] != 0:
             p += ONE
         p += ONE
@@ -145,29 +147,29 @@ def _scan(
 @fragment
 def _event(
     text: Text, p: np.uint64, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
-) -> np.uint64:
-    """Read one event into row i; the position after it, or NOWHERE if it is not plain."""
+) -> tuple[np.uint64, int]:
+    """Read one event into row i: (position after it, ROW or LABEL); position NOWHERE if it is not plain."""
     p = skip(text, p)
     if text[p] != OPEN:
-        return NOWHERE
+        return NOWHERE, LEFT
     seen = 0
     while True:
         p, field = _name(text, skip(text, p + ONE))
         if p == NOWHERE or seen & field:
-            return NOWHERE
+            return NOWHERE, LEFT
         seen |= field
         p = skip(text, p)
         if text[p] != COLON:
-            return NOWHERE
+            return NOWHERE, LEFT
         p = _field(text, skip(text, p + ONE), field, names, X, y, spans, t, i)
         if p == NOWHERE:
-            return NOWHERE
+            return NOWHERE, LEFT
         p = skip(text, p)
         if text[p] != COMMA:
             break
-    if text[p] != CLOSE or seen & SEEN_X == 0:
-        return NOWHERE
-    return skip(text, p + ONE)
+    if text[p] != CLOSE or (seen & SEEN_X == 0 and seen & (SEEN_ID | SEEN_Y) != SEEN_ID | SEEN_Y):
+        return NOWHERE, LEFT
+    return skip(text, p + ONE), ROW if seen & SEEN_X else LABEL
 
 
 @fragment

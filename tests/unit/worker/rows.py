@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from learners import Spec
 from worker.settings import ModelSettings
-from worker.state.model import Outputs
+from worker.state.outputs import Outputs
 from worker.wire.codec import JSON, Decoder, encode_events
 from worker.wire.events import Records, Reject, Schema, Target, finite
 from worker.wire.scanner import NO_TIME

@@ -12,7 +12,7 @@ from worker.runtime.observability.pulse import Pulse
 from worker.runtime.observability.telemetry import Telemetry
 from worker.runtime.partition.task import Task
 from worker.settings import WorkerSettings
-from worker.state.model import Outputs
+from worker.state.outputs import Outputs
 from worker.wire.events import Records
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from worker.runtime.observability.pulse import Pulse
     from worker.runtime.partition.task import Task
     from worker.runtime.partition.ways import Resumption
-    from worker.state.model import Outputs
+    from worker.state.outputs import Outputs
     from worker.wire.events import Records
 
 STATES = ("created", "restoring", "running", "closed")

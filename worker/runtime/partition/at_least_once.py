@@ -15,7 +15,7 @@ from worker.kafka.interface import Member, Span
 from worker.kafka.verdicts import insist
 from worker.runtime.partition.checkpoint import Checkpoint, Probe
 from worker.settings import WorkerSettings
-from worker.state.position import Position
+from worker.state.log.position import Position
 from worker.state.snapshot import PLAIN
 
 

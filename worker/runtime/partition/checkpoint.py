@@ -7,7 +7,7 @@ The six steps, in this order and under these names in logs, code and fault tests
     SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
     FLUSHED            the broker has all of them, and its reports of where they are prove it
     OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once also
-                       writes a record of it all, the position, beside the snapshots (`worker.state.position`)
+                       writes a record of it all, the position, beside the snapshots (`worker.state.log.position`)
     COMMITTED          the broker has committed
 
 A worker that dies before COMMITTED leaves nothing that a read_committed reader sees: the next owner of the
@@ -37,8 +37,8 @@ from worker.kafka.interface import Sender, Span
 from worker.kafka.topics import LARGEST_RECORD
 from worker.kafka.verdicts import Unfinished, refused_properties
 from worker.settings import EXACTLY_ONCE, WorkerSettings
-from worker.state.model import Outputs
-from worker.state.position import Position
+from worker.state.log.position import Position
+from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer, chunk_key, cut
 from worker.wire.strings import Listed, Strings
 

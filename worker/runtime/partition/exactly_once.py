@@ -18,7 +18,7 @@ from worker.kafka.interface import Span
 from worker.kafka.verdicts import Verdict, ask, insist, judge
 from worker.runtime.partition.checkpoint import Checkpoint, Probe
 from worker.settings import WorkerSettings
-from worker.state.position import Position
+from worker.state.log.position import Position
 from worker.state.snapshot import position_key
 
 TRANSACTION_TIMEOUT_MS = 60_000

@@ -20,9 +20,9 @@ from worker.kafka.interface import Span
 from worker.kafka.reading.reader import Reader, to_the_end, watermarks
 from worker.kafka.reading.visibility import shown, stable
 from worker.kafka.topics import Topics
-from worker.state.history import positions
-from worker.state.model import Outputs
-from worker.state.position import Position
+from worker.state.log.history import positions
+from worker.state.log.position import Position
+from worker.state.outputs import Outputs
 from worker.wire.codec import read_json
 from worker.wire.packed import decode_predictions, is_packed
 

@@ -35,9 +35,9 @@ from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend
 from worker.runtime.partition.ways import Resumption, Ways
 from worker.settings import EARLIEST, LATEST, WorkerSettings
-from worker.state.history import Search, look_through, mark, positions
+from worker.state.log.history import Search, look_through, mark, positions
+from worker.state.log.position import Position
 from worker.state.model import Model
-from worker.state.position import Position
 from worker.state.snapshot import CLAIMED, PLAIN, Pointer
 
 STALE_SECONDS = 2.0

@@ -33,7 +33,8 @@ from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.ways import Resumption
 from worker.settings import WorkerSettings
 from worker.state import snapshot
-from worker.state.model import Model, Outputs, Saved, joined
+from worker.state.model import Model, Saved
+from worker.state.outputs import Outputs, joined
 from worker.state.snapshot import Pointer
 from worker.wire.events import Records
 

@@ -13,7 +13,7 @@ from worker.kafka.reading.reader import watermarks
 from worker.runtime.partition.mending import Mend
 from worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
 from worker.state import snapshot
-from worker.state.history import Search, look_through, read_chunks
+from worker.state.log.history import Search, look_through, read_chunks
 from worker.state.model import Model
 from worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 

@@ -25,7 +25,8 @@ from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import Stream, reader_of
 from worker.kafka.reading.visibility import log_ends
 from worker.settings import EARLIEST, ModelSettings, WorkerSettings
-from worker.state.model import Model, Outputs
+from worker.state.model import Model
+from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer, unlike
 from worker.tools.audit.contrast import Difference, input_offset
 from worker.tools.audit.outputs import DriftAlarms, Ledger, Points, Predictions, Rejections

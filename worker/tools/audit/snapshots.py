@@ -8,8 +8,8 @@ from typing import Any
 from worker.kafka.reading.stream import Stream
 from worker.settings import ModelSettings
 from worker.state import snapshot
-from worker.state.assembly import Assembler
-from worker.state.history import read_mark
+from worker.state.log.assembly import Assembler
+from worker.state.log.history import read_mark
 from worker.state.model import Model, Saved
 from worker.state.snapshot import CLAIM, BadSnapshot, mark_key, position_key
 from worker.tools.audit.contrast import Difference
@@ -59,7 +59,7 @@ class Snapshots:
         self.orphans: list[str] = []
         """Places of chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
         self.began: int | None = None
-        """Where the workers' last mark says that the learners began empty; see `worker.state.history`."""
+        """Where the workers' last mark says that the learners began empty; see `worker.state.log.history`."""
         self._assembler = Assembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
 

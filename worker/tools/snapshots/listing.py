@@ -1,7 +1,7 @@
 """What the snapshot topic still holds of a partition: complete snapshots, and the marks between two histories.
 
-Unlike `worker.state.history`, which looks for one snapshot that a restore can use, this lists them all, damaged ones
-too.
+Unlike `worker.state.log.history`, which looks for one snapshot that a restore can use, this lists them all, damaged
+ones too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from worker.kafka.reading.stream import Stream
 from worker.settings import WorkerSettings
 from worker.state import snapshot
-from worker.state.assembly import Assembler
-from worker.state.history import read_mark
+from worker.state.log.assembly import Assembler
+from worker.state.log.history import read_mark
 from worker.state.snapshot import BadSnapshot, Outline, Pointer, mark_key
 from worker.warm_start import WarmStart
 
@@ -60,7 +60,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a new history begins; see `worker.state.history`.
+    """Where a new history begins; see `worker.state.log.history`.
 
     Parameters
     ----------

@@ -23,10 +23,10 @@ from worker.kafka.topics import create_topics, output_plan, partition_counts
 from worker.kafka.verdicts import told
 from worker.runtime.partition.checkpoint import Due
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
-from worker.state.claim import claim
-from worker.state.history import IMPORTED
-from worker.state.model import Outputs
+from worker.state.log.claim import claim
+from worker.state.log.history import IMPORTED
 from worker.state.model_file import ModelFile, pack
+from worker.state.outputs import Outputs
 from worker.state.snapshot import mark_key
 from worker.tools.snapshots.source import Source, read_snapshot
 from worker.wire.events import Schema

@@ -14,7 +14,7 @@ from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings, WorkerSettings
-from worker.state.history import read_chunks
+from worker.state.log.history import read_chunks
 from worker.state.model_file import ModelFile, unpack
 from worker.state.snapshot import DamagedSnapshot, Pointer
 from worker.warm_start import WarmStart

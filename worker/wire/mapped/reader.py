@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worker.wire.events import (
     NOT_OBJECT,
@@ -44,6 +45,8 @@ class Read(NamedTuple):
     ids: Column
     t: Integers
     reasons: dict[int, str]
+    labels: NDArray[np.bool_]
+    """Which events are labels of earlier ones."""
 
 
 class Reader:
@@ -78,8 +81,11 @@ class Reader:
         self._known: dict[Feature | None, Categories] = {}
         self._width = sum(len(feature.columns) for feature in schema.features)
 
-    def read(self, records: Records) -> Read:
-        """Every event becomes a row or gets a reason that names the field. How records are cut changes nothing."""
+    def read(self, records: Records, late: bool = False) -> Read:
+        """Every event becomes a row or gets a reason that names the field. How records are cut changes nothing.
+
+        If labels may come late, an event with an id and a label, and none of the features, is one.
+        """
         from worker.wire.mapped import fields
 
         n, m = len(records), len(self._places)
@@ -100,9 +106,17 @@ class Reader:
             self._put_beside(path, records, cells, tail, ids, reasons)
         if tail.texts:
             text = read_only(np.concatenate([text, np.frombuffer(b"".join(tail.texts) + bytes(SPARE), np.uint8)]))
-        return self._convert(records, cells, text, ids, reasons)
+        labels = self._late_labels(cells) if late else np.zeros(n, np.bool_)
+        return self._convert(records, cells, text, ids, reasons, labels)
 
     # Extraction.
+
+    def _late_labels(self, cells: Cells) -> NDArray[np.bool_]:
+        own = [self._places[feature.path] for feature in self.schema.features if feature.path.source == ROW]
+        found: NDArray[np.bool_] = (cells.kind[:, own] == NOTHING).all(axis=1)
+        for path in (self.schema.id, self.schema.label):
+            found &= cells.kind[:, self._places[path]] > NULL
+        return found
 
     def _ids(self, cells: Cells, text: Text) -> Integers:
         """Bounds of the JSON text of each event's id, i8[2, n]."""
@@ -172,7 +186,17 @@ class Reader:
 
     # Conversion.
 
-    def _convert(self, records: Records, cells: Cells, text: Text, ids: Integers, reasons: dict[int, str]) -> Read:
+    def _convert(
+        self,
+        records: Records,
+        cells: Cells,
+        text: Text,
+        ids: Integers,
+        reasons: dict[int, str],
+        labels: NDArray[np.bool_],
+    ) -> Read:
+        from worker.wire.mapped.convert import GOOD
+
         n = len(records)
         X, codes, column = np.empty((n, self._width)), np.empty(n, np.int8), 0
         t = self._times(self.schema.time, cells, text)
@@ -181,13 +205,14 @@ class Reader:
             width = len(feature.columns)
             self._feature(feature, cells, text, now, X[:, column : column + width], codes)
             column += width
+            codes[labels] = GOOD
             self._note(feature, codes, reasons)
         y = self._labels(cells, text, reasons)
         from worker.wire.mapped.times import NOT_A_TIME
         from worker.wire.scanner import NO_TIME
 
         stamps = np.where(t == NOT_A_TIME, NO_TIME, t // MICROS)
-        return Read(X, y, (text, ids), stamps, reasons)
+        return Read(X, y, (text, ids), stamps, reasons, labels)
 
     def _times(self, path: Path, cells: Cells, text: Text) -> Integers:
         """Us since 1970 of a place."""

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 from worker.kafka.interface import Span
 from worker.kafka.plain.reports import Reports
 from worker.kafka.verdicts import Undelivered, Unproven, Verdict
-from worker.state.position import Position
+from worker.state.log.position import Position
 from worker.state.snapshot import Pointer
 
 

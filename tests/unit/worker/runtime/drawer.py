@@ -11,7 +11,8 @@ from worker.runtime.partition.checkpoint import Due
 from worker.runtime.partition.task import Task
 from worker.runtime.partition.ways import Resumption
 from worker.settings import WorkerSettings
-from worker.state.model import Model, Outputs
+from worker.state.model import Model
+from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer
 
 QUICK = Spec.parse("ddm:min_n=5,warn=0.2,drift=0.5")

@@ -18,7 +18,8 @@ from worker.runtime.partition import task
 from worker.runtime.partition.task import NEXT, State, Task
 from worker.runtime.partition.ways import Resumption
 from worker.state import snapshot
-from worker.state.model import Model, Outputs
+from worker.state.model import Model
+from worker.state.outputs import Outputs
 from worker.wire.events import Records
 
 BAD = [b"?", None]

@@ -20,7 +20,8 @@ from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.task import State
 from worker.runtime.partition.ways import Resumption
 from worker.state.alarms import Alarm
-from worker.state.model import Model, Outputs
+from worker.state.model import Model
+from worker.state.outputs import Outputs
 from worker.wire.events import Rejection
 
 NAMES = {

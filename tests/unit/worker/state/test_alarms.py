@@ -14,7 +14,8 @@ from tests.unit.worker.rows import drifting, events, model_settings, pieces, rec
 from worker.cli.learning import make_detector_specs
 from worker.errors import UsageFailure
 from worker.state import snapshot
-from worker.state.model import Model, Outputs
+from worker.state.model import Model
+from worker.state.outputs import Outputs
 
 QUICK = "ddm:min_n=5,warn=0.2,drift=0.5"
 

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.worker.rows import model_settings
 from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned
 from worker.state import snapshot
-from worker.state.history import MOST_CANDIDATES, UNKNOWN, Search
+from worker.state.log.history import MOST_CANDIDATES, UNKNOWN, Search
 from worker.state.snapshot import Outline, Pointer, mark_key, position_key
 
 LONG = model_settings("dfop:mu=0.01", window=16_000_000)

@@ -15,7 +15,7 @@ from worker.errors import UsageFailure
 from worker.kafka.deadline import Deadline
 from worker.kafka.reading.reader import ANY, Reader, open_reader, watermarks
 from worker.settings import WorkerSettings
-from worker.state.history import append
+from worker.state.log.history import append
 from worker.state.snapshot import CLAIM, CLAIMED, claim_key
 from worker.wire.codec import read_json, write_json
 

@@ -1,0 +1,1 @@
+"""What stands in the topic of snapshots: chunks, positions, claims, marks."""

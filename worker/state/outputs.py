@@ -1,0 +1,59 @@
+"""What a batch adds to the output topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from worker.state.alarms import Alarm
+from worker.wire import strings
+from worker.wire.events import Rejection
+from worker.wire.rejections import TooManyRejected
+from worker.wire.strings import Strings, none
+
+if TYPE_CHECKING:
+    from worker.wire.strings import Integers
+
+
+@dataclass
+class Outputs:
+    """What a batch adds to the output topics, as encoded records in input order."""
+
+    next_offset: int
+    offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of the rows that were predicted, i8[rows]."""
+    keys: Strings = field(default_factory=none)
+    predictions: Strings = field(default_factory=none)
+    points: list[tuple[bytes, bytes]] = field(default_factory=list)
+    alarms: list[Alarm] = field(default_factory=list)
+    """Drifts that the champion's detectors called."""
+    rejected: list[Rejection] = field(default_factory=list)
+    excess: TooManyRejected | None = None
+    """Too many of the last events were rejected: to be raised once the batch is dealt with."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that were predicted."""
+        return len(self.offsets)
+
+
+def merged(some: list[Rejection], others: list[Rejection]) -> list[Rejection]:
+    """Both in the order of their offsets."""
+    return sorted([*some, *others], key=lambda one: one.offset) if others else some
+
+
+def joined(*parts: Outputs) -> Outputs:
+    """One after the other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
+    whole.keys = strings.joined([part.keys for part in parts])
+    whole.predictions = strings.joined([part.predictions for part in parts])
+    for part in parts:
+        whole.points += part.points
+        whole.alarms += part.alarms
+        whole.rejected += part.rejected
+        whole.excess = whole.excess or part.excess
+    return whole
