@@ -32,7 +32,7 @@ def schema() -> None:
 
 
 @schema.command()
-@click.argument("source", metavar="TOPIC|FILE")
+@click.argument("name", metavar="TOPIC|FILE")
 @click.option(
     "--rows", type=click.IntRange(1), default=ROWS, show_default=True, metavar="N", help="Rows that are looked at."
 )
@@ -44,7 +44,7 @@ def schema() -> None:
 @reading_option
 @click.option("--json", "as_json", is_flag=True, help="Print an object, with all that was seen per path.")
 @click.pass_obj
-def infer(obj: dict[str, Any], /, source: str, rows: int, as_json: bool, **given: Any) -> None:
+def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: Any) -> None:
     """Propose a schema from the first rows of a topic or file: a table [event] for a TOML file, on standard output.
 
     Of a topic the values are read that a read_committed reader sees first, equally many of each partition. A FILE ends
@@ -69,23 +69,23 @@ def infer(obj: dict[str, Any], /, source: str, rows: int, as_json: bool, **given
     from worker.wire.mapped.paths import Path
 
     known: dict[str, Path | None] = {
-        name: None if given[option] is None else Path.parse(given[option])
-        for name, option in (("label", "label"), ("id", "id_"), ("time", "time"))
+        key: None if given[option] is None else Path.parse(given[option])
+        for key, option in (("label", "label"), ("id", "id_"), ("time", "time"))
     }
-    values = _values(obj["open_rows"](source), source, rows, given)
+    values = _values(obj["open_rows"](name), name, rows, given)
     found = survey(values, given["envelope"], [path for path in known.values() if path is not None])
-    _require_rows(found, source)
+    _require_rows(found, name)
     if 2 * found.plain > found.events and given["envelope"] is None and not any(known.values()):
-        click.echo(f"{source}: {telling.no_schema(found)}", err=True)
+        click.echo(f"{name}: {telling.no_schema(found)}", err=True)
         plain = {"plain": True, "event": {}, "events": telling.counts(found)}
         click.echo(write_json(plain).decode() if as_json else f"# {telling.no_schema(found)}")
         return
     proposal = propose(found, **known)
     if not proposal.features:
         told = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
-        raise Failure(f"nothing in {source} can be learned from: {told or 'there are no fields'}")
+        raise Failure(f"nothing in {name} can be learned from: {told or 'there are no fields'}")
     rejected = rejections(proposal, values)
-    for line in telling.in_words(proposal, rejected, source):
+    for line in telling.in_words(proposal, rejected, name):
         click.echo(line, err=True)
     if as_json:
         click.echo(write_json(telling.as_object(proposal, rejected)).decode())
@@ -93,7 +93,7 @@ def infer(obj: dict[str, Any], /, source: str, rows: int, as_json: bool, **given
         click.echo(telling.as_toml(proposal, rejected), nl=False)
 
 
-def _values(file: Iterator[bytes] | None, source: str, rows: int, given: dict[str, Any]) -> list[bytes | None]:
+def _values(file: Iterator[bytes] | None, name: str, rows: int, given: dict[str, Any]) -> list[bytes | None]:
     """The first rows of a file, or of a topic."""
     if file is not None:
         return list(islice(file, rows))
@@ -101,13 +101,13 @@ def _values(file: Iterator[bytes] | None, source: str, rows: int, given: dict[st
     from worker.tools.schema.topic import first_values
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
-    return first_values(given["bootstrap"], passthrough, resolved(given["client"])[0], source, rows)
+    return first_values(given["bootstrap"], passthrough, resolved(given["client"])[0], name, rows)
 
 
-def _require_rows(found: Survey, source: str) -> None:
+def _require_rows(found: Survey, name: str) -> None:
     if not found.events:
-        raise Failure(f"there is nothing in {source} yet")
+        raise Failure(f"there is nothing in {name} yet")
     if found.no_json == found.events:
-        raise Failure(f"none of the {found.events:,} values in {source} is a JSON object")
+        raise Failure(f"none of the {found.events:,} values in {name} is a JSON object")
     if not found.rows:
-        raise Failure(f"none of the {found.events:,} events in {source} has a row in its envelope {found.envelope}")
+        raise Failure(f"none of the {found.events:,} events in {name} has a row in its envelope {found.envelope}")

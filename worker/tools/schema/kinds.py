@@ -20,7 +20,7 @@ FALLS = 0.1
 
 
 def feature_of(found: Survey, seen: Seen, time: Path | None) -> tuple[Feature | None, str]:
-    """The feature that a field is, and what was seen; None, and why it is none. `time`: where the event's time stands."""
+    """The feature that a field is, and what was seen; None, and why it is none. The event's time stands at `time`."""
     if not seen.scalars:
         return None, "list" if seen.lists else "always empty" if seen.empties else "always null"
     if seen.lists or seen.objects:

@@ -108,10 +108,11 @@ def propose(found: Survey, label: Path | None = None, id: Path | None = None, ti
     t = _given(found, time, a_time=True) or _time(found, taken)
     features: dict[Feature, str] = {}
     left_out: dict[Path, str] = {}
+    when = None if t is None else t.path
     for path, seen in found.paths.items():
         if path in taken or (seen.objects and not (seen.scalars or seen.lists)):
             continue
-        feature, about = feature_of(found, seen, t and t.path)
+        feature, about = feature_of(found, seen, when)
         if feature is None:
             left_out[path] = about
         elif columns := {column for one in features for column in one.columns} & set(feature.columns):

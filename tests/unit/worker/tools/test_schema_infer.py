@@ -1,0 +1,426 @@
+"""`driftway schema infer`: what it proposes for each shape of events, and that it is read as it was meant."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+import tomllib
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from driftway import main
+from worker.tools.schema.proposal import Proposal, propose
+from worker.tools.schema.survey import DEEP, MOST_PATHS, survey
+from worker.tools.schema.telling import as_toml
+from worker.tools.schema.trial import rejections
+from worker.wire.events import Records, Target
+from worker.wire.mapped.paths import Path
+from worker.wire.mapped.reader import Read, Reader
+from worker.wire.mapped.schema import EventSchema
+from worker.wire.strings import Listed
+
+N = 200
+Row = dict[str, Any]
+
+
+def texts(rows: Iterable[Any]) -> list[bytes | None]:
+    return [json.dumps(row).encode() for row in rows]
+
+
+def proposed(values: list[bytes | None], **known: str) -> Proposal:
+    """What is proposed, the paths given as text."""
+    paths = {name: Path.parse(text) for name, text in known.items()}
+    return propose(survey(values, asked=paths.values()), **paths)
+
+
+def table_of(toml: str) -> dict[str, Any]:
+    event: dict[str, Any] = tomllib.loads(toml)["event"]
+    return event
+
+
+def read_by(table: dict[str, Any], target: Target, values: list[bytes | None]) -> Read:
+    """The same rows, as whoever was given the table reads them."""
+    rest = {name: table.get(name) for name in ("label", "id", "time", "envelope", "missing")}
+    schema = EventSchema.parse(table["feature"], **rest)
+    n = len(values)
+    records = Records(0, np.arange(n), Listed(values), Listed([None] * n), np.zeros(n, np.int64))
+    return Reader(schema, target).read(records)
+
+
+def checked(values: list[bytes | None], **known: str) -> tuple[dict[str, Any], str, Proposal]:
+    """The table as TOML says it, its text and the proposal; no row is rejected that the text does not mention."""
+    proposal = proposed(values, **known)
+    rejected = rejections(proposal, values)
+    toml = as_toml(proposal, rejected)
+    table = table_of(toml)
+    read = read_by(table, proposal.target, values)
+    assert len(read.reasons) == rejected.total()
+    assert (f"rejected by this schema: {rejected.total():,}: " in toml) == bool(rejected)
+    assert all(reason in toml for reason in list(dict(rejected.most_common(3))))
+    return table, toml, proposal
+
+
+def order(i: int, rng: random.Random) -> Row:
+    """A flat event."""
+    at = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(minutes=7 * i)
+    return {
+        "order_id": f"o-{i}",
+        "created_at": at.isoformat(),
+        "amount": round(rng.uniform(0.5, 3120), 2),
+        "country": rng.choice(["de", "fr", "it"]),
+        "merchant": f"m{rng.randrange(90)}",
+        "comment": f"please {rng.random()}",
+        "items": [1, 2],
+        "version": "1.0",
+        "fraud": rng.random() < 0.2,
+    }
+
+
+def orders(change: Callable[[Row, int], Any] = lambda row, i: row) -> list[bytes | None]:
+    rng = random.Random(5)
+    return texts(change(order(i, rng), i) for i in range(N))
+
+
+FLAT = [
+    "created_at:time=hour|weekday",
+    "amount",
+    "country:one-of=de|fr|it",
+    "merchant:hash=32",
+]
+
+
+# The ten shapes.
+
+
+def test_flat_json() -> None:
+    table, toml, proposal = checked(orders(), label="fraud")
+    assert table == {"label": "fraud", "id": "order_id", "time": "created_at", "feature": FLAT}
+    assert '"amount",                        # number, ' in toml
+    assert 'label = "fraud"                    # false 75 %, true 25 %' in toml
+    assert "# ISO 8601, rising" in toml
+    assert '# left out: "comment" (text, different in almost every event), "items" (list), "version" (constant)' in toml
+    assert proposal.options == {}
+
+
+def test_nested() -> None:
+    table, _, _ = checked(orders(lambda row, _: {"head": {"v": 1}, "body": {"order": row}}), label="body.order.fraud")
+    assert table["feature"] == [f"body.order.{feature}" for feature in FLAT]
+    assert (table["id"], table["time"]) == ("body.order.order_id", "body.order.created_at")
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "in a payload"])
+def test_debezium(wrapped: bool) -> None:
+    def change(row: Row, i: int) -> Row:
+        del row["created_at"]
+        row["id"] = i % 50
+        event = {"before": None, "after": row, "op": "c", "ts_ms": 1_700_000_000_000 + i, "source": {"table": "orders"}}
+        if i % 20 == 0:
+            event |= {"before": row, "after": None, "op": "d"}
+        return {"schema": {}, "payload": event} if wrapped else event
+
+    table, toml, _ = checked([*orders(change), None], label="fraud")
+    assert (table["envelope"], table["time"], table["id"]) == ("debezium", "@envelope.ts_ms", "order_id")
+    assert table["feature"] == [*FLAT[1:], "id:hash=32"]
+    assert "11: 10 debezium: the row was deleted; 1 null value" in toml
+    assert "# ms since 1970, rising" in toml
+
+
+def test_connect() -> None:
+    values = orders(lambda row, _: {"schema": {"type": "struct", "fields": []}, "payload": row})
+    table, _, _ = checked(values, label="fraud")
+    assert (table["envelope"], table["feature"]) == ("connect", FLAT)
+
+
+def test_nulls_and_missing_fields() -> None:
+    def change(row: Row, i: int) -> Row:
+        if i % 10 == 0:
+            row["amount"] = None
+        if i % 20 == 1:
+            del row["country"]
+        return {**row, "rare": 7} if i == 3 else {**row, "nothing": None}
+
+    table, toml, proposal = checked(orders(change), label="fraud")
+    assert table["missing"] == "mean"
+    assert 'missing = "mean"                   # 10 % of amount, 5 % of country' in toml
+    assert "# text, 3 values, 5 % missing" in toml
+    assert proposal.left_out[Path(("rare",))] == "only in under 1 %"
+    assert proposal.left_out[Path(("nothing",))] == "always null"
+    assert table["feature"] == FLAT
+
+
+def test_booleans() -> None:
+    table, toml, _ = checked(orders(lambda row, i: {**row, "vip": i % 4 == 0}), label="fraud")
+    assert table["feature"] == [*FLAT, "vip"]
+    assert "# false 75 %, true 25 %" in toml
+
+
+def test_text_categories_that_cannot_be_listed_are_hashed() -> None:
+    table, toml, _ = checked(orders(lambda row, i: {**row, "size": ["S", "M, L"][i % 2], "*": "ab|*"[i % 4]}))
+    assert table["feature"][-2:] == ["size:hash=32", "*:hash=32"]
+    assert "# text, 2 values, not all of which can be listed" in toml
+
+
+def test_numbers_in_text() -> None:
+    table, toml, _ = checked(
+        orders(lambda row, i: {**row, "price": f" {i % 7}.50 ", "empty": ["", "3", "", "4"][i % 4]})
+    )
+    assert table["feature"][-2:] == ["price", "empty"]
+    assert "# number in text, 0.5 to 6.5" in toml
+    assert "# number in text, 3 to 4, 50 % missing" in toml
+    assert table["missing"] == "mean"
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1), ("ms", 1000), ("us", 10**6), ("ns", 10**9)])
+def test_times(unit: str, factor: int) -> None:
+    def change(row: Row, i: int) -> Row:
+        return {**row, "born": f"19{i * 37 % 90 + 10}-02-03", "seen_ts": (1_790_000_000 - 60 * i) * factor}
+
+    table, toml, _ = checked(orders(change))
+    assert table["feature"][-2:] == ["born:time=age", "seen_ts:time=age"]
+    assert "# date: how long before the event, in s" in toml
+    assert f"# {unit} since 1970: how long before the event, in s" in toml
+
+
+def test_extra_fields_and_dirt_are_told() -> None:
+    def change(row: Row, i: int) -> Any:
+        if i == 7:
+            return [row]
+        if i in (8, 9):
+            row["amount"] = "n/a"
+        return {**row, f"x{i}": 1}
+
+    table, toml, proposal = checked([*orders(change), b"{", b""], label="fraud")
+    assert table["feature"] == FLAT
+    assert "# 202 events read, 3 of them no JSON object" in toml
+    assert "5: 2 not JSON; 2 amount is not a number; 1 not a JSON object" in toml
+    assert "1 % no number: rejected" in toml
+    assert len(proposal.left_out) == 3 + N - 1
+
+
+# Label, id, time.
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "said"),
+    [
+        ([0, 1], {}, "0 50 %, 1 50 %"),
+        (["1", "0"], {}, "0 50 %, 1 50 %"),
+        ([True, False], {}, "false 50 %, true 50 %"),
+        (["true", "false"], {"labels": "false,true"}, "say --labels false,true"),
+        ([0, 1, 2, 1], {"classes": "3"}, "say --classes 3"),
+        ([1, -1], {"labels": "-1,1"}, "say --labels -1,1"),
+        (["up", "no way"], {"labels": "no way,up"}, "say --labels 'no way,up'"),
+        (["ok"], {"labels": "ok,OTHER"}, "no other yet; say --labels ok,OTHER"),
+        (["a,b", "c"], {}, "--labels cannot name one with a comma"),
+        ([f"k{i}" for i in range(100)], {}, "100 different values: say which are classes"),
+        ([i / 7 for i in range(100)], {"task": "regression"}, "say --task regression"),
+        (list(range(100)), {"task": "regression"}, "number, 0 to 99; say --task regression"),
+        ([1, None], {}, "1 100 %, 50 % without"),
+    ],
+)
+def test_what_labels_mean(labels: list[Any], options: dict[str, str], said: str) -> None:
+    _, toml, proposal = checked(orders(lambda row, i: {**row, "Class": labels[i % len(labels)]}))
+    assert proposal.label is not None
+    assert proposal.label.path == Path(("Class",))
+    assert (proposal.options, proposal.target.labels == ()) == (options, "labels" not in options and "a,b" not in labels
+                                                                and "k1" not in labels)  # fmt: skip
+    assert said in toml
+    assert "rejected" not in toml
+
+
+def test_without_a_label_it_is_told_how_to_name_one() -> None:
+    table, toml, _ = checked(orders())
+    assert "label" not in table
+    assert "fraud" in table["feature"]
+    assert '# label: no field is called y, label, target or class; write label = "PATH" here' in toml
+
+
+def test_ids_are_different_in_every_event_and_never_amounts() -> None:
+    def change(row: Row, i: int) -> Row:
+        return {**row, "storeId": i % 20, "session_uuid": f"s{i // 2}", "row": i, "paid": i % 3}
+
+    table, _, proposal = checked(orders(change))
+    assert table["id"] == "order_id"
+    assert table["feature"][-2:] == ["session_uuid:hash=32", "paid"]
+    assert "storeId:hash=32" in table["feature"]
+    assert proposal.left_out[Path(("row",))] == "whole number, rises with every event"
+    again, toml, _ = checked(orders(lambda row, i: {"id": i % 9, **{k: v for k, v in row.items() if k != "order_id"}}))
+    assert again["id"] == "id"
+    assert "# 9 values in 200 events" in toml
+    none, toml, _ = checked(orders(lambda row, i: {**row, "order_id": i % 9}))
+    assert "id" not in none
+    assert "# id: nothing that is called so is different" in toml
+
+
+def test_a_time_that_does_not_rise_is_not_the_events() -> None:
+    table, toml, _ = checked(orders(lambda row, i: {**row, "created_at": f"2026-0{i % 9 + 1}-01T1{i % 7}:30"}))
+    assert "time" not in table
+    assert "# time: none that rises" in toml
+    assert table["feature"][0] == "created_at:time=hour|weekday"
+
+
+def test_what_is_known_is_not_guessed() -> None:
+    rows = orders(lambda row, i: {**row, "label": 1, "n": 1_790_000_000 + i, "parts": [{"sku": i}]})
+    table, toml, _ = checked(rows, label="country", id="parts.0.sku", time="n")
+    assert (table["label"], table["id"], table["time"]) == ("country", "parts.0.sku", "n")
+    assert "say --labels de,fr,it" in toml
+    assert "n:time=hour|weekday" in table["feature"]
+    assert "created_at:time=age" in table["feature"]
+    table, toml, _ = checked(rows, id="@key", time="@timestamp", label="nowhere")
+    assert (table["id"], table["time"], table["label"]) == ("@key", "@timestamp", "nowhere")
+    assert toml.count("# beside the value: not looked at") == 2
+    assert "# in no event that was read" in toml
+
+
+# Names and sizes.
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.b", 'say "x"', "@key", "a:b", " lead", "trail ", "", "ümlaut 😀", "tab\t", "line\nend", "\x7f\x85", "a,b", "#"],
+)
+def test_names_and_categories_are_quoted(name: str) -> None:
+    values = orders(lambda row, i: {**row, name: i % 5 * 0.5, "in": {name: f"{name}{i % 3}"}})
+    table, _, proposal = checked(values, label="fraud")
+    assert {feature.path for feature in proposal.features} >= {Path((name,)), Path(("in", name))}
+    schema = EventSchema.parse(table["feature"])
+    assert schema.features == tuple(proposal.features)
+
+
+def test_two_features_never_make_the_same_column() -> None:
+    table, _, proposal = checked(orders(lambda row, i: {**row, "country=de": i % 3}))
+    assert table["feature"][:4] == FLAT
+    assert proposal.left_out[Path(("country=de",))].startswith("makes a column country=de, as another does")
+
+
+def test_deep_and_many_fields_are_bounded() -> None:
+    deep: Row = {"v": 1}
+    for _ in range(500):
+        deep = {"d": deep}
+    many = {f"f{i}": 1 for i in range(MOST_PATHS)}
+    found = survey(texts([{"a": 1, "deep": deep}, {"a": 2, **many}]))
+    assert len(found.paths) == MOST_PATHS
+    assert found.unseen == 1 + 1 + DEEP - 1
+    assert max(len(path.steps) for path in found.paths) == DEEP
+
+
+def test_one_event_is_enough() -> None:
+    table, _, _ = checked(orders()[:1], label="fraud")
+    assert "amount" in table["feature"]
+
+
+# The command.
+
+
+def infer(*arguments: str) -> Result:
+    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, ["schema", "infer", *arguments])
+
+
+def write(path: File, values: list[bytes | None]) -> str:
+    text = b"\n".join(value or b"" for value in values) + b"\n"
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["orders.jsonl", "orders.ndjson.gz", "orders.json"])
+def test_json_lines(tmp_path: File, name: str) -> None:
+    done = infer(write(tmp_path / name, orders()), "--label", "fraud", "--rows", "100")
+    assert done.exit_code == 0, done.output
+    assert table_of(done.stdout)["feature"] == FLAT
+    assert "# 100 events read\n" in done.stdout
+    assert "100 events read, 9 fields seen; 4 of them are features, which become 38 columns; 3 left out." in done.stderr
+
+
+def test_json_object(tmp_path: File) -> None:
+    file = write(tmp_path / "o.jsonl", orders(lambda row, i: {**row, "label": ["no", "yes"][i % 2]}))
+    told = json.loads(infer(file, "--json").stdout)
+    assert told["options"] == {"labels": "no,yes"}
+    assert told["event"]["label"] == "label"
+    assert told["events"] == {"seen": 200, "no_json_object": 0, "no_row": 0, "plain": 0, "read": 200, "rejected": {}}
+    assert told["paths"]["country"]["different"] == 3
+    assert sum(told["paths"]["country"]["most"].values()) == 200
+    assert told["paths"]["items"]["left_out"] == "list"
+    assert told["paths"]["amount"]["feature"] == "amount"
+
+
+def csv_file(path: File) -> str:
+    rows = [json.loads(value or b"") for value in orders()]
+    with gzip.open(path, "wt", newline="") if path.suffix == ".gz" else path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows[0])
+        writer.writerows(["NA" if i % 10 == 0 and v == row["amount"] else v for v in row.values()]
+                         for i, row in enumerate(rows))  # fmt: skip
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["orders.csv", "orders.csv.gz"])
+def test_csv(tmp_path: File, name: str) -> None:
+    done = infer(csv_file(tmp_path / name), "--label", "fraud")
+    assert done.exit_code == 0, done.output
+    table = table_of(done.stdout)
+    assert (table["missing"], table["time"], table["id"]) == ("mean", "created_at", "order_id")
+    assert table["feature"][:4] == FLAT
+    assert "say --labels False,True" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["orders.parquet", "orders.parquet.gz"])
+def test_parquet(tmp_path: File, name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = [json.loads(value or b"") for value in orders()]
+    for i, row in enumerate(rows):
+        row["created_at"] = np.datetime64(row["created_at"][:19], "ns")
+        row["amount"] = float("nan") if i % 10 == 0 else row["amount"]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "orders.parquet")
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(gzip.compress((tmp_path / "orders.parquet").read_bytes()))
+    done = infer(str(tmp_path / name), "--label", "fraud")
+    assert done.exit_code == 0, done.output
+    table = table_of(done.stdout)
+    assert (table["missing"], table["time"], table["feature"]) == ("mean", "created_at", FLAT)
+
+
+def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
+    rows = [{"x": [i, i * 0.5], "y": i % 2} for i in range(50)]
+    file = write(tmp_path / "plain.jsonl", [*texts(rows), b"{"])
+    done = infer(file)
+    assert done.exit_code == 0
+    said = "50 events have the plain form, which needs no schema. 1 have another, and would be rejected."
+    assert done.stdout == f"# {said}\n"
+    assert done.stderr == f"{file}: {said}\n"
+    assert tomllib.loads(done.stdout) == {}
+    assert json.loads(infer(file, "--json").stdout)["plain"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "said"),
+    [
+        ("a.jsonl", "", 1, "there is nothing in {} yet"),
+        ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object"),
+        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "nothing in {} can be learned from: a (list)"),
+        ("a.jsonl.gz", "a", 2, "cannot read {}: Not a gzipped file (b'a')"),
+        ("a.csv", "", 2, "{} is empty"),
+        ("a.csv", "a,b\n1\n", 2, "{}, line 2: 1 cells, not 2"),
+        ("a.csv", "1,2\n3,4\n", 2, "{} has no header row: its first line is all numbers"),
+        ("a.parquet", "", 2, "{} is empty"),
+        ("a.xls", "a", 2, "cannot tell the format of {}: it must end in"),
+        ("a.csv", None, 2, "there is no file {}"),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence(tmp_path: File, name: str, text: str | None, code: int, said: str) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text)
+    done = infer(str(file))
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"driftway: {said.format(file)}")
+    assert len(done.stderr.splitlines()) == 1
