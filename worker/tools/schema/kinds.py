@@ -28,7 +28,7 @@ def feature_of(found: Survey, seen: Seen, time: Path | None) -> tuple[Feature | 
     if seen.scalars < RARE * found.rows:
         return None, f"only in {percent(seen.scalars, found.rows)}"
     if len(seen.values) == 1 and found.rows >= ENOUGH:
-        return None, "constant"
+        return None, "constant so far"
     path = seen.path
     if moment := moment_of(seen, named=time == path):
         moment += _wrong(found, seen.scalars - max(seen.times, seen.numeric), "time")

@@ -106,7 +106,10 @@ def test_flat_json() -> None:
     assert '"amount",                        # number, ' in toml
     assert 'label = "fraud"                    # false 75 %, true 25 %' in toml
     assert "# ISO 8601, rising" in toml
-    assert '# left out: "comment" (text, different in almost every event), "items" (list), "version" (constant)' in toml
+    assert (
+        '# left out: "comment" (text, different in almost every event), "items" (list), "version" (constant so far)'
+        in toml
+    )
     assert proposal.options == {}
 
 
@@ -310,6 +313,35 @@ def test_deep_and_many_fields_are_bounded() -> None:
     assert len(found.paths) == MOST_PATHS
     assert found.unseen == 1 + 1 + DEEP - 1
     assert max(len(path.steps) for path in found.paths) == DEEP
+
+
+NAMES = [*"xy:0é", " ", '"', "id", "a.b", "ts", "at", "payload", "after", "op", "before", "schema", "user_id"]
+SCALARS = [None, True, False, 0, 1, -1, 1e300, 0.5, 1_790_000_000, "", " ", "1", "1.0", "a", "b,c", "*", "|",
+           "2026-02-30", "2026-01-01T00:00:60Z", "2026-01-01T10:00:00+0100", "nan", "1e999", "\0", "é"]  # fmt: skip
+
+
+def arbitrary(rng: random.Random, depth: int = 0) -> Any:
+    kind = rng.random()
+    if depth < 3 and (kind < 0.3 or not depth):
+        return {name: arbitrary(rng, depth + 1) for name in rng.sample(NAMES, rng.randrange(6))}
+    return [1, {"a": 2}][: rng.randrange(3)] if kind < 0.35 else rng.choice(SCALARS)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_events_look_like_the_text_is_the_proposal(seed: int) -> None:
+    rng = random.Random(seed)
+    templates = [arbitrary(rng) for _ in range(rng.randrange(1, 5))]
+
+    def varied(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: varied(one) for name, one in value.items() if rng.random() < 0.95}
+        return rng.choice(SCALARS) if rng.random() < 0.1 else value
+
+    values = texts(varied(rng.choice(templates)) for _ in range(40))
+    found = survey(values)
+    if found.rows and propose(found).features:
+        table, _, proposal = checked(values)
+        assert EventSchema.parse(table["feature"]).features == tuple(proposal.features)
 
 
 def test_one_event_is_enough() -> None:
