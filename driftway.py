@@ -37,6 +37,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rejected": ("worker.tools.cli.rejected:rejected", "Why events were rejected, with samples; send them again."),
     "audit": ("worker.tools.cli.audit:audit", "Prove exactly once and same bits from the topics alone."),
     "snapshot": ("worker.tools.cli.snapshot:snapshot", "States: list, show, at any offset, to a file and back."),
+    "schema": (
+        "worker.tools.cli.schema:schema",
+        "A schema of events: propose one from a topic's or a file's first rows.",
+    ),
     "explain": ("worker.tools.cli.explain:explain", "Why this prediction: what each feature added to its score."),
     "evaluate": ("worker.lab.cli.evaluate:evaluate", "The same kernels on streams, without Kafka."),
     "train": ("worker.lab.cli.train:train", "A final model from a bounded set of rows, for a worker to begin with."),
@@ -221,6 +225,13 @@ def open_stream(name: str, **options: Any) -> Any:
     return opened(name, **options)
 
 
+def open_rows(name: str) -> Any:
+    """Open a file's rows as JSON text, for a command of the worker; None where the name is no file's."""
+    from producers.streams.event_rows import open_rows as opened
+
+    return opened(name)
+
+
 def read_config(path: str | None) -> dict[str, Any]:
     """Defaults per command from a TOML file: top-level keys for all that have them, a table for one command.
 
@@ -344,6 +355,7 @@ def main(ctx: click.Context, config: str | None) -> None:
     ctx.default_map = read_config(config)
     ctx.obj = ctx.obj or {}
     ctx.obj.setdefault("open_stream", open_stream)
+    ctx.obj.setdefault("open_rows", open_rows)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def _read_header(path: Path) -> list[str]:
             header = next(lines, None)
             if header is None:
                 raise UsageFailure(f"{path} is empty")
-            _check_header(path, header)
+            check_header(path, header)
             if next(lines, None) is None:
                 raise UsageFailure(f"{path} has a header but no rows")
             return header
@@ -125,7 +125,14 @@ def _read_header(path: Path) -> list[str]:
         raise UsageFailure(f"cannot read {path}: {error}") from None
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
+def check_header(path: Path, header: Sequence[str]) -> None:
+    """See that a file's first line names its columns.
+
+    Raises
+    ------
+    UsageFailure
+        It is all numbers, or names one twice.
+    """
     if all(_is_number(cell) for cell in header):
         raise UsageFailure(f"{path} has no header row: its first line is all numbers")
     twice = sorted({name for name in header if header.count(name) > 1})

@@ -41,7 +41,7 @@ class ParquetFile(Stream):
     def __init__(self, path: Path, label: str = "y", labels: Sequence[str] | None = None) -> None:
         self._path = path
         self._arrow = require_pyarrow(str(path))
-        with self._open() as file:
+        with open_parquet(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
         if label not in schema.names:
             some = ", ".join(schema.names[:8]) + (", ..." if len(schema.names) > 8 else "")
@@ -71,7 +71,7 @@ class ParquetFile(Stream):
     def _chunks(self) -> Iterator[Block]:
         pa = self._arrow
         reader = LabelReader(f"{self._path}: label column {self.label_name!r}", self.labels)
-        with self._open() as file:
+        with open_parquet(self._path) as file:
             try:
                 for batch in file.iter_batches(batch_size=BLOCK_ROWS, use_threads=False):
                     at = batch.schema.get_field_index(self.label_name)
@@ -82,23 +82,32 @@ class ParquetFile(Stream):
             except (pa.ArrowException, OSError) as error:
                 raise UsageFailure(f"cannot read {self._path}: {error}") from None
 
-    @contextmanager
-    def _open(self) -> Iterator[Any]:
-        from pyarrow import parquet
 
-        try:
-            with tempfile.TemporaryFile() as unpacked:
-                source: Any = str(self._path)
-                if self._path.suffix == ".gz":
-                    # Parquet is read from its end, gzip from its start: only an unpacked copy serves both.
-                    with gzip.open(self._path) as packed:
-                        shutil.copyfileobj(packed, unpacked)
-                    source = unpacked
-                elif self._path.stat().st_size == 0:
-                    raise UsageFailure(f"{self._path} is empty")
-                with parquet.ParquetFile(source) as file:
-                    yield file
-        except self._arrow.ArrowInvalid as error:
-            raise UsageFailure(f"cannot read {self._path}: {str(error).splitlines()[0]}") from None
-        except (OSError, EOFError) as error:
-            raise UsageFailure(f"cannot read {self._path}: {getattr(error, 'strerror', None) or error}") from None
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """A file as pyarrow's ParquetFile; ``.gz`` at the end means that it is gzipped as a whole.
+
+    Raises
+    ------
+    UsageFailure
+        It cannot be read.
+    """
+    pa = require_pyarrow(str(path))
+    from pyarrow import parquet
+
+    try:
+        with tempfile.TemporaryFile() as unpacked:
+            source: Any = str(path)
+            if path.suffix == ".gz":
+                # Parquet is read from its end, gzip from its start: only an unpacked copy serves both.
+                with gzip.open(path) as packed:
+                    shutil.copyfileobj(packed, unpacked)
+                source = unpacked
+            elif path.stat().st_size == 0:
+                raise UsageFailure(f"{path} is empty")
+            with parquet.ParquetFile(source) as file:
+                yield file
+    except pa.ArrowInvalid as error:
+        raise UsageFailure(f"cannot read {path}: {str(error).splitlines()[0]}") from None
+    except (OSError, EOFError) as error:
+        raise UsageFailure(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None

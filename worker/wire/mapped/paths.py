@@ -11,7 +11,7 @@ from worker.errors import UsageFailure
 ROW, ENVELOPE, KEY, HEADER, TIMESTAMP = "row", "envelope", "key", "header", "timestamp"
 SOURCES = (ENVELOPE, KEY, HEADER, TIMESTAMP)
 STEP = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
-BARE = re.compile(r'[^.":@\s][^.":]*')
+BARE = re.compile(r'[^.":@\s](?:[^.":]*[^.":\s])?')
 """A step that needs no quotes."""
 
 

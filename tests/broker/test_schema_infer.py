@@ -1,0 +1,66 @@
+"""`driftway schema infer` on a real topic."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from tests.support.kafka import create_topic, produce, unique
+from tests.support.process import Finished, driftway
+from worker.tools.schema.topic import first_values
+
+pytestmark = pytest.mark.broker
+
+
+def event(i: int) -> bytes:
+    row = {"id": i, "amount": i * 7 % 31 / 2, "country": ["de", "fr", "it"][i % 3], "label": ["no", "yes"][i % 2]}
+    return json.dumps({"before": None, "after": row, "op": "c", "ts_ms": 1_790_000_000_000 + i}).encode()
+
+
+def infer(kafka: str, topic: str, *more: str) -> Finished:
+    return driftway("schema", "infer", topic, "--bootstrap", kafka, *more)
+
+
+@pytest.mark.parametrize("client", ["auto", "python"])
+def test_a_topic_is_read_from_all_its_partitions(kafka: str, client: str) -> None:
+    topic = create_topic(kafka, unique("infer"), 4)
+    produce(kafka, topic, [event(i) for i in range(5)], 0)
+    produce(kafka, topic, [event(i) for i in range(5, 505)], 1)
+    produce(kafka, topic, [None, b"{", *(event(i) for i in range(505, 1003))], 3)
+    done = infer(kafka, topic, "--rows", "205", "--client", client)
+    assert done.code == 0, done
+    table = tomllib.loads(done.stdout)["event"]
+    assert table == {
+        "envelope": "debezium",
+        "label": "label",
+        "id": "id",
+        "time": "@envelope.ts_ms",
+        "feature": ["amount", "country:one-of=de|fr|it"],
+    }
+    assert "# 205 events read, 2 of them no JSON object\n" in done.stdout
+    assert "# rejected by this schema: 2: 1 null value; 1 not JSON\n" in done.stdout
+    assert "say --labels no,yes" in done.stdout
+    assert "which become 4 columns" in done.stderr
+    told = json.loads(infer(kafka, topic, "--json", "--client", client).stdout)
+    assert told["events"]["seen"] == 1000
+    assert told["events"]["read"] == 998
+
+
+def test_partitions_give_equally_many_values_in_their_order(kafka: str) -> None:
+    topic = create_topic(kafka, unique("infer"), 3)
+    for partition, n in enumerate((40, 3, 50)):
+        produce(kafka, topic, [b"%d/%d" % (partition, i) for i in range(n)], partition)
+    first = [b"0/%d" % i for i in range(9)], [b"1/%d" % i for i in range(3)], [b"2/%d" % i for i in range(9)]
+    assert first_values(kafka, {}, "python", topic, 21) == [value for values in first for value in values]
+    assert len(first_values(kafka, {}, "python", topic, 1)) == 1
+    assert len(first_values(kafka, {}, "python", topic, 1000)) == 93
+
+
+def test_what_is_not_there_is_a_sentence(kafka: str) -> None:
+    empty = create_topic(kafka, unique("infer"), 2)
+    done = infer(kafka, empty)
+    assert (done.code, done.stdout, done.stderr) == (1, "", f"driftway: there is nothing in {empty} yet\n")
+    done = infer(kafka, "nowhere-at-all")
+    assert (done.code, done.stderr) == (2, "driftway: there is no topic nowhere-at-all, and no file\n")

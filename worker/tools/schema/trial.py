@@ -1,0 +1,29 @@
+"""The events once more, as a worker with the proposed schema reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from worker.tools.schema.proposal import Proposal
+from worker.wire.events import Records
+from worker.wire.mapped.reader import Reader
+from worker.wire.strings import Listed
+
+
+def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[str]:
+    """Why events are rejected, by reason.
+
+    Keys, headers and timestamps of the records are not looked at.
+
+    Raises
+    ------
+    UsageFailure
+        The proposal has no feature.
+    """
+    n = len(values)
+    nothing, zeros = Listed([None] * n), np.zeros(n, np.int64)
+    records = Records(0, np.arange(n), Listed(values), nothing, zeros)
+    return Counter(Reader(proposal.schema(), proposal.target).read(records).reasons.values())
