@@ -40,7 +40,7 @@ def malformed(chance: random.Random) -> Odd:
         (b"[%d]" % n, "not a JSON object"),
         (b"%d" % n, "not a JSON object"),
         (b'{"id":%d}' % n, "no x"),
-        (b'{"id":%d,"y":1}' % n, "late label: not supported yet"),
+        (b'{"id":%d,"y":1}' % n, "late label: no event waits for one, see --label-wait"),
         (b'{"x":%d,"y":1}' % n, "x is neither a list nor an object"),
         (b'{"x":[%d,2,3],"y":1}' % n, "x has 3 features, expected 4"),
         (b'{"x":{"a":%d},"y":1}' % n, "x is an object, expected a list of 4 features"),

@@ -56,7 +56,7 @@ NUMBER = Target("regression", 0)
         (b"{}", "no x"),
         (b'{"X":[1,2],"y":1}', "no x"),
         (b'{"id":7}', "no x"),
-        (b'{"id":7,"y":1}', "late label: not supported yet"),
+        (b'{"id":7,"y":1}', "late label: no event waits for one, see --label-wait"),
         (b'{"x":null}', "x is neither a list nor an object"),
         (b'{"x":"1,2"}', "x is neither a list nor an object"),
         (b'{"x":3}', "x is neither a list nor an object"),
