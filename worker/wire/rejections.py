@@ -40,6 +40,9 @@ KINDS = {
     "label ": "label",
     "id is nested": "id",
     "packed: ": "packed",
+    "avro: ": "registry",
+    "protobuf: ": "registry",
+    "json-schema: ": "registry",
 }
 """How a reason begins -> its kind: a closed list, while reasons name the event's own names and values."""
 BY_END = {"is not a number": "not-a-number", "is not finite": "not-finite"}
