@@ -12,10 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
-from worker.kafka.registry.schemas import Schemas, Unusable
+from worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas, Unusable
 
 TYPE = "AVRO"
-HEADER_BYTES = 5
 MARK = "driftway-"
 """Before names of logical types: those of fastavro make Python's objects, and are left as they are for others."""
 TEXT, DECIMAL, DATE, ID = "text", "decimal", "date", "uuid"
@@ -60,7 +59,7 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
         except MemoryError:
             raise
         except Exception:  # fastavro has no exception of its own for bytes that do not fit
-            raise Unusable("value does not fit its schema") from None
+            raise Unusable(MISFIT) from None
         if stream.read(1):
             raise Unusable("value is longer than its schema says")
         return found

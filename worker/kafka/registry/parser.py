@@ -1,6 +1,7 @@
 """From the bytes of an event in Confluent's wire format to a plain object: 0, the schema's id in 4 bytes, the value.
 
 Deterministic: a schema's id is for ever the same schema, and only what the registry says for sure rejects an event.
+Producers register a schema before they write under it, so that an id which it does not know is none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from worker.errors import UsageFailure
 from worker.kafka.registry import avro, json_schema, protobuf
-from worker.kafka.registry.schemas import Schemas, Unusable
+from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, Schemas, Unusable
 from worker.wire.events import Reject
 
 AVRO, PROTOBUF, JSON_SCHEMA = FORMS = "avro", "protobuf", "json-schema"
@@ -19,7 +20,7 @@ MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
     PROTOBUF: protobuf.make_reader,
     JSON_SCHEMA: json_schema.make_reader,
 }
-MAGIC, HEADER_BYTES = 0, 5
+MAGIC = 0
 MOST_REFUSED = 10_000
 """Ids of schemas that cannot be used and are remembered; a topic of other bytes has ever new ones."""
 
@@ -53,7 +54,7 @@ class Parser:
             It refuses to, or is no registry.
         """
         if len(value) < HEADER_BYTES or value[0] != MAGIC:
-            raise Reject(f"{self._form}: {protobuf.FORMAT}")
+            raise Reject(f"{self._form}: {FORMAT}")
         number = int.from_bytes(value[1:HEADER_BYTES], "big")
         try:
             return self._reader(number)(value)
@@ -87,7 +88,7 @@ def make_parser(form: str, url: str, properties: Mapping[str, str]) -> Parser:
     url : str
         Of the registry.
     properties : mapping
-        Further properties of confluent-kafka's SchemaRegistryClient, as text.
+        Further properties of confluent-kafka's SchemaRegistryClient, as text, and ``validate``.
 
     Raises
     ------

@@ -12,13 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from worker.kafka.registry.messages import Plain
-from worker.kafka.registry.schemas import SERIALIZED, Schemas, Unusable
+from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, MISFIT, SERIALIZED, Schemas, Unusable
 
 TYPE = "PROTOBUF"
-HEADER_BYTES = 5
 OF_THE_CLIENT = "google/protobuf/", "google/type/", "confluent/"
 """How names of files begin that no schema refers to: every reader has them."""
-FORMAT = "not in the registry's format"
 DEEPEST, LONGEST_NUMBER = 100, 5
 """Indexes of a message, one for each level, and bytes of an index: more is no schema's."""
 
@@ -61,7 +59,7 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
                 raise Unusable("value lacks a required field")
             return plain(message)
         except (DecodeError, ValueError):  # a ValueError is of text that is not UTF-8, where proto2 does not mind
-            raise Unusable("value does not fit its schema") from None
+            raise Unusable(MISFIT) from None
 
     return read
 

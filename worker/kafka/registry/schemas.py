@@ -16,6 +16,11 @@ from urllib.parse import unquote, urlsplit
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.kafka.client import scrubbed, without_userinfo
 
+HEADER_BYTES = 5
+"""A zero and the schema's id, before a value."""
+FORMAT, MISFIT = "not in the registry's format", "value does not fit its schema"
+"""Why an event cannot be read, in all forms."""
+
 INSTALL = "pip install 'driftway[registry]'"
 TIMEOUT_SECONDS = 10.0
 """Of one request; the client itself would wait for ever. It asks four times before it gives up."""
@@ -23,7 +28,7 @@ NUMBERS = frozenset(
     ("timeout", "cache.capacity", "cache.latest.ttl.sec", "max.retries", "retries.wait.ms", "retries.max.wait.ms")
 )
 """Properties that the client wants as numbers."""
-USER_INFO = "basic.auth.user.info"
+USER_INFO, VALIDATE = "basic.auth.user.info", "validate"
 SERIALIZED = "serialized"
 """How Protobuf schemas are asked for: as a FileDescriptorProto in base64."""
 SECOND_ASKING_SECONDS = 0.5
@@ -47,7 +52,8 @@ class Schemas:
     url : str
         Of the registry, ``http://HOST:PORT`` or ``https://..``; several are separated by commas.
     properties : mapping
-        Further properties of confluent-kafka's SchemaRegistryClient, as text.
+        Further properties of confluent-kafka's SchemaRegistryClient, as text, and ``validate``: whether JSON is held
+        against its schema, ``true`` or ``false``.
 
     Raises
     ------
@@ -63,7 +69,8 @@ class Schemas:
         except ImportError:
             raise Failure(f"a schema registry needs further packages: {INSTALL}") from None
         self._where = without_userinfo(url)
-        self._properties = client_properties(url, properties)
+        self.validate, rest = _validate(properties)
+        self._properties = client_properties(url, rest)
         self._patient_from = 0.0
         try:
             self._client = SchemaRegistryClient(self._properties)
@@ -146,6 +153,14 @@ class Schemas:
 
     def _scrubbed(self, error: Exception) -> str:
         return scrubbed(" ".join(str(error).split()), self._properties)[:200] or type(error).__name__
+
+
+def _validate(properties: Mapping[str, str]) -> tuple[bool, dict[str, str]]:
+    """Whether to validate, and the other properties."""
+    said = properties.get(VALIDATE, "true")
+    if said not in ("true", "false"):
+        raise UsageFailure(f"registry property {VALIDATE}={said}: say true or false")
+    return said == "true", {key: value for key, value in properties.items() if key != VALIDATE}
 
 
 def client_properties(url: str, properties: Mapping[str, str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 
@@ -19,8 +20,11 @@ from tests.support.registry import Stub, client
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.kafka.registry.parser import FORMS, make_parser
 from worker.kafka.registry.schemas import SECOND_ASKING_SECONDS
-from worker.wire.events import Reject
+from worker.wire.events import Records, Reject, Target
+from worker.wire.mapped.reader import Reader
+from worker.wire.mapped.schema import EventSchema
 from worker.wire.rejections import kind_of
+from worker.wire.strings import Listed
 
 QUICK = {"retries.wait.ms": "1", "max.retries": "2", "timeout": "5"}
 
@@ -215,6 +219,27 @@ def test_json_that_does_not_fit(stub, given, reason):
     assert refusal(make_parser("json-schema", stub.url, {}), value[:5] + given) == f"json-schema: {reason}"
 
 
+def test_json_is_not_held_against_its_schema_where_that_is_not_wanted(stub):
+    value, expected = registered.json_schema(stub.url)
+    parse = make_parser("json-schema", stub.url, {"validate": "false"})
+    assert parse(value) == expected
+    assert parse(value[:5] + b'{"a": "text"}') == {"a": "text"}
+    assert refusal(parse, value[:5] + b"{") == "json-schema: value is not JSON"
+
+
+def test_a_schema_of_events_reads_what_was_parsed(stub):
+    """`a` of `test.All` is a list, `us` a time, `w` a decimal in a union."""
+    value, _ = registered.avro(stub.url)
+    schema = EventSchema.parse(["d", "w", "a.1", "us:time=hour", "b:one-of=x|*"], label="e", id="id")
+    reader = Reader(schema, Target(labels=("RED", "BLUE")), make_parser("avro", stub.url, QUICK))
+    values = [value, b"{}", value[:-1]]
+    stamps = np.zeros(3, np.int64)
+    found = reader.read(Records(0, np.arange(3), Listed(values), Listed([None] * 3), stamps))
+    assert found.X[0].tolist() == [0.1, -12.34, 2.0, 12 + 30 / 60 + 5.25 / 3600, 0.0, 1.0]
+    assert found.y[0] == 1.0
+    assert found.reasons == {1: "avro: not in the registry's format", 2: "avro: value does not fit its schema"}
+
+
 def test_a_schema_that_refers_to_the_web_is_not_fetched(stub):
     other = f"{stub.url}/elsewhere.json"
     number = stub.add(schema=json.dumps({"properties": {"a": {"$ref": other}}}), schemaType="JSON")
@@ -346,6 +371,7 @@ def test_a_password_is_sent_and_never_told(stub, how):
     ("http://a:1,ftp://b", {}, "say http://HOST:PORT"),
     ("http://h", {"url": "http://i"}, "use --registry"),
     ("http://h", {"timeout": "soon"}, "say a number"),
+    ("http://h", {"validate": "maybe"}, "say true or false"),
     ("http://h", {"no.such": "1"}, "Unrecognized properties: no.such"),
     ("http://h", {"basic.auth.user.info": "hush"}, "basic.auth.user.info"),
     ("http://u:hush@h", {"basic.auth.user.info": "u:hush"}, "contradicts"),
