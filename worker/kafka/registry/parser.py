@@ -7,11 +7,12 @@ Producers register a schema before they write under it, so that an id which it d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
-from worker.errors import UsageFailure
+from worker.errors import Failure, UsageFailure
 from worker.kafka.registry import avro, json_schema, protobuf
-from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, Schemas, Unusable
+from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, INSTALL, Schemas, Unusable
 from worker.wire.events import Reject
 
 AVRO, PROTOBUF, JSON_SCHEMA = FORMS = "avro", "protobuf", "json-schema"
@@ -20,6 +21,8 @@ MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
     PROTOBUF: protobuf.make_reader,
     JSON_SCHEMA: json_schema.make_reader,
 }
+NEEDS = {AVRO: "fastavro", PROTOBUF: "confluent_kafka.schema_registry.protobuf", JSON_SCHEMA: "jsonschema"}
+"""What a form is read with; imported at the start, so that no event waits for it, or finds that it is not there."""
 MAGIC = 0
 MOST_REFUSED = 10_000
 """Ids of schemas that cannot be used and are remembered; a topic of other bytes has ever new ones."""
@@ -95,8 +98,13 @@ def make_parser(form: str, url: str, properties: Mapping[str, str]) -> Parser:
     UsageFailure
         There is no such form, or as `Schemas`.
     Failure
-        As `Schemas`.
+        The extra is not installed.
     """
     if form not in FORMS:
         raise UsageFailure(f"format {form} has no schema registry: {', '.join(FORMS)} have")
-    return Parser(form, Schemas(url, properties))
+    schemas = Schemas(url, properties)
+    try:
+        import_module(NEEDS[form])
+    except ImportError:
+        raise Failure(f"events in {form} need further packages: {INSTALL}") from None
+    return Parser(form, schemas)

@@ -13,6 +13,7 @@ from typing import Any
 
 from worker.kafka.registry.messages import Plain
 from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, MISFIT, SERIALIZED, Schemas, Unusable
+from worker.wire.events import shown
 
 TYPE = "PROTOBUF"
 OF_THE_CLIENT = "google/protobuf/", "google/type/", "confluent/"
@@ -150,7 +151,7 @@ def message_type(pool: Any, file: Any, path: tuple[int, ...], number: int) -> tu
     names, among = [file.package] if file.package else [], file.message_type
     for place in path:
         if not 0 <= place < len(among):
-            raise Unusable(f"schema {number} has no message {'.'.join(map(str, path))}")
+            raise Unusable(f"schema {number} has no message {shown('.'.join(map(str, path)))}")
         names.append(among[place].name)
         among = among[place].nested_type
     descriptor = pool.FindMessageTypeByName(".".join(names))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import time
 from collections.abc import Iterator
 
@@ -387,6 +388,25 @@ def test_what_cannot_be_a_registry(url, properties, words):
 def test_the_second_of_two_registries_answers(stub):
     value, expected = registered.json_schema(stub.url)
     assert make_parser("json-schema", f"http://127.0.0.1:9,{stub.url}", QUICK)(value) == expected
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("lacks", ["confluent_kafka.schema_registry", "fastavro", "google.type", "jsonschema"])
+def test_without_the_extra_there_is_a_sentence(monkeypatch, form, lacks):
+    # The modules that found it before are forgotten for the test's time, and found again behind it.
+    for name in [name for name in sys.modules if name.startswith("confluent_kafka.schema_registry")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, lacks, None)
+    needed = {"avro": "fastavro", "protobuf": "google.type", "json-schema": "jsonschema"}
+    if lacks in ("confluent_kafka.schema_registry", needed[form]):
+        with pytest.raises(Failure, match=r"pip install 'driftway\[registry\]'"):
+            make_parser(form, "http://h", {})
+
+
+def test_a_long_way_to_no_message_is_cut_in_the_reason(stub):
+    value, _ = registered.protobuf(stub.url)
+    long = b"\xc8\x01" + b"\xfe\xff\xff\x7f" * 100
+    assert len(refusal(make_parser("protobuf", stub.url, {}), value[:5] + long)) < 100
 
 
 def test_other_forms_have_no_registry():
