@@ -12,19 +12,11 @@ import pytest
 from confluent_kafka.schema_registry import Schema
 
 from tests.support import registered
+from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import apicurio, client
 from worker.errors import Failure, Unreachable
 from worker.kafka.registry.parser import FORMS, make_parser
 from worker.wire.events import Reject
-
-QUICK = {"retries.wait.ms": "1", "max.retries": "1"}
-ROUND_TRIPS = {
-    "avro": registered.avro,
-    "avro with references": registered.avro_with_references,
-    "protobuf": registered.protobuf,
-    "json-schema": registered.json_schema,
-    "json-schema with references": registered.json_schema_with_references,
-}
 
 
 @pytest.fixture(scope="module")

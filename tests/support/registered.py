@@ -227,3 +227,14 @@ EXPECTED = {
     "left": None, "right": 0, "at": "1970-01-01T00:00:01.500000Z", "took": 1.5,
     "anything": {"a": "x", "b": [1.0, None, {"c": True}]}, "wrapped": 2**60, "unwrapped": None, "money": -12.34,
 }  # fmt: skip
+
+ROUND_TRIPS = {
+    "avro": avro,
+    "avro with references": avro_with_references,
+    "protobuf": protobuf,
+    "json-schema": json_schema,
+    "json-schema with references": json_schema_with_references,
+}
+"""Form, and what is special -> what writes an event to a registry, and says what it is."""
+QUICK = {"retries.wait.ms": "1", "max.retries": "2", "timeout": "20"}
+"""Properties of a reader that is not to wait long."""
