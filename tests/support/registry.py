@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import ssl
 import subprocess
 import tarfile
 import tempfile
@@ -102,7 +103,8 @@ class Stub:
     Schemas are given as they were registered. So are serialized ones, which is how the Python client registers them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.schemas: list[dict[str, Any]] = []
         self.versions: dict[str, list[int]] = {}
         self.asked: list[str] = []
@@ -136,7 +138,13 @@ class Stub:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_: Any) -> None:
+                """Who does not trust us goes away in the middle of a sentence."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        if self._tls is not None:
+            self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
         return self
@@ -148,7 +156,7 @@ class Stub:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._server.server_port}"
 
     def tell(self, path: str, given: Any) -> tuple[int, Any]:
         """Status and body of an answer."""

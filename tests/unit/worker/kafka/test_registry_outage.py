@@ -1,7 +1,8 @@
-"""What a registry's silence, refusals and settings do, against a few calls of Confluent's over HTTP: no real registry."""
+"""What a registry's silence, refusals and settings do, against a few calls over HTTP and TLS: no real registry."""
 
 from __future__ import annotations
 
+import ssl
 import sys
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ import pytest
 from tests.support import registered
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import Stub
+from tests.support.secure import make_certificates
 from worker.errors import Failure, Unreachable, UsageFailure
 from worker.kafka.registry.parser import FORMS, make_parser
 
@@ -78,6 +80,27 @@ def test_a_password_is_sent_and_never_told(stub, how):
         with pytest.raises(Failure) as caught:
             parse(value)
         assert "secret" not in str(caught.value)
+
+
+def test_certificates_on_both_sides(tmp_path):
+    make_certificates(tmp_path, "broker", "reader", password="hush-hush")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "broker.pem")
+    tls.load_verify_locations(tmp_path / "ca.pem")
+    tls.verify_mode = ssl.CERT_REQUIRED
+    with Stub(tls) as stub:
+        number = stub.add(schema='{"$schema": "http://json-schema.org/draft-07/schema#"}', schemaType="JSON")
+        value = b"\0" + number.to_bytes(4, "big") + b'{"a": 1}'
+        authority = {"ssl.ca.location": str(tmp_path / "ca.pem")}
+        files = {"ssl.certificate.location": tmp_path / "reader.crt", "ssl.key.location": tmp_path / "reader.key"}
+        mine = {**{key: str(path) for key, path in files.items()}, "ssl.key.password": "hush-hush"}
+        assert make_parser("json-schema", stub.url, QUICK | authority | mine)(value) == {"a": 1}
+        for properties in ({}, authority):
+            with pytest.raises(Unreachable, match="does not answer"):
+                make_parser("json-schema", stub.url, QUICK | properties)(value)
+        with pytest.raises(UsageFailure, match="registry property refused") as caught:
+            make_parser("json-schema", stub.url, QUICK | authority | mine | {"ssl.key.password": "wrong-wrong"})
+        assert "wrong-wrong" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("url", "properties", "words"), [
