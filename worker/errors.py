@@ -7,7 +7,7 @@
 | 2 | usage |
 | 3 | fenced: another owner has taken over |
 | 4 | cannot restore |
-| 5 | broker unreachable |
+| 5 | broker or schema registry unreachable |
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ class CannotRestore(Failure):
 
 
 class Unreachable(Failure):
-    """No broker answered within the time allowed."""
+    """No broker, or no schema registry, answered within the time allowed."""
 
     exit_code = 5

@@ -51,7 +51,16 @@ def imported_by(code: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "package",
-    ["worker", "learners", "producers", "driftway", "learners.registry", "worker.wire.codec", "worker.wire.packed"],
+    [
+        "worker",
+        "learners",
+        "producers",
+        "driftway",
+        "learners.registry",
+        "worker.wire.codec",
+        "worker.wire.packed",
+        "worker.kafka.registry.parser",
+    ],
 )
 def test_import_loads_nothing_heavy(package: str) -> None:
     assert not imported_by(f"import {package}") & set(HEAVY)

@@ -78,7 +78,9 @@ MEMBER_ONLY = (
     "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms",
 )  # fmt: skip
 
-SECRET = re.compile(r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion", re.IGNORECASE)
+SECRET = re.compile(
+    r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion|user\.info", re.IGNORECASE
+)
 PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,48}")
 """What a property's name looks like; anything else that stands where one should may be part of a secret."""
 USERINFO = re.compile(r"(^|//|,)[^\s,]*@")

@@ -42,6 +42,9 @@ KINDS = {
     "packed: ": "packed",
     "no object": "no-row",
     "debezium: ": "deleted",
+    "avro: ": "registry",
+    "protobuf: ": "registry",
+    "json-schema: ": "registry",
 }
 """How a reason begins -> its kind: a closed list, while reasons name the event's own names and values."""
 BY_END = {

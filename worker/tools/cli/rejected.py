@@ -27,9 +27,9 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     """List why events were rejected, how often, and examples; send them again once what was wrong is mended.
 
     Each rejection is of a kind: null, not-json, not-object, no-x, bad-x, features (other ones than the first event's),
-    not-a-number, not-finite, label, late-label, id, packed. With --send-again, events of the kinds that --kind names go
-    back into the partition that they came from, with a header driftway-again that says which rejection they were;
-    workers that would still reject them reject them once more.
+    not-a-number, not-finite, label, late-label, id, packed, registry (a schema registry is asked). With --send-again,
+    events of the kinds that --kind names go back into the partition that they came from, with a header driftway-again
+    that says which rejection they were; workers that would still reject them reject them once more.
 
     \b
     Examples:

@@ -1,0 +1,72 @@
+"""Events with schemas in a real registry: Apicurio's, by the interface of Confluent's that it has.
+
+It is not Confluent's own, which no package registry has. Serialized Protobuf schemas as Confluent's gives them are in
+`tests/unit/worker/kafka/test_registry.py`, against a few calls over HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.schema_registry import Schema
+
+from tests.support import registered
+from tests.support.registered import QUICK, ROUND_TRIPS
+from tests.support.registry import apicurio, client
+from worker.errors import Failure, Unreachable
+from worker.kafka.registry.parser import FORMS, make_parser
+from worker.wire.events import Reject
+
+
+@pytest.fixture(scope="module")
+def registry(request: pytest.FixtureRequest) -> Iterator[str]:
+    try:
+        started = apicurio()
+        url = started.__enter__()
+    except Failure as failure:
+        if request.config.getoption("--require-broker"):
+            pytest.fail(f"no registry: {failure}", pytrace=False)
+        pytest.skip(f"no registry: {failure}")
+    yield url
+    started.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("name", ROUND_TRIPS)
+def test_round_trip(registry: str, name: str) -> None:
+    value, expected = ROUND_TRIPS[name](registry)
+    form = name.partition(" ")[0]
+    found = make_parser(form, registry, QUICK)(value)
+    assert found == expected
+    assert repr(found) == repr(make_parser(form, registry, QUICK)(value))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_unknown_id(registry: str, form: str) -> None:
+    with pytest.raises(Reject, match=f"^{form}: no schema 123456 in the registry$"):
+        make_parser(form, registry, QUICK)(b"\0" + (123456).to_bytes(4, "big") + b"\0")
+
+
+def test_a_later_version_changes_nothing_for_earlier_events(registry: str) -> None:
+    one = '{"type": "record", "name": "V", "fields": [{"name": "a", "type": "int"}]}'
+    two = '{"type": "record", "name": "V", "fields": [{"name": "b", "type": "string", "default": ""}]}'
+    client(registry).register_schema("versions-value", Schema(one, "AVRO"))
+    first = registered.write_avro(registry, one, {"a": 1}, "versions")
+    second = registered.write_avro(registry, two, {"b": "x"}, "versions")
+    parse = make_parser("avro", registry, QUICK)
+    assert (parse(second), parse(first)) == ({"b": "x"}, {"a": 1})
+
+
+def test_a_path_that_is_no_registry(registry: str) -> None:
+    with pytest.raises(Failure, match="refused: HTTP 404"):
+        make_parser("avro", registry.replace("ccompat", "nothing"), QUICK)(b"\0\0\0\0\1\0")
+
+
+def test_what_is_known_is_read_after_the_registry_has_gone() -> None:
+    with apicurio() as url:
+        value, expected = registered.json_schema(url)
+        known = make_parser("json-schema", url, QUICK)
+        known(value)
+    assert known(value) == expected
+    with pytest.raises(Unreachable, match="does not answer"):
+        make_parser("json-schema", url, QUICK)(value)

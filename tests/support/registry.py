@@ -1,0 +1,191 @@
+"""Schema registries for tests: a real one, Apicurio's, and a few calls of Confluent's over HTTP that can go wrong.
+
+Confluent's own is in no package registry that tests may use. Apicurio speaks its interface (``/apis/ccompat/v7``), but
+for serialized Protobuf schemas; these, and answers that a healthy registry does not give, come from the `Stub`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import ssl
+import subprocess
+import tarfile
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+import weakref
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
+
+from tests.support.secure import free_port
+from worker.errors import Failure
+from worker.tools.broker import jars
+
+APICURIO = "io.apicurio", "apicurio-registry-app", "3.3.3"
+START_SECONDS = 120
+BY_TOPIC = {"subject.name.strategy": topic_subject_name_strategy}
+"""For serialisers: the default asks the registry for what only Confluent's cloud has."""
+
+
+def client(url: str) -> SchemaRegistryClient:
+    """For serialisers. Closes its connections when nobody has it any more."""
+    made = SchemaRegistryClient({"url": url, "timeout": 20.0})
+    weakref.finalize(made, made._rest_client.session.close)
+    return made
+
+
+def apicurio_home() -> Path:
+    """Apicurio's folder, downloaded at the first use (158 MB) and kept beside Kafka's jars."""
+    from jgo.config import GlobalSettings
+    from jgo.maven import MavenContext
+
+    kept = jars.cache_home().parent / "tests"
+    home = kept / "-".join(APICURIO[1:])
+    if home.is_dir():
+        return home
+    try:
+        remote = GlobalSettings.load().repositories or None
+        group, name, version = APICURIO
+        component = MavenContext(repo_cache=kept, remote_repos=remote).project(group, name).at_version(version)
+        packed = Path(component.artifact(classifier="all", packaging="tar.gz").resolve())
+    except Exception as error:  # jgo lets exceptions of requests, XML and its own resolver through
+        raise Failure(f"Apicurio cannot be downloaded: {error}") from None
+    with tempfile.TemporaryDirectory(dir=kept) as staging:
+        with tarfile.open(packed) as archive:
+            archive.extractall(Path(staging) / "home", filter="data")
+        with contextlib.suppress(OSError):  # somebody else was quicker
+            os.replace(Path(staging) / "home", home)
+    return home
+
+
+@contextlib.contextmanager
+def apicurio() -> Iterator[str]:
+    """The URL of a real registry, empty and in memory."""
+    home, port = apicurio_home(), free_port()
+    settings = {
+        "QUARKUS_HTTP_HOST": "127.0.0.1",
+        "QUARKUS_HTTP_PORT": str(port),
+        "QUARKUS_MANAGEMENT_HOST": "127.0.0.1",
+        "QUARKUS_MANAGEMENT_PORT": str(free_port()),
+    }
+    url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
+    with tempfile.TemporaryFile() as log:
+        argv = [str(jars.java()), "-Xmx384m", "-jar", str(home / "quarkus-run.jar")]
+        process = subprocess.Popen(argv, env={**os.environ, **settings}, cwd=home, stdout=log, stderr=log)
+        try:
+            _wait(url, process)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/subjects", timeout=5):
+            return
+        time.sleep(0.2)
+    raise Failure("Apicurio does not start")
+
+
+class Stub:
+    """The calls of Confluent's registry that serialisers and readers make, in this process.
+
+    Schemas are given as they were registered. So are serialized ones, which is how the Python client registers them.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self.schemas: list[dict[str, Any]] = []
+        self.versions: dict[str, list[int]] = {}
+        self.asked: list[str] = []
+        self.authorizations: set[str | None] = set()
+        self.status = 0
+        """With which everything is answered, if it is not 0."""
+        self.body: Any = {"error_code": 50001, "message": "out of order"}
+        self.hidden = 0
+        """How often a schema is still said to be unknown."""
+
+    def __enter__(self) -> Self:
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.answer(None)
+
+            def do_POST(self) -> None:
+                self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+            def answer(self, given: Any) -> None:
+                stub.asked.append(self.path)
+                stub.authorizations.add(self.headers["Authorization"])
+                status, told = (stub.status, stub.body) if stub.status else stub.tell(self.path, given)
+                text = told.encode() if isinstance(told, str) else json.dumps(told).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_: Any) -> None:
+                """Who does not trust us goes away in the middle of a sentence."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        if self._tls is not None:
+            self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._server.server_port}"
+
+    def tell(self, path: str, given: Any) -> tuple[int, Any]:
+        """Status and body of an answer."""
+        steps = path.partition("?")[0].strip("/").split("/")
+        if steps[:2] == ["schemas", "ids"]:
+            number = int(steps[2])
+            if self.hidden or not 0 < number <= len(self.schemas):
+                self.hidden = max(self.hidden - 1, 0)
+                return 404, {"error_code": 40403, "message": f"Schema {number} not found"}
+            return 200, self.schemas[number - 1]
+        known = self.versions.setdefault(urllib.request.unquote(steps[1]), [])
+        if given is None:
+            version = int(steps[3])
+            if version > len(known):
+                return 404, {"error_code": 40402, "message": "Version not found"}
+            return 200, self._told(steps[1], known, version)
+        schema = {key: value for key, value in given.items() if value and value != "AVRO"}
+        if schema not in self.schemas:
+            self.schemas.append(schema)
+        number = self.schemas.index(schema) + 1
+        if number not in known:
+            known.append(number)
+        return 200, self._told(steps[1], known, known.index(number) + 1)
+
+    def _told(self, subject: str, known: list[int], version: int) -> dict[str, Any]:
+        number = known[version - 1]
+        return {"subject": subject, "id": number, "version": version, **self.schemas[number - 1]}
+
+    def add(self, **schema: Any) -> int:
+        """Have a schema, as the registry writes it down; its id."""
+        self.schemas.append(schema)
+        return len(self.schemas)

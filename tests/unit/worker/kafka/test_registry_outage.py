@@ -1,0 +1,147 @@
+"""What a registry's silence, refusals and settings do, against a few calls over HTTP and TLS: no real registry."""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import registered
+from tests.support.registered import QUICK, ROUND_TRIPS
+from tests.support.registry import Stub
+from tests.support.secure import make_certificates
+from worker.errors import Failure, Unreachable, UsageFailure
+from worker.kafka.registry.parser import FORMS, make_parser
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub() as made:
+        yield made
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_registry_rejects_nothing(stub, form, status):
+    value, expected = ROUND_TRIPS[form](stub.url)
+    parse = make_parser(form, stub.url, QUICK)
+    stub.status = status
+    with pytest.raises(
+        Unreachable, match=f"the schema registry at http://127.0.0.1:[0-9]+ does not answer: HTTP {status}"
+    ):
+        parse(value)
+    assert len(stub.asked) >= 3, "it is asked again"
+    stub.status = 0
+    assert parse(value) == expected, "and afterwards the event is as good as ever"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_registry_rejects_nothing(stub, form):
+    value, _ = ROUND_TRIPS[form](stub.url)
+    parse = make_parser(form, "http://127.0.0.1:9", QUICK)
+    with pytest.raises(Unreachable, match=r"does not answer: .*refused") as caught:
+        parse(value)
+    assert caught.value.exit_code == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(404, {"error_code": 404, "message": "HTTP 404 Not Found"}), (404, "<html>"), (401, {}), (403, "no"), (400, {})],
+)
+def test_a_refusal_is_no_reason_to_reject(stub, status, body):
+    value, _ = registered.avro(stub.url)
+    stub.status, stub.body = status, body
+    with pytest.raises(Failure, match=f"refused: HTTP {status}") as caught:
+        make_parser("avro", stub.url, QUICK)(value)
+    assert caught.value.exit_code == 1
+
+
+def test_an_answer_that_is_no_json(stub):
+    value, _ = registered.avro(stub.url)
+    stub.status, stub.body = 200, "<html>a proxy</html>"
+    with pytest.raises(Unreachable):
+        make_parser("avro", stub.url, QUICK)(value)
+
+
+@pytest.mark.parametrize("how", ["property", "url"])
+def test_a_password_is_sent_and_never_told(stub, how):
+    value, expected = registered.json_schema(stub.url)
+    stub.authorizations.clear()
+    if how == "property":
+        url, properties = stub.url, {"basic.auth.user.info": "anna:very:secret"}
+    else:
+        url, properties = stub.url.replace("//", "//anna:very%3Asecret@"), {}
+    assert make_parser("json-schema", url, QUICK | properties)(value) == expected
+    assert stub.authorizations == {"Basic YW5uYTp2ZXJ5OnNlY3JldA=="}
+    parse = make_parser("json-schema", url, QUICK | properties)
+    for stub.status in (401, 503):
+        with pytest.raises(Failure) as caught:
+            parse(value)
+        assert "secret" not in str(caught.value)
+
+
+def test_certificates_on_both_sides(tmp_path):
+    make_certificates(tmp_path, "broker", "reader", password="hush-hush")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "broker.pem")
+    tls.load_verify_locations(tmp_path / "ca.pem")
+    tls.verify_mode = ssl.CERT_REQUIRED
+    with Stub(tls) as stub:
+        number = stub.add(schema='{"$schema": "http://json-schema.org/draft-07/schema#"}', schemaType="JSON")
+        value = b"\0" + number.to_bytes(4, "big") + b'{"a": 1}'
+        authority = {"ssl.ca.location": str(tmp_path / "ca.pem")}
+        files = {"ssl.certificate.location": tmp_path / "reader.crt", "ssl.key.location": tmp_path / "reader.key"}
+        mine = {**{key: str(path) for key, path in files.items()}, "ssl.key.password": "hush-hush"}
+        assert make_parser("json-schema", stub.url, QUICK | authority | mine)(value) == {"a": 1}
+        for properties in ({}, authority):
+            with pytest.raises(Unreachable, match="does not answer"):
+                make_parser("json-schema", stub.url, QUICK | properties)(value)
+        with pytest.raises(UsageFailure, match="registry property refused") as caught:
+            make_parser("json-schema", stub.url, QUICK | authority | mine | {"ssl.key.password": "wrong-wrong"})
+        assert "wrong-wrong" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("url", "properties", "words"), [
+    ("localhost:8081", {}, "say http://HOST:PORT"),
+    ("mock://x", {}, "say http://HOST:PORT"),
+    ("http://u:hush@h:port", {}, "say http://HOST:PORT"),
+    ("", {}, "say http://HOST:PORT"),
+    ("http://a:1,ftp://b", {}, "say http://HOST:PORT"),
+    ("http://h", {"url": "http://i"}, "use --registry"),
+    ("http://h", {"timeout": "soon"}, "say a number"),
+    ("http://h", {"validate": "maybe"}, "say true or false"),
+    ("http://h", {"no.such": "1"}, "Unrecognized properties: no.such"),
+    ("http://h", {"basic.auth.user.info": "hush"}, "basic.auth.user.info"),
+    ("http://u:hush@h", {"basic.auth.user.info": "u:hush"}, "contradicts"),
+    ("https://h", {"ssl.ca.location": "/no/such/file"}, "registry property refused"),
+    ("https://h", {"ssl.key.location": "/hush", "ssl.key.password": "hush"}, "ssl.certificate.location"),
+])  # fmt: skip
+def test_what_cannot_be_a_registry(url, properties, words):
+    with pytest.raises(UsageFailure, match=words) as caught:
+        make_parser("avro", url, properties)
+    assert "hush" not in str(caught.value)
+
+
+def test_the_second_of_two_registries_answers(stub):
+    value, expected = registered.json_schema(stub.url)
+    assert make_parser("json-schema", f"http://127.0.0.1:9,{stub.url}", QUICK)(value) == expected
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("lacks", ["confluent_kafka.schema_registry", "fastavro", "google.type", "jsonschema"])
+def test_without_the_extra_there_is_a_sentence(monkeypatch, form, lacks):
+    # The modules that found it before are forgotten for the test's time, and found again behind it.
+    for name in [name for name in sys.modules if name.startswith("confluent_kafka.schema_registry")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, lacks, None)
+    needed = {"avro": "fastavro", "protobuf": "google.type", "json-schema": "jsonschema"}
+    if lacks in ("confluent_kafka.schema_registry", needed[form]):
+        with pytest.raises(Failure, match=r"pip install 'driftway\[registry\]'"):
+            make_parser(form, "http://h", {})
+
+
+def test_other_forms_have_no_registry():
+    with pytest.raises(UsageFailure, match="avro, protobuf, json-schema"):
+        make_parser("json", "http://h", {})

@@ -1,0 +1,110 @@
+"""From the bytes of an event in Confluent's wire format to a plain object: 0, the schema's id in 4 bytes, the value.
+
+Deterministic: a schema's id is for ever the same schema, and only what the registry says for sure rejects an event.
+Producers register a schema before they write under it, so that an id which it does not know is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from worker.errors import Failure, UsageFailure
+from worker.kafka.registry import avro, json_schema, protobuf
+from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, INSTALL, Schemas, Unusable
+from worker.wire.events import Reject
+
+AVRO, PROTOBUF, JSON_SCHEMA = FORMS = "avro", "protobuf", "json-schema"
+MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
+    AVRO: avro.make_reader,
+    PROTOBUF: protobuf.make_reader,
+    JSON_SCHEMA: json_schema.make_reader,
+}
+NEEDS = {AVRO: "fastavro", PROTOBUF: "confluent_kafka.schema_registry.protobuf", JSON_SCHEMA: "jsonschema"}
+"""What a form is read with; imported at the start, so that no event waits for it, or finds that it is not there."""
+MAGIC = 0
+MOST_REFUSED = 10_000
+"""Ids of schemas that cannot be used and are remembered; a topic of other bytes has ever new ones."""
+
+
+class Parser:
+    """Reads events of one form.
+
+    Parameters
+    ----------
+    form : str
+        ``avro``, ``protobuf`` or ``json-schema``.
+    schemas : Schemas
+        The registry.
+    """
+
+    def __init__(self, form: str, schemas: Schemas) -> None:
+        self._form, self._schemas = form, schemas
+        self._readers: dict[int, Callable[[bytes], Any]] = {}
+        self._refused: dict[int, str] = {}
+
+    def __call__(self, value: bytes) -> Any:
+        """The plain object that an event is: dict, list, str, int, float, bool and None.
+
+        Raises
+        ------
+        Reject
+            It cannot be read.
+        Unreachable
+            The registry does not answer.
+        Failure
+            It refuses to, or is no registry.
+        """
+        if len(value) < HEADER_BYTES or value[0] != MAGIC:
+            raise Reject(f"{self._form}: {FORMAT}")
+        number = int.from_bytes(value[1:HEADER_BYTES], "big")
+        try:
+            return self._reader(number)(value)
+        except Unusable as bad:
+            raise Reject(f"{self._form}: {bad}") from None
+
+    def _reader(self, number: int) -> Callable[[bytes], Any]:
+        known = self._readers.get(number)
+        if known is not None:
+            return known
+        if number in self._refused:
+            raise Unusable(self._refused[number])
+        try:
+            made = MAKERS[self._form](self._schemas, number)
+        except Unusable as bad:
+            if len(self._refused) >= MOST_REFUSED:
+                self._refused.clear()
+            self._refused[number] = str(bad)
+            raise
+        self._readers[number] = made
+        return made
+
+
+def make_parser(form: str, url: str, properties: Mapping[str, str]) -> Parser:
+    """What reads events of a form.
+
+    Parameters
+    ----------
+    form : str
+        ``avro``, ``protobuf`` or ``json-schema``.
+    url : str
+        Of the registry.
+    properties : mapping
+        Further properties of confluent-kafka's SchemaRegistryClient, as text, and ``validate``.
+
+    Raises
+    ------
+    UsageFailure
+        There is no such form, or as `Schemas`.
+    Failure
+        The extra is not installed.
+    """
+    if form not in FORMS:
+        raise UsageFailure(f"format {form} has no schema registry: {', '.join(FORMS)} have")
+    schemas = Schemas(url, properties)
+    try:
+        import_module(NEEDS[form])
+    except ImportError:
+        raise Failure(f"events in {form} need further packages: {INSTALL}") from None
+    return Parser(form, schemas)
