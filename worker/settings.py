@@ -73,7 +73,7 @@ class Wait:
         duration, slash, rows = text.strip().partition("/")
         if not slash and duration.isdecimal():
             duration, rows = "", duration
-        rows = rows or str(MOST_WAITING)
+        rows = rows or (str(MOST_WAITING) if duration and not slash else "")
         number, unit = duration[:-1], duration[-1:]
         if (duration and not (number.isdecimal() and int(number) and unit in SECONDS)) or not rows.isdecimal():
             raise UsageFailure(
