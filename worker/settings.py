@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from learners.spec import Spec
 from worker.errors import UsageFailure
 from worker.kafka.client import PYTHON
+from worker.kafka.registry.parser import FORMS as REGISTERED
 from worker.kafka.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
 from worker.wire.codec import FORMATS, JSON, PACKED
@@ -108,6 +110,10 @@ class ModelSettings:
         How long events wait for their labels; None: a label comes with its event or not at all.
     form : str
         Format of the events, ``json`` or ``packed``.
+    registry : str or None
+        Address of the schema registry that formats other than these two need.
+    registry_properties : tuple of (str, str)
+        Of its client.
     output_form : str
         Format of the predictions, likewise. No part of the state: a group may change it from one start to the next.
     standardize : bool
@@ -135,6 +141,8 @@ class ModelSettings:
     indicators: bool = False
     wait: Wait | None = None
     form: str = JSON
+    registry: str | None = None
+    registry_properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     output_form: str = JSON
     standardize: bool = True
     maps: tuple[Spec, ...] = ()
@@ -151,8 +159,13 @@ class ModelSettings:
             raise UsageFailure("the same --learner is given twice")
         if len(set(self.detectors)) < len(self.detectors):
             raise UsageFailure("the same --detector is given twice")
-        if self.form not in FORMATS:
-            raise UsageFailure(f"format must be one of {', '.join(FORMATS)}")
+        if self.form not in (*FORMATS, *REGISTERED):
+            raise UsageFailure(f"format must be one of {', '.join((*FORMATS, *REGISTERED))}")
+        if (self.registry is not None) != (self.form in REGISTERED):
+            needs = "needs a schema registry: give --registry URL" if self.registry is None else "needs no --registry"
+            raise UsageFailure(f"--format {self.form} {needs}")
+        if self.form in REGISTERED and self.events is None:
+            raise UsageFailure(f"--format {self.form}: name with --feature what is learned from")
         if self.output_form not in FORMATS:
             raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
         if self.output_form == PACKED and self.target.n_classes > MOST_SCORES:
@@ -180,6 +193,14 @@ class ModelSettings:
         if self.events is not None:
             return self.events.shape
         return None if self.n_features is None else Schema(self.n_features, self.feature_names)
+
+    def loads(self) -> Callable[[bytes], Any] | None:
+        """What reads events whose schemas a registry keeps; None: they are JSON, or packed."""
+        if self.registry is None:
+            return None
+        from worker.kafka.registry.parser import parser_of
+
+        return parser_of(self.form, self.registry, self.registry_properties)
 
     @property
     def width(self) -> int | None:

@@ -37,6 +37,15 @@ def schema_options(label: str = "Where its label stands.  [default: y]") -> Call
             type=click.Choice(ENVELOPES),
             help="What is around an event's row: debezium (the row is `after`), connect (it is `payload`).",
         ),
+        click.option("--registry", metavar="URL", help="Schema registry of events in Avro, Protobuf or JSON Schema."),
+        click.option(
+            "--registry-property",
+            "registry_properties",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Property of its client, as basic.auth.user.info or ssl.ca.location; validate=false does not hold "
+            "JSON against its schema; repeatable.",
+        ),
         click.option(
             "--missing",
             metavar="POLICY",

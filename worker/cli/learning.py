@@ -10,6 +10,8 @@ import click
 from worker.cli.events import FeatureCount, made_events, named_features
 from worker.cli.warming import beginning
 from worker.errors import UsageFailure
+from worker.kafka.client import parse_properties
+from worker.kafka.registry.parser import FORMS as REGISTERED
 from worker.settings import ModelSettings
 from worker.wire.codec import FORMATS
 from worker.wire.events import CLASSIFICATION, REGRESSION, Target
@@ -76,7 +78,12 @@ def event_options(command: F) -> F:
             help="Features per event, or their names: what stands in `x`.  [default: as the first event]",
         ),
         click.option(
-            "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
+            "--format",
+            "form",
+            type=click.Choice((*FORMATS, *REGISTERED)),
+            default=FORMATS[0],
+            show_default=True,
+            help="Event format; the last three with --registry and --feature.",
         ),
         click.option(
             "--output-format",
@@ -218,8 +225,9 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     Failure
         As `beginning`.
     """
-    names = "maps", "standardize", "window", "accuracy_every", "form", "output_form"
+    names = "maps", "standardize", "window", "accuracy_every", "form", "output_form", "registry"
     asked = {name: given[name] for name in names}
+    asked["registry_properties"] = tuple(parse_properties(given["registry_properties"]).items())
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
     asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
     began = beginning(given, target)

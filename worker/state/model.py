@@ -83,6 +83,7 @@ class Model:
             lenient=lenient,
             late=settings.wait is not None,
             events=settings.events,
+            loads=settings.loads(),
         )
         self._waiting: Waiting | None = None
         self._filling: Filling | None = None

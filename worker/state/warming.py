@@ -11,7 +11,7 @@ from worker.errors import Failure
 from worker.settings import ModelSettings
 from worker.state.model import Model
 from worker.wire import packed
-from worker.wire.codec import PACKED, encode_events
+from worker.wire.codec import JSON, PACKED, encode_events
 from worker.wire.events import MAX_FEATURES, Records
 from worker.wire.strings import Listed
 
@@ -28,7 +28,7 @@ def warm(settings: ModelSettings) -> None:
         A learner or one of its parameters is not valid.
     """
     if settings.events is not None:
-        settings = replace(settings, events=settings.events.lenient())
+        settings = replace(settings, events=settings.events.lenient(), form=JSON, registry=None)
     model = Model(settings, partition=0)
     for values in _scratch_events(settings):
         outputs = model.advance(Records(0, np.zeros(1, np.int64), Listed([values]), Listed([None]), [0]))

@@ -73,6 +73,8 @@ class Decoder:
         A feature that is null, or not there where features have names, is NaN and no reason to reject its event.
     late : bool
         Labels of earlier events may come; otherwise they are rejected.
+    loads : callable or None
+        What reads an event's bytes in place of JSON, with `events`.
     events : EventSchema or None
         How other objects than ``{"x": ..}`` are read; what they lack is NaN if that says so.
     """
@@ -86,6 +88,7 @@ class Decoder:
         lenient: bool = False,
         late: bool = False,
         events: EventSchema | None = None,
+        loads: Callable[[bytes], Any] | None = None,
     ) -> None:
         self.target = target
         self.schema = schema if events is None else events.shape
@@ -93,7 +96,7 @@ class Decoder:
         self._admit = admit
         self._lenient = lenient
         self._late = late
-        self._reader = None if events is None else Reader(events, target, _loads, _dumps)
+        self._reader = None if events is None else Reader(events, target, loads or _loads, _dumps, loads is None)
 
     @property
     def schema(self) -> Schema | None:

@@ -7,6 +7,7 @@ Producers register a schema before they write under it, so that an id which it d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -108,3 +109,9 @@ def make_parser(form: str, url: str, properties: Mapping[str, str]) -> Parser:
     except ImportError:
         raise Failure(f"events in {form} need further packages: {INSTALL}") from None
     return Parser(form, schemas)
+
+
+@cache
+def parser_of(form: str, url: str, properties: tuple[tuple[str, str], ...]) -> Parser:
+    """One of these for all partitions of a process, see `make_parser`."""
+    return make_parser(form, url, dict(properties))

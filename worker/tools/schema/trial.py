@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from worker.tools.schema.proposal import Proposal
+from worker.wire.codec import Decoder
 from worker.wire.events import Records
-from worker.wire.mapped.reader import Reader
 from worker.wire.strings import Listed
 
 
@@ -26,4 +26,5 @@ def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[st
     n = len(values)
     nothing, zeros = Listed([None] * n), np.zeros(n, np.int64)
     records = Records(0, np.arange(n), Listed(values), nothing, zeros)
-    return Counter(Reader(proposal.schema(), proposal.target).read(records).reasons.values())
+    batch = Decoder(proposal.target, events=proposal.schema()).decode(records)
+    return Counter(one.reason for one in batch.rejected)

@@ -21,6 +21,7 @@ from tests.support.registry import Stub, client
 from worker.errors import Failure
 from worker.kafka.registry.parser import FORMS, make_parser
 from worker.kafka.registry.schemas import SECOND_ASKING_SECONDS
+from worker.wire import codec
 from worker.wire.events import Records, Reject, Target
 from worker.wire.mapped.reader import Reader
 from worker.wire.mapped.schema import EventSchema
@@ -221,7 +222,9 @@ def test_a_schema_of_events_reads_what_was_parsed(stub):
     """`a` of `test.All` is a list, `us` a time, `w` a decimal in a union."""
     value, _ = registered.avro(stub.url)
     schema = EventSchema.parse(["d", "w", "a.1", "us:time=hour", "b:one-of=x|*"], label="e", id="id")
-    reader = Reader(schema, Target(labels=("RED", "BLUE")), make_parser("avro", stub.url, QUICK))
+    reader = Reader(
+        schema, Target(labels=("RED", "BLUE")), make_parser("avro", stub.url, QUICK), codec._dumps, scanned=False
+    )
     values = [value, b"{}", value[:-1]]
     stamps = np.zeros(3, np.int64)
     found = reader.read(Records(0, np.arange(3), Listed(values), Listed([None] * 3), stamps))

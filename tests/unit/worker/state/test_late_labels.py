@@ -181,7 +181,8 @@ def test_labels_that_come_with_their_events_give_the_same_bits_as_ever(learner: 
 
 def test_a_row_waits_so_many_rows_or_so_long() -> None:
     row = [b'{"id":%d,"x":[1,2,3]}' % i for i in range(6)]
-    values = [*row[:3], b'{"id":0,"y":1}', b'{"id":1,"y":1}', b'{"id":1,"y":0}', row[3], b'{"id":2,"y":0}', b'{"id":1,"y":0}']
+    labels = [b'{"id":0,"y":1}', b'{"id":1,"y":1}']
+    values = [*row[:3], *labels, b'{"id":1,"y":0}', row[3], b'{"id":2,"y":0}', b'{"id":1,"y":0}']
     _, outs = run(model_settings("dfop", wait=Wait(2)), values, [])
     assert [(one.offset, one.reason) for one in outs[0].rejected] == [
         (3, "late label: no event of this id waits"),

@@ -13,6 +13,7 @@ from worker.tools.schema.proposal import Proposal, propose
 from worker.tools.schema.survey import DEEP, MOST_PATHS, survey
 from worker.tools.schema.telling import as_toml
 from worker.tools.schema.trial import rejections
+from worker.wire import codec
 from worker.wire.events import Records, Target
 from worker.wire.mapped.paths import Path
 from worker.wire.mapped.reader import Read, Reader
@@ -32,7 +33,7 @@ def read_by(table: dict[str, Any], target: Target, values: list[bytes | None]) -
     schema = EventSchema.parse(table["feature"], **rest)
     n = len(values)
     records = Records(0, np.arange(n), Listed(values), Listed([None] * n), np.zeros(n, np.int64))
-    return Reader(schema, target).read(records)
+    return Reader(schema, target, codec._loads, codec._dumps).read(records)
 
 
 def checked(values: list[bytes | None], **known: str) -> tuple[dict[str, Any], str, Proposal]:
