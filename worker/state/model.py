@@ -189,6 +189,13 @@ class Model:
         pairs = zip(self.settings.names, self._learners, strict=False)
         return {name: learner.experts() for name, learner in pairs if learner.mixes}
 
+    def late_figures(self) -> dict[str, int]:
+        """Rows that wait for their labels, and how late these are; empty where none is late."""
+        told = {} if self._waiting is None else self._waiting.point()
+        flat = {key: value for key, value in told.items() if isinstance(value, int)}
+        nested = ((key, value) for key, value in told.items() if isinstance(value, dict))
+        return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}
+
     def save(self) -> Saved:
         """Copy the state."""
         recent = None if self._watch is None else self._watch.save()

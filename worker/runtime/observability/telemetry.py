@@ -82,6 +82,14 @@ class Telemetry:
             "expert",
         )
 
+        self.late = self._per_partition(
+            Gauge,
+            "late_labels",
+            "Rows that wait for their labels, rows whose label never came, and how late labels of late were "
+            "(waiting, never_labelled, delay_rows_median, delay_ms_p95, ...)",
+            "figure",
+        )
+
     def _name_commits(self) -> None:
         self.latency = self._per_partition(
             Histogram, "latency_seconds", "Seconds from a batch's first event to its visible prediction"
@@ -224,6 +232,8 @@ class Telemetry:
                 for metric, value in point.items():
                     if isinstance(value, int | float):
                         self.at(self.rolling, task.partition, learner, metric).set(value)
+            for figure, value in task.model.late_figures().items():
+                self.at(self.late, task.partition, figure).set(value)
             for learner, shares in task.model.experts().items():
                 for expert, share in shares.items():
                     self.at(self.expert_share, task.partition, learner, expert).set(share)

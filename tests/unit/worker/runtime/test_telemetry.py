@@ -26,7 +26,7 @@ from worker.wire.events import Rejection
 
 NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_offsets_passed", "driftway_strays",
-    "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
+    "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share", "driftway_late_labels",
     "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures", "driftway_aborts",
     "driftway_fences", "driftway_snapshot_bytes", "driftway_state_bytes", "driftway_snapshot_age_seconds",
     "driftway_restores", "driftway_restore_failures", "driftway_restore_seconds", "driftway_replayed",

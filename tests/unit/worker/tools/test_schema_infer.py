@@ -155,7 +155,7 @@ def test_extra_fields_and_dirt_are_told() -> None:
     table, toml, proposal = checked([*orders(change), b"{", b""], label="fraud")
     assert table["feature"] == FLAT
     assert "# 202 events read, 3 of them no JSON object" in toml
-    assert "5: 2 not JSON; 2 amount is not a number; 1 not a JSON object" in toml
+    assert "5: 2 amount is not a number; 2 not JSON; 1 not a JSON object" in toml
     assert "1 % no number: rejected" in toml
     assert len(proposal.left_out) == 3 + N - 1
 
