@@ -33,6 +33,9 @@ NAMES_LEVEL = "level_all", "level_1000", "level_50"
 ON_CHANGES, ON_CURVES, ON_LEVELS = len(NAMES_CHANGE), len(NAMES_CURVE), len(NAMES_LEVEL)
 WIDEST = 12
 """Features of which all products are made; of more, their squares only."""
+SQUARES_WORTH = 2.5
+"""Of least squares when budgets are spent, beside 1 of neighbours, who among 60 features or more gain hardly anything:
+least squares make errors up to half smaller there (docs/decisions/0031)."""
 ENOUGH = 25
 """Rows before neighbours are asked."""
 
@@ -67,11 +70,16 @@ class Experts(NamedTuple):
 
 
 def rule_for(n: int, budget: float) -> Rule:
-    """Of targets by n features: least squares are afforded first, then those on curves, then neighbours."""
+    """Of targets by n features."""
     u, w = n + 1 + LAGS, n + 1
     q = u + (n * (n + 1) // 2 if n <= WIDEST else n)
     asked = Asked(
-        *affordable(budget, 2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), 2 * ON_CURVES * q * q, neighbours.WINDOW * n)
+        *affordable(
+            budget,
+            (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), SQUARES_WORTH),
+            (2 * ON_CURVES * q * q, SQUARES_WORTH),
+            (neighbours.WINDOW * n, 1.0),
+        )
     )
     sizes: Sizes = {
         "w": w,

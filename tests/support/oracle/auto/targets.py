@@ -126,7 +126,7 @@ class Targets:
     def __init__(self, n, affordable):
         u, keeps = n + 6, (1.0, 0.999, 0.98)
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
-        squares, curves, near = affordable(6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n)
+        squares, curves, near = affordable([6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n], [2.5, 2.5, 1.0])
         self.past = Past()
         self.on_changes = [Steps(u, 0.05), Steps(u, 0.3)]
         self.on_changes += [LeastSquares(u, keep) for keep in keeps] if squares else []
