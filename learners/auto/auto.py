@@ -11,7 +11,8 @@ class Auto(Learner):
     Nothing is to be chosen: long and short memories, straight and curved borders, neighbours and the order of the
     labels are all among the experts, and the mixture follows the stream from one to another. Scores of classes are
     log-odds and stand for probabilities. Rows are taken to be standardised, as they are by default: beyond six
-    deviations a feature counts as six.
+    deviations a feature counts as six. A single target that is more than 20 deviations away is forgotten; from the
+    fifth on the stream has moved, and `auto` with it.
 
     Cost
     ----

@@ -14,7 +14,7 @@ from learners.auto.budget import affordable
 from learners.auto.least_squares import fold, forecast
 from learners.auto.neighbours import Near
 from learners.auto.stacking import Stacking
-from learners.auto.target_history import FAR, LAGS, LARGEST, TargetHistory, look_back, move_on, scales
+from learners.auto.target_history import FAR, LAGS, LARGEST, NOW, TargetHistory, is_wild, look_back, move_on, scales
 from learners.contract import Array, Counts, Rule, bare_kernel, field, fragment, part, scratch
 from learners.memory import Sizes
 from learners.state import State
@@ -113,12 +113,14 @@ def names(asked: Asked) -> tuple[str, ...]:
 
 @fragment
 def score(x: Array, p: Asked, memory: Experts) -> float:
-    """Ask all experts, and mix what they say. Shapes: x f8[n]."""
+    """Ask all experts, and mix what they say; after two wild targets it is as the last. Shapes: x f8[n]."""
     enclose(x, memory.z)
     look_back(memory.history, memory.z)
     ask(p, memory)
     of_level, _ = scales(memory.history)
-    return stacking.mix(memory.stacking) * of_level + memory.history.mean[0]
+    if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
+        return memory.history.last[0]
+    return stacking.mix(memory.stacking) * of_level + memory.history.mean[NOW]
 
 
 @bare_kernel
@@ -127,7 +129,7 @@ def ask(p: Asked, memory: Experts) -> None:
     said, z, u = memory.stacking.said, memory.z, memory.history.u
     of_level, of_changes = scales(memory.history)
     said[0] = 0.0
-    said[1] = last = (memory.history.last[0] - memory.history.mean[0]) / of_level
+    said[1] = last = (memory.history.last[0] - memory.history.mean[NOW]) / of_level
     e = ALWAYS - memory.step.shape[0]
     e = forecast(memory.step, u, said, e)
     if p.squares:
@@ -164,10 +166,15 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts) -> None:
-    """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales."""
-    target = bounded(y, LARGEST)
-    teach(target, p, memory)
-    move_on(memory.history, target)
+    """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales.
+
+    A wild target teaches nobody, nor does the one behind it, which was forecast from it.
+    """
+    target, history = bounded(y, LARGEST), memory.history
+    wild = is_wild(history, target)
+    if not wild and history.wild[0] == 0:
+        teach(target, p, memory)
+    move_on(history, target, wild)
 
 
 @bare_kernel
@@ -175,7 +182,7 @@ def teach(y: float, p: Asked, memory: Experts) -> None:
     """Let the mixture and all experts learn."""
     said, z, u, skipped = memory.stacking.said, memory.z, memory.history.u, memory.skipped
     of_level, of_changes = scales(memory.history)
-    level = bounded((y - memory.history.mean[0]) / of_level, FAR)
+    level = bounded((y - memory.history.mean[NOW]) / of_level, FAR)
     change = bounded((level - said[1]) * (of_level / of_changes), FAR)
     if p.near:
         neighbours.keep(memory.near, z, (level - said[best_of(p)]) * of_level)

@@ -9,6 +9,8 @@ from learners import Spec, create
 from learners.auto import classes, label_history, targets
 from learners.auto.budget import PER_STEP, affordable
 from tests.conformance.rows import COLUMNS, real
+from tests.support.oracle.auto.auto import Auto
+from tests.support.oracle.protocol import run
 
 
 def accuracy(text: str, X: np.ndarray, y: np.ndarray, n_classes: int = 2, after: int = 0) -> float:
@@ -73,6 +75,67 @@ def test_a_walk_is_forecast_like_its_last_step_and_products_are_learned() -> Non
     product = 5.0 * X[:, 0] * X[:, 1] + rng.standard_normal(8000)
     create("auto", 5, task="regression").predict_then_update(X, product, score)
     assert ((score[2000:, 0] - product[2000:]) ** 2).mean() < 1.3
+
+
+def errors_on(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Squared, row by row."""
+    score = np.empty((len(X), 1))
+    create("auto", X.shape[1], task="regression").predict_then_update(X, y, score)
+    return (score[:, 0] - y) ** 2
+
+
+def linear_targets(n: int = 8000) -> tuple[np.ndarray, np.ndarray]:
+    """Of deviation 1, with noise of deviation 0.3."""
+    X = noise(n, 5)
+    y = X @ np.random.default_rng(3).standard_normal(5)
+    return X, y / y.std() + 0.3 * np.random.default_rng(9).standard_normal(n)
+
+
+@pytest.mark.parametrize("at", [100, 1000, 5000])
+@pytest.mark.parametrize("wild", [1e6, -1e6, 30.0])
+def test_one_wild_target_spoils_nothing(at: int, wild: float) -> None:
+    X, y = linear_targets()
+    clean = errors_on(X, y)[at + 500 :].mean()
+    y[at] = wild
+    assert errors_on(X, y)[at + 500 :].mean() < 1.02 * clean, "it was 480 to 5000 times as much, for thousands of rows"
+
+
+@pytest.mark.parametrize("at", [100, 1000, 5000])
+@pytest.mark.parametrize(("level", "scale"), [(1e6, 1.0), (-1e6, 1.0), (0.0, 1000.0), (1e6, 1000.0)])
+def test_where_targets_jump_it_follows(at: int, level: float, scale: float) -> None:
+    X, y = linear_targets()
+    clean = errors_on(X, y)
+    y[at:] = level + scale * y[at:]
+    errors = errors_on(X, y) / scale**2
+    after = slice(at + 50, at + 250)
+    assert errors[after].mean() < 1.3 * clean[after].mean()
+
+
+def test_far_targets_that_come_again_and_again_are_learned() -> None:
+    """One in a hundred is a thousand deviations of the others away, and a feature tells which."""
+    rng = np.random.default_rng(5)
+    X, noises, rare = noise(8000), 0.1 * rng.standard_normal(8000), rng.random(8000) < 0.01
+    errors = errors_on(np.c_[X, rare], 100.0 * rare + noises)
+    assert errors[4000:].mean() < 10.0, "100 if they are left out"
+
+
+def test_a_machine_that_is_now_on_and_now_off_is_learned() -> None:
+    X, on = noise(12_000), (np.arange(12_000) // 300 % 2).astype(float)
+    errors = errors_on(np.c_[X, on], 1000.0 * on + np.random.default_rng(7).standard_normal(12_000))
+    assert errors[6000:].mean() < 2.5, "6000 if each switch were news"
+
+
+@pytest.mark.parametrize("budget", [30.0, 0.05])
+def test_wild_targets_are_to_the_learner_what_they_are_to_the_oracle(budget: float) -> None:
+    X, y = linear_targets(500)
+    y[[30, 31, 60, 120, 122, 124]] = 1e6, -1e4, 50.0, 300.0, 400.0, -500.0
+    y[200:] += 1e5  # followed
+    y[300:] *= 30.0 * (np.random.default_rng(5).random(200) < 0.8)  # four of five are wild
+    y[400:410] = np.nan
+    score = np.empty((500, 1))
+    create("auto", 5, task="regression", budget=budget).predict_then_update(X, y, score)
+    expected = np.array(run(Auto(5, 0, "regression", budget=budget), X.tolist(), y.tolist()))
+    np.testing.assert_allclose(score, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
