@@ -189,7 +189,9 @@ class OAUE:
 class LearnPPNSE:
     """An expert knows its own batch's number `born` and its beta on every batch since."""
 
-    def __init__(self, n_features, n_classes, kind, base="default", batch=250, a=0.5, b=10.0, max_members=15, prune="age"):
+    def __init__(
+        self, n_features, n_classes, kind, base="default", batch=250, a=0.5, b=10.0, max_members=15, prune="age"
+    ):
         self.kind, self.n_classes, self.batch, self.a, self.b = kind, n_classes, batch, a, b
         self.most, self.prune = max_members, prune
         self.fresh = lambda: Expert(base_of(base, kind), n_features, n_classes, kind, 0.0)
