@@ -11,14 +11,16 @@ class Auto(Learner):
     Nothing is to be chosen: long and short memories, straight and curved borders, neighbours and the order of the
     labels are all among the experts, and the mixture follows the stream from one to another. Scores of classes are
     log-odds and stand for probabilities. Rows are taken to be standardised, as they are by default: beyond six
-    deviations a feature counts as six.
+    deviations a feature counts as six. A single target that is more than 20 deviations away is forgotten; from the
+    fifth on the stream has moved, and `auto` with it.
 
     Cost
     ----
     Labels: O(n^2 + n (K + W + D) + K D + E^2) per row, 8 n (W + D) + 16 n^2 + 8 W + 64 K n + 32 K D + 32 E^2 bytes and
     8 K^2 64 at most for the labels' order, with W = 512 neighbours, D = 128 waves, E = 16 experts.
     Targets: O(q^2 + n W) per row, 16 q^2 + 48 n^2 + 8 n W bytes, q = n (n + 1) / 2 up to 12 features and 2 n above.
-    What does not fit `budget` is left out.
+    Families of experts that `budget` has no room for are left out, those worth least for their cost first; more budget
+    never loses one.
 
     Source
     ------
@@ -36,8 +38,8 @@ class Auto(Learner):
     class Params(Parameters):
         budget: float = number(
             30.0,
-            "Microseconds that a row may take: experts whose cost grows with the square of the features, or with "
-            "neighbours, are left out where all together would take more, by the count of their multiplications.",
+            "Microseconds that a row may take: experts on waves, of second order and by neighbours are left out where "
+            "all together would take more, by the count of their multiplications; with more budget none is lost.",
             above=0.0,
         )
         seed: int = integer(1, "Draw of the waves' frequencies.", at_least=0, at_most=2**53)

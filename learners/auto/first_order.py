@@ -7,6 +7,7 @@ single wrong label can make large.
 
 from learners.contract import Array, bare_kernel, fragment
 from learners.elementary.exponential import exp
+from learners.multiclass.gradient_descent import softmax_steps
 from learners.multiclass.margins import best_wrong
 from learners.vectors import dot, step_surely
 
@@ -41,7 +42,7 @@ def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float
     Shapes: weight f8[4 C, d], x f8[d], raw f8[E, K].
     """
     squared = dot(x, x)
-    logistic_step(raw[first], y, 2.0 * rate / squared)
+    softmax_steps(raw[first], y, 2.0 * rate / squared)
     passive_aggressive_step(raw[first + 1], y, squared)
     sigmoid_step(raw[first + 2], y, 8.0 * SLOW / squared)
     sigmoid_step(raw[first + 3], y, 8.0 * FAST / squared)
@@ -53,20 +54,6 @@ def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float
             if by != 0.0:
                 step_surely(weight[m * C + c], x, by)
     return first + EXPERTS
-
-
-@bare_kernel
-def logistic_step(s: Array, y: int, rate: float) -> None:
-    """Turn scores into steps against the gradient of -ln p_y, p = softmax(s). Shapes: s f8[K]."""
-    top, total = s[0], 0.0
-    for c in range(1, s.shape[0]):
-        top = max(top, s[c])
-    for c in range(s.shape[0]):
-        s[c] = exp(max(s[c] - top, -FLAT))
-        total += s[c]
-    for c in range(s.shape[0]):
-        s[c] = -rate * s[c] / total
-    s[y] += rate
 
 
 @bare_kernel

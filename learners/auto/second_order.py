@@ -38,7 +38,7 @@ class Filters(NamedTuple):
     """Memory of the two filters; C = K, or with two classes C = 1 for the difference."""
 
     weight: Array = field("f8[2, C, s]", "means of the weights")
-    P: Array = field("f8[2, s, s]", "covariance of the weights of two classes' difference")
+    P: Array = field("f8[2, s, s]", "covariance of the weights of two classes' difference; bitwise symmetric")
     k: Array = scratch("f8[s]", "P x")
 
 

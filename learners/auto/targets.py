@@ -14,7 +14,7 @@ from learners.auto.budget import affordable
 from learners.auto.least_squares import fold, forecast
 from learners.auto.neighbours import Near
 from learners.auto.stacking import Stacking
-from learners.auto.target_history import FAR, LAGS, LARGEST, TargetHistory, look_back, move_on, scales
+from learners.auto.target_history import FAR, LAGS, LARGEST, NOW, TargetHistory, is_wild, look_back, move_on, scales
 from learners.contract import Array, Counts, Rule, bare_kernel, field, fragment, part, scratch
 from learners.memory import Sizes
 from learners.state import State
@@ -33,6 +33,9 @@ NAMES_LEVEL = "level_all", "level_1000", "level_50"
 ON_CHANGES, ON_CURVES, ON_LEVELS = len(NAMES_CHANGE), len(NAMES_CURVE), len(NAMES_LEVEL)
 WIDEST = 12
 """Features of which all products are made; of more, their squares only."""
+SQUARES_WORTH = 2.5
+"""Of least squares when budgets are spent, beside 1 of neighbours, who among 60 features or more gain hardly anything:
+least squares make errors up to half smaller there (docs/decisions/0031)."""
 ENOUGH = 25
 """Rows before neighbours are asked."""
 
@@ -53,9 +56,9 @@ class Experts(NamedTuple):
     change: Array = field("f8[B, uB]", "weights of least squares on changes")
     change_P: Array = field("f8[B, uB, uB]", "their P; bitwise symmetric")
     level: Array = field("f8[B, wB]", "weights of least squares on targets")
-    level_P: Array = field("f8[B, wB, wB]", "their P")
+    level_P: Array = field("f8[B, wB, wB]", "their P; bitwise symmetric")
     curve: Array = field("f8[G, q]", "weights of least squares on changes, with products of features")
-    curve_P: Array = field("f8[G, q, q]", "their P")
+    curve_P: Array = field("f8[G, q, q]", "their P; bitwise symmetric")
     near: Any = part(Near, "neighbours, and what the best of the above had left of their targets")
     stacking: Any = part(Stacking, "what makes one forecast of all")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
@@ -68,11 +71,16 @@ class Experts(NamedTuple):
 
 
 def rule_for(n: int, budget: float) -> Rule:
-    """Of targets by n features: least squares are afforded first, then those on curves, then neighbours."""
+    """Of targets by n features."""
     u, w = n + 1 + LAGS, n + 1
     q = u + (n * (n + 1) // 2 if n <= WIDEST else n)
     asked = Asked(
-        *affordable(budget, 2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), 2 * ON_CURVES * q * q, neighbours.WINDOW * n)
+        *affordable(
+            budget,
+            (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), SQUARES_WORTH),
+            (2 * ON_CURVES * q * q, SQUARES_WORTH),
+            (neighbours.WINDOW * n, 1.0),
+        )
     )
     sizes: Sizes = {
         "w": w,
@@ -106,12 +114,14 @@ def names(asked: Asked) -> tuple[str, ...]:
 
 @fragment
 def score(x: Array, p: Asked, memory: Experts) -> float:
-    """Ask all experts, and mix what they say. Shapes: x f8[n]."""
+    """Ask all experts, and mix what they say; after two wild targets it is as the last. Shapes: x f8[n]."""
     enclose(x, memory.z)
     look_back(memory.history, memory.z)
     ask(p, memory)
     of_level, _ = scales(memory.history)
-    return stacking.mix(memory.stacking) * of_level + memory.history.mean[0]
+    if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
+        return memory.history.last[0]
+    return stacking.mix(memory.stacking) * of_level + memory.history.mean[NOW]
 
 
 @bare_kernel
@@ -120,7 +130,7 @@ def ask(p: Asked, memory: Experts) -> None:
     said, z, u = memory.stacking.said, memory.z, memory.history.u
     of_level, of_changes = scales(memory.history)
     said[0] = 0.0
-    said[1] = last = (memory.history.last[0] - memory.history.mean[0]) / of_level
+    said[1] = last = (memory.history.last[0] - memory.history.mean[NOW]) / of_level
     e = ALWAYS - memory.step.shape[0]
     e = forecast(memory.step, u, said, e)
     if p.squares:
@@ -157,11 +167,16 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts) -> None:
-    """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales."""
-    target = bounded(y, LARGEST)
-    stacking.judge(memory.stacking, in_deviations(target, memory))
-    teach(target, p, memory)
-    move_on(memory.history, target)
+    """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales.
+
+    A wild target teaches nobody, nor does the one behind it, which was forecast from it.
+    """
+    target, history = bounded(y, LARGEST), memory.history
+    wild = is_wild(history, target)
+    if not wild and history.wild[0] == 0:
+        stacking.judge(memory.stacking, in_deviations(target, memory))
+        teach(target, p, memory)
+    move_on(history, target, wild)
 
 
 @fragment
@@ -174,23 +189,25 @@ def keep(opinion: Array, _p: Asked, memory: Experts) -> None:
 @fragment
 def learn_late(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts, opinion: Array) -> None:
     """As `learn`, but what is judged is what was said when the row came. Shapes: opinion f4[E]."""
-    target, said, now = bounded(y, LARGEST), memory.stacking.said, memory.now
-    for e in range(said.shape[0]):
-        now[e] = said[e]
-        said[e] = opinion[e]
-    stacking.mix(memory.stacking)
-    stacking.judge(memory.stacking, in_deviations(target, memory))
-    for e in range(said.shape[0]):
-        said[e] = now[e]
-    teach(target, p, memory)
-    move_on(memory.history, target)
+    target, history, said, now = bounded(y, LARGEST), memory.history, memory.stacking.said, memory.now
+    wild = is_wild(history, target)
+    if not wild and history.wild[0] == 0:
+        for e in range(said.shape[0]):
+            now[e] = said[e]
+            said[e] = opinion[e]
+        stacking.mix(memory.stacking)
+        stacking.judge(memory.stacking, in_deviations(target, memory))
+        for e in range(said.shape[0]):
+            said[e] = now[e]
+        teach(target, p, memory)
+    move_on(history, target, wild)
 
 
 @bare_kernel
 def in_deviations(y: float, memory: Experts) -> float:
     """A target in deviations from the mean of those before."""
     of_level, _ = scales(memory.history)
-    return bounded((y - memory.history.mean[0]) / of_level, FAR)
+    return bounded((y - memory.history.mean[NOW]) / of_level, FAR)
 
 
 @bare_kernel

@@ -11,8 +11,10 @@ from learners.members import Members
 from learners.memory import Sizes
 from learners.spec import Spec
 
-AUTO = "auto"
+DEFAULT = "default"
 """As a base: the one that suits the task."""
+ONCE = "auto"
+"""What `DEFAULT` was called before there was a learner of this name."""
 
 
 class Given(NamedTuple):
@@ -70,7 +72,12 @@ class Ensemble(Learner):
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         self.parameters = super()._read(parameters)
         spec = Spec.within(self.parameters.base)
-        if spec.name == AUTO:
+        if self.parameters.base == ONCE:
+            raise ParameterError(
+                f"base of {self.name} cannot be `{ONCE}`, which once said what `{DEFAULT}` says now and since names a "
+                f"learner: write base={DEFAULT}, or base={ONCE}/seed=1 for copies of that learner"
+            )
+        if spec.name == DEFAULT:
             spec = replace(spec, name="rls" if self.task == REGRESSION else "gaussian_nb")
         try:
             self.base = spec.create(self.n_features, self.n_classes or 2, self.task)

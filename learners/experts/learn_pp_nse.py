@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from learners.contract import Array, Counts, Parameters, Rule, choice, field, fragment, integer, number, scratch
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
-from learners.experts.ensemble import Ensemble, Given
+from learners.experts.ensemble import DEFAULT, Ensemble, Given
 from learners.experts.expert import Expert, Fragment, distance, finite_or_zero, largest
 from learners.experts.pool import enter, leave, shares, total_weight, voting
 from learners.jit import member
@@ -46,7 +46,7 @@ class LearnPPNSE(Ensemble):
     tasks = ("binary", "multiclass", "regression")
 
     class Params(Parameters):
-        base: str = learner("auto", "What every expert is; `auto` is `gaussian_nb`, and `rls` in regression.")
+        base: str = learner(DEFAULT, "What every expert is; `default` is `gaussian_nb`, and `rls` in regression.")
         batch: int = integer(250, "Rows that train an expert.", at_least=1)
         a: float = number(0.5, "Slope of the sigmoid that weighs batches.", above=0.0)
         b: float = number(10.0, "Batches after an expert's own at which it is half way up.", at_least=0.0)

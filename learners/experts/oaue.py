@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from learners.contract import Array, Counts, Parameters, Rule, field, fragment, integer, scratch
-from learners.experts.ensemble import Ensemble, Given
+from learners.experts.ensemble import DEFAULT, Ensemble, Given
 from learners.experts.expert import FURTHEST, Expert, distance, finite_or_zero, move, renew
 from learners.experts.likelihood import likelihood_of
 from learners.experts.pool import lightest
@@ -38,7 +38,7 @@ class OAUE(Ensemble):
     tasks = ("binary", "multiclass", "regression")
 
     class Params(Parameters):
-        base: str = learner("auto", "What every expert is; `auto` is `gaussian_nb`, and `rls` in regression.")
+        base: str = learner(DEFAULT, "What every expert is; `default` is `gaussian_nb`, and `rls` in regression.")
         window: int = integer(
             500, "Rows by whose errors experts are weighed, and after which a new one joins.", at_least=1
         )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from learners.contract import Array, Parameters, Rule, field, fragment, integer, scratch
-from learners.experts.ensemble import Ensemble, Given
+from learners.experts.ensemble import DEFAULT, Ensemble, Given
 from learners.experts.expert import Expert, finite_or_zero
 from learners.jit import member
 from learners.learner import REGRESSION
@@ -33,7 +33,7 @@ class OnlineBagging(Ensemble):
     tasks = ("binary", "multiclass", "regression")
 
     class Params(Parameters):
-        base: str = learner("auto", "What every learner is; `auto` is `gaussian_nb`, and `rls` in regression.")
+        base: str = learner(DEFAULT, "What every learner is; `default` is `gaussian_nb`, and `rls` in regression.")
         n: int = integer(10, "Learners.", at_least=2)
         seed: int = integer(1, "Of the generator of counts.", at_least=0, at_most=2**53)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from learners.contract import Array, Counts, Learner, ParameterError, Parameters, Rule, field, fragment, number, scratch
 from learners.experts.additive import LEAST, decay_factor, normalise
-from learners.experts.ensemble import AUTO, Given
+from learners.experts.ensemble import DEFAULT, Given
 from learners.experts.kinds import Kind, Kinds, beginning, teaching, voting
 from learners.experts.pool import tally
 from learners.parameters import learners
@@ -16,7 +16,7 @@ from learners.spec import Spec
 
 OF_TWO = "ogd_logistic+aromma+bayes_probit/q=0.001"
 OF_MORE = "gaussian_nb+mc_softmax+mc_aromma+mc_arow/q=0.0001"
-"""What `auto` is, by the number of classes: learners with a long, a short and a changing memory."""
+"""What `default` is, by the number of classes: learners with a long, a short and a changing memory."""
 
 
 class WeightedMajority(Learner):
@@ -42,7 +42,7 @@ class WeightedMajority(Learner):
 
     class Params(Parameters):
         experts: str = learners(
-            AUTO, f"The pool, two at least; `auto` is `{OF_TWO}`, and with more classes `{OF_MORE}`."
+            DEFAULT, f"The pool, two at least; `default` is `{OF_TWO}`, and with more classes `{OF_MORE}`."
         )
         beta: float = decay_factor("a mistake")
         floor: float = number(
@@ -68,7 +68,7 @@ class WeightedMajority(Learner):
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         read = super()._read(parameters)
-        text = read.experts if read.experts != AUTO else OF_MORE if self.n_classes > 2 else OF_TWO
+        text = read.experts if read.experts != DEFAULT else OF_MORE if self.n_classes > 2 else OF_TWO
         try:
             experts = [spec.create(self.n_features, self.n_classes, self.task) for spec in Spec.several(text)]
         except ValueError as error:

@@ -156,11 +156,21 @@ def hostile_rows(case: Case) -> None:
             for name in learner.state:
                 values = learner.state[name]
                 assert np.isfinite(values.astype(float)).all(), f"{name} is not finite after row {start + 100}"
-                if name in case.row.symmetric and values.ndim == 2:
-                    assert same(values, np.ascontiguousarray(values.T)), f"{name} is not symmetric"
-                    assert (np.diag(values) > 0).all()
-                elif name in case.row.symmetric:
-                    assert (values > 0).all()
+                if name in case.row.symmetric:
+                    sound(name, values, values > 0.0)
+                elif name in case.row.semidefinite:
+                    sound(name, values, values >= 0.0)
+
+
+def sound(name: str, values: np.ndarray, fit: np.ndarray) -> None:
+    """A matrix, or each of several one behind the other, is bitwise symmetric, and all of its diagonal is `fit`.
+
+    What is not square is a diagonal alone, or several.
+    """
+    if values.ndim >= 2 and values.shape[-1] == values.shape[-2]:
+        assert same(values, np.ascontiguousarray(np.swapaxes(values, -1, -2))), f"{name} is not symmetric"
+        fit = np.diagonal(fit, axis1=-2, axis2=-1)
+    assert fit.all(), f"{name} is not positive"
 
 
 def one_class_only(case: Case) -> None:

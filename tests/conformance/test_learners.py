@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from learners.memory import declared
+from learners.registry import LEARNERS, find
 from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard
-from tests.conformance.table import Case, cases
+from tests.conformance.table import ROWS, Case, cases
 
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
 """What `Learner` does for all, whatever the parameters: once per learner and task is enough.
@@ -30,3 +32,11 @@ def pairs() -> Iterator[object]:
 @pytest.mark.parametrize(("case", "check"), list(pairs()))
 def test_learner(case: Case, check):
     check(case)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_what_is_documented_as_symmetric_is_checked(name: str) -> None:
+    for kind in find(name).tasks:
+        fields = declared(Case(ROWS[name], kind).make(5).rule().memory)
+        said = {field for field, one in fields.items() if "symmetric" in one.text}
+        assert said <= {*ROWS[name].symmetric, *ROWS[name].semidefinite}, "state that hostile_rows must look at"

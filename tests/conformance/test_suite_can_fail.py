@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from learners.auto.auto import Auto
 from learners.forgetting.dfop import DFOP
 from learners.linear.pa1 import PA1
 from learners.linear.pa2 import PA2
@@ -65,6 +66,14 @@ class Asymmetric(DFOP):
     def _run(self, rows, y, score):
         super()._run(rows, y, score)
         self.state["P"][0, 1] *= 1.0 + 1e-15
+
+
+class AsymmetricInTheSecond(Auto):
+    """The same in one of several matrices behind each other."""
+
+    def _run(self, rows, y, score):
+        super()._run(rows, y, score)
+        self.state["filters.P"][1, 0, 2] *= 1.0 + 1e-15
 
 
 class SlightlyWrong(PA1):
@@ -145,6 +154,7 @@ class Cheat(Case):
         (LearnsFromUnlabelled, checks.unlabelled_is_pure),
         (WritesToItsInput, checks.inputs_untouched),
         (Asymmetric, checks.hostile_rows),
+        (AsymmetricInTheSecond, checks.hostile_rows),
         (SlightlyWrong, checks.oracle_equal),
         (AcceptsAnything, checks.snapshot_guard),
         (StaysBehind, checks.moves_with_its_memory),

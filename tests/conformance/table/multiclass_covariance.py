@@ -19,6 +19,7 @@ ROWS = (
         several.CW,
         # As for `cw`: with one class only, the diagonal form may still err on a row far out.
         variants=({}, {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9, "intercept": False}, {"cov": "full", "q": 1e-3}),
+        symmetric=("covariance",),
         invalid={**GAUSSIAN, "eta": (0.5, 1.0)},
         accuracy=(
             ({"cov": "full"}, (75.52, 94.93, 96.95, 74.53, 93.78)),
@@ -31,6 +32,7 @@ ROWS = (
         several.CWStdev,
         # Without drift, 5 % of wrong labels are too many for it, as for `cw_stdev`.
         variants=({"q": 1e-3}, {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9}, {"cov": "full", "intercept": False}),
+        symmetric=("covariance",),
         invalid={**GAUSSIAN, "eta": (0.5, 1.0)},
         accuracy=(
             ({"cov": "full"}, (70.82, 76.53, 96.84, 74.40, 88.29)),
@@ -42,6 +44,7 @@ ROWS = (
         "mc_arow",
         several.AROW,
         variants=({}, {"cov": "diag", "q": 1e-2, "a": 2.0, "r": 0.5}, {"cov": "full", "q": 1e-3, "intercept": False}),
+        symmetric=("covariance",),
         invalid={**GAUSSIAN, "r": (0.0, -1.0)},
         accuracy=(
             ({"cov": "full"}, (87.81, 74.89, 97.51, 75.60, 82.70)),
@@ -53,6 +56,7 @@ ROWS = (
         "mc_nherd",
         several.NHERD,
         variants=({}, {"cov": "diag", "q": 1e-2, "a": 2.0, "C": 0.5}, {"cov": "full", "q": 1e-3, "intercept": False}),
+        symmetric=("covariance",),
         invalid={**GAUSSIAN, "C": (0.0, -1.0)},
         accuracy=(
             ({"cov": "full"}, (87.17, 70.96, 96.46, 76.20, 81.79)),
@@ -68,6 +72,7 @@ ROWS = (
             {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9, "C": 0.3},
             {"cov": "full", "q": 1e-3, "intercept": False},
         ),
+        symmetric=("covariance",),
         invalid={**GAUSSIAN, "eta": (0.5, 1.0), "C": (0.0, -1.0)},
         accuracy=(
             ({"cov": "full"}, (88.32, 91.82, 97.69, 76.40, 85.06)),
@@ -83,6 +88,7 @@ ROWS = (
             {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9, "C": 0.3},
             {"cov": "full", "q": 1e-3, "intercept": False},
         ),
+        symmetric=("covariance",),
         invalid={**GAUSSIAN, "eta": (0.5, 1.0), "C": (0.0, -1.0)},
         accuracy=(
             ({"cov": "full"}, (88.44, 87.34, 97.67, 76.00, 85.22)),

@@ -16,6 +16,7 @@ class Row:
     `accuracy` maps parameters (as JSON) to the columns of ALGORITHMS.md 19.6, in per cent, to `tolerance` points: 0.3
     of deterministic learners, 1 of others whose figures come from another random order there; `adapts` maps them to the
     least accuracy in the 1000 rows after a sudden drift and 1000 more; `more` has variants for one kind of task only;
+    `symmetric` names covariances and the like, `semidefinite` matrices whose diagonal may be 0;
     `opt_out` names a check and says why it does not apply; `invalid` lists values that violate each number's bounds.
     """
 
@@ -24,6 +25,7 @@ class Row:
     variants: tuple[Parameters, ...] = ({},)
     exact: bool = False
     symmetric: tuple[str, ...] = ()
+    semidefinite: tuple[str, ...] = ()
     invalid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     accuracy: tuple[tuple[Parameters, tuple[float, ...]], ...] = ()
     tolerance: float = 0.3

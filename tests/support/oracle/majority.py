@@ -16,15 +16,15 @@ BASES |= {
     "mc_aromma": multiclass.AROMMA,
     "mc_arow": multiclass_covariance.AROW,
 }
-AUTO = {
+DEFAULT = {
     "binary": "ogd_logistic+aromma+bayes_probit/q=1e-3",
     "multiclass": "gaussian_nb+mc_softmax+mc_aromma+mc_arow/q=1e-4",
 }
 
 
 class WeightedMajority:
-    def __init__(self, n_features, n_classes, kind, experts="auto", beta=0.5, floor=0.05):
-        names = (AUTO[kind] if experts == "auto" else experts).split("+")
+    def __init__(self, n_features, n_classes, kind, experts="default", beta=0.5, floor=0.05):
+        names = (DEFAULT[kind] if experts == "default" else experts).split("+")
         self.experts = [Expert(name, n_features, n_classes, kind) for name in names]
         self.n_classes, self.beta, self.floor = n_classes, beta, floor
         self.logs = [0.0] * len(names)

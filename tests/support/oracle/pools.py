@@ -13,8 +13,8 @@ BASES["dfop"] = DFOP
 
 
 def base_of(base, kind):
-    """What `auto` stands for."""
-    return {"auto": "rls" if kind == "regression" else "gaussian_nb"}.get(base, base)
+    """What `default` stands for."""
+    return {"default": "rls" if kind == "regression" else "gaussian_nb"}.get(base, base)
 
 
 class AddExp:
@@ -102,7 +102,7 @@ class AddExpC(AddExp):
 
 
 class OnlineBagging:
-    def __init__(self, n_features, n_classes, kind, base="auto", n=10, seed=1):
+    def __init__(self, n_features, n_classes, kind, base="default", n=10, seed=1):
         self.kind, self.n_classes = kind, n_classes
         self.experts = [Expert(base_of(base, kind), n_features, n_classes, kind) for _ in range(n)]
         self.random = Xoshiro(seed)
@@ -126,7 +126,7 @@ LINKED = {"gaussian_nb", "ogd_logistic"}
 class OAUE:
     """Keeps all errors of an expert and all labels, and averages the last of them."""
 
-    def __init__(self, n_features, n_classes, kind, base="auto", window=500, n=10):
+    def __init__(self, n_features, n_classes, kind, base="default", window=500, n=10):
         self.kind, self.n_classes, self.window, self.most = kind, n_classes, window, n
         self.base = base_of(base, kind)
         self.fresh = lambda: Expert(self.base, n_features, n_classes, kind)
@@ -189,7 +189,9 @@ class OAUE:
 class LearnPPNSE:
     """An expert knows its own batch's number `born` and its beta on every batch since."""
 
-    def __init__(self, n_features, n_classes, kind, base="auto", batch=250, a=0.5, b=10.0, max_members=15, prune="age"):
+    def __init__(
+        self, n_features, n_classes, kind, base="default", batch=250, a=0.5, b=10.0, max_members=15, prune="age"
+    ):
         self.kind, self.n_classes, self.batch, self.a, self.b = kind, n_classes, batch, a, b
         self.most, self.prune = max_members, prune
         self.fresh = lambda: Expert(base_of(base, kind), n_features, n_classes, kind, 0.0)

@@ -137,9 +137,22 @@ def test_base_of_a_regression_ensemble_learns_targets():
         of("add_exp_c", "regression", base="arow")
 
 
-def test_auto_is_the_base_that_suits_the_task():
+def test_the_default_base_is_the_one_that_suits_the_task():
     assert of("online_bagging").base.name == "gaussian_nb"
     assert of("online_bagging", "regression").base.name == "rls"
+
+
+@pytest.mark.parametrize("name", ["online_bagging", "oaue", "learn_pp_nse", "dwm"])
+def test_auto_is_a_learner_and_no_word_for_the_default_base(name):
+    with pytest.raises(ParameterError, match=f"base of {name} cannot be `auto`.*base=default.*base=auto/seed=1"):
+        of(name, base="auto")
+    assert of(name, base="auto/seed=1").base.name == "auto"
+
+
+def test_copies_of_the_learner_auto_vote():
+    X, y = rows("binary", 60, 4)
+    bag = of("online_bagging", base="auto/budget=1", n=2)
+    assert np.isfinite(scores(bag, X, y)).all()
 
 
 def test_candidate_joins_where_a_window_ends_and_the_lightest_leaves():

@@ -66,6 +66,7 @@ def test_what_a_learner_makes_of_its_state_is_made_before_a_batch(text):
         ("pa1+weighted_majority", "learners as they stand, not weighted_majority"),
         ("pa1+on_drift:pa1", "no learner 'on_drift:pa1'|as they stand, not on_drift:pa1"),
         ("pa1", "two at least, not pa1 alone"),
+        ("auto", "two at least, not auto alone"),  # a learner, and no word for the pool by default
         ("pa1+", "no learner ''"),
         ("pa1+arow/r=-1", "r must be > 0"),
         ("pa1+arow/r", "parameter=value"),

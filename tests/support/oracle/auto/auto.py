@@ -8,12 +8,12 @@ from tests.support.oracle.auto.targets import Targets
 
 class Auto:
     def __init__(self, n_features, n_classes, kind, budget=30.0, seed=1):
-        def affordable(*costs):
-            left, taken = budget / 0.25e-3, []
-            for cost in costs:
-                taken.append(cost <= left)
-                left -= cost if taken[-1] else 0.0
-            return taken
+        def affordable(costs, worths):
+            """A family is taken if there is room for it and for all that have as much worth for their cost."""
+            price = [cost / worth for cost, worth in zip(costs, worths, strict=True)]
+            rank = [sorted(zip(price, range(len(price)), strict=True)).index((p, i)) for i, p in enumerate(price)]
+            needed = [sum(cost for cost, other in zip(costs, rank, strict=True) if other <= own) for own in rank]
+            return [need <= budget / 0.25e-3 for need in needed]
 
         if kind == "regression":
             self.inner = Targets(n_features, affordable)

@@ -34,9 +34,8 @@ class Classes:
     def __init__(self, n, K, binary, affordable, seed):
         self.K, self.binary = K, binary
         waves, filters, near = affordable(
-            128 * (n + 8 * (1 if K == 2 else K)),
-            4 * (n + 1) ** 2,
-            512 * n,
+            [128 * (n + 8 * (1 if K == 2 else K)), 4 * (n + 1) ** 2, 512 * n],
+            [1.0, 1.25, 1.0],
         )
         self.experts = [LabelHistory(K), FirstOrder(K, n + 1, 0.05), NaiveBayes(K, n)]
         self.experts += [Waves(K, n, seed)] * waves + [SecondOrder(K, n + 1)] * filters + [Neighbours(K)] * near

@@ -50,7 +50,7 @@ class FirstOrder:
             expert.move(x, [step / inner(x, x) for step in rule(expert.of(x), y)])
 
     def logistic(self, S, y):
-        e = [exp(max(s - max(S), -35.0)) for s in S]
+        e = [exp(s - max(S)) for s in S]
         return [2.0 * self.rate * ((c == y) - e[c] / sum(e)) for c in range(self.K)]
 
     def towards(self, y, r, step):

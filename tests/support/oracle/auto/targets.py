@@ -13,37 +13,77 @@ def bounded(value, most):
     return min(max(value, -most), most)
 
 
-class Past:
-    """Targets so far: their mean and deviation, that of their changes, and the last five, the newest first."""
+class Scale:
+    """Targets of a kind: their mean and deviation, and that of their changes."""
 
     def __init__(self):
-        self.rows, self.mean, self.squares, self.changes, self.last = 0, 0.0, 0.0, 0.0, [0.0] * 5
+        self.rows, self.mean, self.squares, self.changes = 0, 0.0, 0.0, 0.0
 
     def deviation(self, squares):
         return sqrt(squares / self.rows) if self.rows and squares > 0.0 else 1.0
 
+    def learn(self, y, change):
+        self.rows += 1
+        self.changes += change**2
+        away = y - self.mean
+        self.mean += away / self.rows
+        self.squares += away * (y - self.mean)
+
+
+class Past:
+    """The last five targets, the newest first, and their scale; one further than `reach` deviations is wild.
+
+    Wild ones are left out of the scale, and open a trial: an account of all targets from there on. When five more were
+    wild than were not, the trial's are the scale; when as many were not, it is over.
+    """
+
+    def __init__(self):
+        self.scale, self.trial, self.last = Scale(), [], [0.0] * 5
+        self.reach, self.after_wild = 20.0, False
+
     def of_levels(self):
-        return self.deviation(self.squares)
+        return self.scale.deviation(self.scale.squares)
 
     def of_changes(self):
-        return self.deviation(self.changes)
+        return self.scale.deviation(self.scale.changes)
 
     def level(self, y):
-        return (y - self.mean) / self.of_levels()
+        return (y - self.scale.mean) / self.of_levels()
+
+    def wild(self, y):
+        return self.scale.rows >= 5 and abs(y - self.scale.mean) > self.reach * self.of_levels()
 
     def row(self, z):
         """The features, a constant 1, the last target, and the four changes before it."""
         changes = [(a - b) / self.of_changes() for a, b in zip(self.last, self.last[1:], strict=False)]
         return [*z, bounded(self.level(self.last[0]), 10.0), *(bounded(change, 6.0) for change in changes)]
 
+    def lost(self):
+        """Two wild targets in a row, or as good as that: only the last one tells anything."""
+        return self.after_wild and self.balance() > 1
+
+    def balance(self):
+        return sum(1 if wild else -1 for _, wild in self.trial)
+
     def learn(self, y):
-        if self.rows == 0:
+        wild = self.wild(y)
+        if self.scale.rows == 0:
             self.last = [y] * 5
-        self.rows += 1
-        self.changes += (y - self.last[0]) ** 2
-        away = y - self.mean
-        self.mean += away / self.rows
-        self.squares += away * (y - self.mean)
+        if wild:
+            self.reach *= 1.0 if self.trial else 4.0
+        else:
+            self.scale.learn(y, 0.0 if self.after_wild else y - self.last[0])
+            self.reach = max(self.reach * (1.0 - 1.0 / 4096.0), 20.0)
+        self.after_wild = wild
+        if wild or self.trial:
+            self.trial.append((y, wild))
+            if self.balance() == 5:
+                self.scale, self.after_wild, before = Scale(), False, self.trial[0][0]
+                for target, _ in self.trial:
+                    self.scale.learn(target, target - before)
+                    before = target
+            if self.balance() in (0, 5):
+                self.trial = []
         self.last = [y, *self.last[:4]]
 
 
@@ -126,7 +166,7 @@ class Targets:
     def __init__(self, n, affordable):
         u, keeps = n + 6, (1.0, 0.999, 0.98)
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
-        squares, curves, near = affordable(6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n)
+        squares, curves, near = affordable([6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n], [2.5, 2.5, 1.0])
         self.past = Past()
         self.on_changes = [Steps(u, 0.05), Steps(u, 0.3)]
         self.on_changes += [LeastSquares(u, keep) for keep in keeps] if squares else []
@@ -156,13 +196,20 @@ class Targets:
 
     def score(self, z):
         z = [*z, 1.0]
-        return [self.stacking.say(self.said(z)) * self.past.of_levels() + self.past.mean]
+        if self.past.lost():
+            return [self.past.last[0]]
+        return [self.stacking.say(self.said(z)) * self.past.of_levels() + self.past.scale.mean]
 
     def learn(self, z, y):
         z, y = [*z, 1.0], bounded(y, 1e100)
+        if not self.past.wild(y) and not self.past.after_wild:
+            self.teach(z, y)
+        self.past.learn(y)
+
+    def teach(self, z, y):
         past, u, said = self.past, self.past.row(z), self.said(z)
         level = bounded(past.level(y), 10.0)
-        change = bounded((level - said[1]) * past.of_levels() / past.of_changes(), 10.0)
+        change = bounded((level - bounded(said[1], 10.0)) * past.of_levels() / past.of_changes(), 10.0)
         self.stacking.learn(said, level)
         if self.window:
             self.window.keep(z, (level - bounded(said[self.best], 10.0)) * past.of_levels())
@@ -172,4 +219,3 @@ class Targets:
             expert.learn(with_products(z, u), change)
         for expert in self.on_levels:
             expert.learn(z, level)
-        past.learn(y)
