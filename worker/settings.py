@@ -12,6 +12,7 @@ from worker.kafka.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
 from worker.wire.codec import FORMATS, JSON, PACKED
 from worker.wire.events import REGRESSION, Target
+from worker.wire.headers import ALL
 from worker.wire.packed import MOST_SCORES
 from worker.wire.rejections import Limit
 
@@ -67,6 +68,8 @@ class ModelSettings:
         Rejections beyond which the worker stops; None: never. No part of the state either.
     warm : WarmStart or None
         The champion begins in this state; None: empty, as challengers always do.
+    pass_headers : tuple of str
+        Names of the headers that a prediction has from its event; ALL alone: every one. No part of the state either.
     """
 
     specs: tuple[Spec, ...]
@@ -81,6 +84,7 @@ class ModelSettings:
     detectors: tuple[Spec, ...] = ()
     max_rejected: Limit | None = None
     warm: WarmStart | None = None
+    pass_headers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.specs:
@@ -101,10 +105,19 @@ class ModelSettings:
             raise UsageFailure("features must be >= 1")
         if self.target.task == REGRESSION and self.target.labels:
             raise UsageFailure("labels belong to classification")
+        if "" in self.pass_headers or len(set(self.pass_headers)) < len(self.pass_headers):
+            raise UsageFailure("pass-headers: name different headers, separated by commas")
+        if ALL in self.pass_headers and len(self.pass_headers) > 1:
+            raise UsageFailure(f"pass-headers: {ALL} is every header and stands alone")
         if self.warm is not None and self.warm.schema is not None:
             file, n = self.warm.name, self.warm.schema.n_features
             if self.n_features not in (None, n):
                 raise UsageFailure(f"--features {self.n_features} contradicts model file {file}, which takes {n}")
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether the headers of events are looked at: who reads events has to ask the client for them."""
+        return bool(self.pass_headers)
 
     @property
     def frozen(self) -> bool:

@@ -26,6 +26,7 @@ from worker.state.alarms import Alarm, Alarms
 from worker.wire import packed, strings
 from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, key_of, write_json
 from worker.wire.events import Batch, Records, Rejection, Schema
+from worker.wire.headers import Headers, joined_headers, passed_headers
 from worker.wire.rejections import Flags, TooManyRejected, Watch
 from worker.wire.strings import Strings, none
 
@@ -47,6 +48,8 @@ class Outputs:
     """Of the rows that were predicted, i8[rows]."""
     keys: Strings = field(default_factory=none)
     predictions: Strings = field(default_factory=none)
+    headers: Headers | None = None
+    """Of the predictions; None: none has any."""
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     alarms: list[Alarm] = field(default_factory=list)
     """Drifts that the champion's detectors called."""
@@ -67,6 +70,7 @@ def joined(*parts: Outputs) -> Outputs:
     whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
     whole.keys = strings.joined([part.keys for part in parts])
     whole.predictions = strings.joined([part.predictions for part in parts])
+    whole.headers = joined_headers([(part.headers, len(part.predictions)) for part in parts])
     for part in parts:
         whole.points += part.points
         whole.alarms += part.alarms
@@ -146,6 +150,8 @@ class Model:
         if emit and len(batch):
             outputs.predictions = self._encode(batch, scores[0])
             outputs.keys = batch.keys
+            if self.settings.pass_headers:
+                outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
         if emit and self._watch is not None:
             outputs.excess = self._watch.observe(batch.offsets, batch.rejected)
         return outputs

@@ -35,6 +35,7 @@ from worker.wire.events import (
     as_number,
     finite,
 )
+from worker.wire.headers import chosen_headers
 from worker.wire.strings import Listed, none, read_only
 
 if TYPE_CHECKING:
@@ -180,13 +181,12 @@ class Decoder:
     def _batch(records: Records, X: Floats, y: Floats, ids: Column, t: Integers, reasons: dict[int, str]) -> Batch:
         """Everything that was not rejected."""
         if not reasons:
-            return Batch(records.partition, 0, records.offsets, X, y, ids, t, records.keys)
+            return Batch(records.partition, 0, records.offsets, X, y, ids, t, records.keys, records.headers)
         keep = np.ones(len(records), np.bool_)
         keep[list(reasons)] = False
         kept_ids = ids[0], np.ascontiguousarray(ids[1][:, keep])
-        return Batch(
-            records.partition, 0, records.offsets[keep], X[keep], y[keep], kept_ids, t[keep], records.keys.chosen(keep)
-        )
+        keys, headers = records.keys.chosen(keep), chosen_headers(records.headers, keep)
+        return Batch(records.partition, 0, records.offsets[keep], X[keep], y[keep], kept_ids, t[keep], keys, headers)
 
 
 def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> Strings:
