@@ -14,7 +14,9 @@ from worker.kafka.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
 from worker.wire.codec import FORMATS, JSON, PACKED
 from worker.wire.events import REGRESSION, Schema, Target
+from worker.wire.headers import ALL
 from worker.wire.mapped.feature import REJECT, Missing
+from worker.wire.mapped.paths import HEADER
 from worker.wire.mapped.schema import EventSchema
 from worker.wire.packed import MOST_SCORES
 from worker.wire.rejections import Limit
@@ -130,6 +132,8 @@ class ModelSettings:
         Rejections beyond which the worker stops; None: never. No part of the state either.
     warm : WarmStart or None
         The champion begins in this state; None: empty, as challengers always do.
+    pass_headers : tuple of str
+        Names of the headers that a prediction has from its event; ALL alone: every one. No part of the state either.
     """
 
     specs: tuple[Spec, ...]
@@ -151,6 +155,7 @@ class ModelSettings:
     detectors: tuple[Spec, ...] = ()
     max_rejected: Limit | None = None
     warm: WarmStart | None = None
+    pass_headers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.specs:
@@ -182,6 +187,10 @@ class ModelSettings:
             raise UsageFailure("--missing-indicators: say with --missing what stands for a value that is missing")
         if self.target.task == REGRESSION and self.target.labels:
             raise UsageFailure("labels belong to classification")
+        if "" in self.pass_headers or len(set(self.pass_headers)) < len(self.pass_headers):
+            raise UsageFailure("pass-headers: name different headers, separated by commas")
+        if ALL in self.pass_headers and len(self.pass_headers) > 1:
+            raise UsageFailure(f"pass-headers: {ALL} is every header and stands alone")
         if self.warm is not None and self.warm.schema is not None:
             file, n = self.warm.name, self.warm.schema.n_features
             if self.n_features not in (None, n):
@@ -219,6 +228,12 @@ class ModelSettings:
             policies = (self.missing,) * schema.n_features
             watched = tuple(range(schema.n_features)) if self.indicators else ()
         return None if all(one.word == REJECT for one in policies) else (policies, watched)
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether the headers of events are looked at: who reads events has to ask the client for them."""
+        sources = () if self.events is None else self.events.sources
+        return bool(self.pass_headers) or any(path.source == HEADER for path in sources)
 
     @property
     def frozen(self) -> bool:

@@ -70,7 +70,7 @@ def target_options(command: F) -> F:
 
 
 def event_options(command: F) -> F:
-    """--features, --format, --output-format, --accuracy-every, --detector."""
+    """--features, --format, --output-format, --pass-headers, --accuracy-every, --detector."""
     options = [
         click.option(
             "--features",
@@ -92,6 +92,12 @@ def event_options(command: F) -> F:
             default=FORMATS[0],
             show_default=True,
             help="Format of the predictions; packed ones hold class indices and no learner.",
+        ),
+        click.option(
+            "--pass-headers",
+            default="",
+            metavar="NAME[,NAME..]",
+            help="Headers of an event that its prediction carries on, as they are; * for all.  [default: none]",
         ),
         click.option(
             "--accuracy-every",
@@ -229,6 +235,8 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     asked = {name: given[name] for name in names}
     asked["registry_properties"] = tuple(parse_properties(given["registry_properties"]).items())
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
+    passed = given["pass_headers"]
+    asked["pass_headers"] = tuple(name.strip() for name in passed.split(",")) if passed else ()
     asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
     began = beginning(given, target)
     if began is not None:

@@ -49,8 +49,10 @@ def warm_client(client: str) -> None:
         warm(proven())
 
 
-def make_member(client: str, properties: Mapping[str, Any], topic: str, incremental: bool) -> Member:
-    """A group member that has not subscribed yet.
+def make_member(
+    client: str, properties: Mapping[str, Any], topic: str, incremental: bool, headers: bool = False
+) -> Member:
+    """A group member that has not subscribed yet; with `headers` its records come with theirs.
 
     Raises
     ------
@@ -58,16 +60,16 @@ def make_member(client: str, properties: Mapping[str, Any], topic: str, incremen
         A property is not valid.
     """
     if client != NATIVE:
-        return PlainMember(make_consumer(dict(properties)), topic, incremental)
+        return PlainMember(make_consumer(dict(properties)), topic, incremental, headers)
     from worker.kafka.native.member import NativeMember
     from worker.kafka.native.trial import proven
 
     with refused_properties():
-        return NativeMember(proven(), quiet(properties), topic, incremental)
+        return NativeMember(proven(), quiet(properties), topic, incremental, headers)
 
 
-def make_fetcher(client: str, properties: Mapping[str, Any], topic: str) -> Fetcher:
-    """A reader that was not sent anywhere yet.
+def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers: bool = False) -> Fetcher:
+    """A reader that was not sent anywhere yet; with `headers` its records come with theirs.
 
     Raises
     ------
@@ -75,12 +77,12 @@ def make_fetcher(client: str, properties: Mapping[str, Any], topic: str) -> Fetc
         A property is not valid.
     """
     if client != NATIVE:
-        return PlainFetcher(make_consumer(dict(properties)), topic)
+        return PlainFetcher(make_consumer(dict(properties)), topic, headers)
     from worker.kafka.native.fetcher import NativeFetcher
     from worker.kafka.native.trial import proven
 
     with refused_properties():
-        return NativeFetcher(proven(), quiet(properties), topic)
+        return NativeFetcher(proven(), quiet(properties), topic, headers)
 
 
 def make_sender(client: str, properties: Mapping[str, Any], partition: int, every_report: bool) -> Sender:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from confluent_kafka import Message
 
 from worker.wire.events import Records
+from worker.wire.headers import Header, Headers
 from worker.wire.strings import Integers, Listed
 
 BATCH_MESSAGES = 10_000
@@ -37,15 +38,32 @@ def _offsets(share: list[Message]) -> Integers:
     return np.fromiter(map(Message.offset, share), np.int64, n)
 
 
-def records_of(partition: int, messages: list[Message]) -> Records:
-    """Messages of one partition, in their order, as columns."""
+def records_of(partition: int, messages: list[Message], headers: bool = False) -> Records:
+    """Messages of one partition, in their order, as columns; with headers, if they are asked for."""
     return Records(
         partition,
         _offsets(messages),
         Listed(list(map(Message.value, messages))),
         Listed(list(map(Message.key, messages))),
         Timestamps(messages),
+        headers_of(messages) if headers else None,
     )
+
+
+def headers_of(messages: list[Message]) -> Headers:
+    """Headers of each message; none of one with a name that is no UTF-8, which the client cannot read.
+
+    It may be asked only once: it returns what it could not finish with its exception still set, and later without.
+    `map` looks at that; a call that the interpreter has specialised does not.
+    """
+    asked: Any = map(Message.headers, messages)
+    found = list[tuple[Header, ...]]()
+    while len(found) < len(messages):
+        try:
+            found.append(tuple(next(asked) or ()))
+        except SystemError:
+            found.append(())
+    return found
 
 
 class Timestamps(Sequence[int]):

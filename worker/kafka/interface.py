@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError
 
 from worker.kafka.verdicts import Unproven
 from worker.wire.events import Records
+from worker.wire.headers import Headers
 from worker.wire.strings import Strings
 
 Partitions = Callable[[list[int]], None]
@@ -138,12 +139,10 @@ class Sender(Protocol):
     def know(self, topic: str, seconds: float) -> None:
         """Learn who leads the partitions of a topic."""
 
-    def send(self, topic: str, values: Strings, keys: Strings) -> None:
-        """Hand records over, as many as there is room for; they are copied."""
+    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+        """Hand records over, as many as there is room for; they are copied. With headers each is a call by itself."""
 
-    def send_one(
-        self, topic: str, value: bytes | None, key: bytes | None, headers: Mapping[str, bytes] | None = None
-    ) -> None:
+    def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
         """Hand one record over."""
 
     def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:

@@ -27,6 +27,7 @@ from worker.state.outputs import Outputs, merged
 from worker.wire import packed
 from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, key_of, write_json
 from worker.wire.events import Batch, Records, Schema
+from worker.wire.headers import passed_headers
 from worker.wire.mapped.feature import REJECT, indicator_of
 from worker.wire.rejections import Flags, Watch
 from worker.wire.strings import Strings
@@ -139,6 +140,8 @@ class Model:
         if emit and len(batch):
             outputs.predictions = self._encode(batch, emitted[0])
             outputs.keys = batch.keys
+            if self.settings.pass_headers:
+                outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
         if emit and self._watch is not None:
             outputs.excess = self._watch.observe(batch.offsets, outputs.rejected)
         return outputs

@@ -10,6 +10,7 @@ import numpy as np
 from worker.state.alarms import Alarm
 from worker.wire import strings
 from worker.wire.events import Rejection
+from worker.wire.headers import Headers, joined_headers
 from worker.wire.rejections import TooManyRejected
 from worker.wire.strings import Strings, none
 
@@ -26,6 +27,8 @@ class Outputs:
     """Of the rows that were predicted, i8[rows]."""
     keys: Strings = field(default_factory=none)
     predictions: Strings = field(default_factory=none)
+    headers: Headers | None = None
+    """Of the predictions; None: none has any."""
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     alarms: list[Alarm] = field(default_factory=list)
     """Drifts that the champion's detectors called."""
@@ -51,6 +54,7 @@ def joined(*parts: Outputs) -> Outputs:
     whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
     whole.keys = strings.joined([part.keys for part in parts])
     whole.predictions = strings.joined([part.predictions for part in parts])
+    whole.headers = joined_headers([(part.headers, len(part.predictions)) for part in parts])
     for part in parts:
         whole.points += part.points
         whole.alarms += part.alarms

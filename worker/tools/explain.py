@@ -170,7 +170,7 @@ def _event(source: Source, offset: int) -> Records:
         messages = stream.peek(1)
     if not messages:
         raise Failure(f"there is no event at offset {offset} of {source}: a transaction's marker, or an aborted event")
-    return records_of(source.partition, messages)
+    return records_of(source.partition, messages, settings.model.reads_headers)
 
 
 def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) -> tuple[int, Any]:

@@ -38,6 +38,7 @@ from worker.wire.events import (
     as_number,
     finite,
 )
+from worker.wire.headers import chosen_headers
 from worker.wire.mapped.reader import Reader
 from worker.wire.mapped.schema import EventSchema
 from worker.wire.strings import Listed, none, read_only
@@ -216,7 +217,9 @@ class Decoder:
         """Everything that was not rejected."""
         stamps = np.asarray(records.timestamps, np.int64) if self._late else None
         if not reasons and not labels.any():
-            batch = Batch(records.partition, 0, records.offsets, X, y, ids, t, records.keys, stamps=stamps)
+            batch = Batch(
+                records.partition, 0, records.offsets, X, y, ids, t, records.keys, records.headers, stamps=stamps
+            )
         else:
             keep = ~labels
             keep[list(reasons)] = False
@@ -229,6 +232,7 @@ class Decoder:
                 _ids_of(ids, keep),
                 t[keep],
                 records.keys.chosen(keep),
+                chosen_headers(records.headers, keep),
                 stamps=None if stamps is None else stamps[keep],
             )
         if stamps is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from worker.wire.headers import Headers
 from worker.wire.strings import Strings
 
 if TYPE_CHECKING:
@@ -168,9 +169,6 @@ class Schema:
         return cls(n_features, names)
 
 
-Headers = Sequence[Sequence[tuple[str, bytes | None]]]
-
-
 @dataclass
 class Records:
     """One partition's share of what the client delivered: columns of equal length, offsets rising."""
@@ -267,6 +265,8 @@ class Batch:
     ids: Column
     t: Integers
     keys: Strings
+    headers: Headers | None = None
+    """As in `Records`."""
     rejected: list[Rejection] = field(default_factory=list)
     stamps: Integers | None = None
     """Of the records, in ms; with `labels` only."""

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, Schema, Target, finite
 from worker.wire.strings import Located, Strings
-from worker.wire.written import Written, give_buffer, runs, take_buffer
+from worker.wire.text.written import Written, give_buffer, runs, take_buffer
 
 if TYPE_CHECKING:
     from worker.wire.scanner import Floats
@@ -190,7 +190,7 @@ def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], tar
     text, bounds = batch.ids
     if (text[bounds[0]] == LOWER_N).all():  # as in `stitch`: no event has an id
         return Written(buffer, np.arange(1, n + 1) * form.itemsize, runs)
-    from worker.wire.stitch import stitch
+    from worker.wire.text.stitch import stitch
 
     stitched = stitch(rows.view(np.uint8).reshape(n, -1), text, bounds)
     give_buffer(buffer)

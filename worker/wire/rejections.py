@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from worker.errors import Failure, UsageFailure
 from worker.wire.events import Rejection
+from worker.wire.headers import Header
 
 if TYPE_CHECKING:
     from worker.wire.strings import Integers
@@ -57,6 +58,17 @@ BY_END = {
 """How a reason ends -> its kind; looked for first, since it begins with a feature's name."""
 OTHER = "features"
 """Of reasons that compare the features of an event with those of the first: x has, lacks."""
+
+
+def headers_of(bad: Rejection, topic: str, partition: int) -> tuple[Header, ...]:
+    """The headers of the record that a rejection becomes: why, and where its event stands in the input."""
+    return (
+        ("reason", bad.reason.encode()),
+        ("topic", topic.encode()),
+        ("partition", b"%d" % partition),
+        ("offset", b"%d" % bad.offset),
+        ("timestamp", b"%d" % bad.timestamp),
+    )
 
 
 def kind_of(reason: str) -> str:

@@ -28,6 +28,7 @@ from worker.wire.text.tokens import (
     COLON,
     COMMA,
     FOUR_BYTES,
+    LOWER_N,
     OPEN,
     OPEN_LIST,
     QUOTE,
@@ -42,7 +43,7 @@ from worker.wire.text.tokens import (
 
 Floats = NDArray[np.float64]
 
-LOWER_N = 110
+
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
 LEFT, ROW, LABEL = 0, 1, 2
 """What `scan` makes of an event: it is left to orjson, a row, or the label of an earlier one."""

@@ -16,7 +16,7 @@ from worker.wire.scanner import NO_TIME
 from worker.wire.strings import Integers, Text
 from worker.wire.text.decimals import HIGH_BITS, MINUS, THREE
 from worker.wire.text.tokens import CLOSE, LOW_BITS
-from worker.wire.written import Written, give_buffer, slices, take_buffer
+from worker.wire.text.written import Written, give_buffer, slices, take_buffer
 
 Column = tuple[Text, Integers]
 """Text and the bounds i8[2, n] of each row's piece of it."""

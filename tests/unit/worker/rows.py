@@ -13,6 +13,7 @@ from worker.settings import ModelSettings
 from worker.state.outputs import Outputs
 from worker.wire.codec import JSON, Decoder, encode_events
 from worker.wire.events import Records, Reject, Schema, Target, finite
+from worker.wire.headers import Headers
 from worker.wire.scanner import NO_TIME
 from worker.wire.strings import Listed
 
@@ -21,13 +22,14 @@ STAMP = 1_700_000_000_000
 DRIFT_AT = 150
 
 
-def records(values: Sequence[bytes | None], first: int = 0, partition: int = 3) -> Records:
+def records(
+    values: Sequence[bytes | None], first: int = 0, partition: int = 3, headers: Headers | None = None
+) -> Records:
     """Records at offsets first, first + 1, ... whose keys and timestamps tell them apart."""
     n = len(values)
     offsets = np.arange(first, first + n, dtype=np.int64)
-    return Records(
-        partition, offsets, Listed(values), Listed([b"k%d" % o for o in offsets]), [STAMP + o for o in offsets.tolist()]
-    )
+    keys, stamps = Listed([b"k%d" % o for o in offsets]), [STAMP + o for o in offsets.tolist()]
+    return Records(partition, offsets, Listed(values), keys, stamps, headers)
 
 
 def pieces(whole: Records, cuts: Sequence[int]) -> list[Records]:

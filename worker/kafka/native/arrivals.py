@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError
 from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.interface import Problem, Taken
 from worker.kafka.native.handle import Handle, drain
+from worker.kafka.native.headers import HeaderReader
 from worker.kafka.native.library import Library
 from worker.kafka.native.message import (
     ERROR,
@@ -43,6 +44,8 @@ class Arrivals:
         Of the consumer.
     lasting : bool
         Whether what is taken stays as it is; else its buffer is written anew by the next taking.
+    headers : bool
+        Whether records come with theirs.
 
     Raises
     ------
@@ -50,7 +53,7 @@ class Arrivals:
         The client does not let its messages be taken from one queue.
     """
 
-    def __init__(self, library: Library, handle: Handle, lasting: bool = False) -> None:
+    def __init__(self, library: Library, handle: Handle, lasting: bool = False, headers: bool = False) -> None:
         library.require(library.poll_set_consumer(handle.address))
         self._library, self._lasting = library, lasting
         self._queue = library.queue_get_consumer(handle.address)
@@ -59,6 +62,7 @@ class Arrivals:
         self._text: Text = np.empty(0, np.uint8)
         self._kind = np.zeros(1, np.int64)
         self._destroy, self._stamp = library.address("message_destroy"), library.address("message_timestamp")
+        self._headers = HeaderReader(library) if headers else None
 
     def take(self, most: int, wait: float) -> Taken:
         """Copy messages out of the library's memory: at most so many, after waiting for the first."""
@@ -88,7 +92,9 @@ class Arrivals:
         for partition, end in zip(partitions[:found].tolist(), ends[:found].tolist(), strict=True):
             chosen = order[first:end]
             values, q = values_of(rows, chosen, self._text, q)
-            records.append(Records(partition, rows[chosen, OFFSET], values, keys_of(rows, chosen), stamps[chosen]))
+            headers = None if self._headers is None else self._headers.read(pointers[chosen])
+            columns = rows[chosen, OFFSET], values, keys_of(rows, chosen), stamps[chosen], headers
+            records.append(Records(partition, *columns))
             first = end
         return Taken(records, [_problem(row) for row in rows[rows[:, ERROR] != 0]] if first < n else [])
 

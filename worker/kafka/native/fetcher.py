@@ -22,6 +22,8 @@ class NativeFetcher(Fetcher):
         Of the client.
     topic : str
         What is read.
+    headers : bool
+        Whether records come with theirs.
 
     Raises
     ------
@@ -29,10 +31,10 @@ class NativeFetcher(Fetcher):
         A property is not valid.
     """
 
-    def __init__(self, library: Library, properties: Mapping[str, Any], topic: str) -> None:
+    def __init__(self, library: Library, properties: Mapping[str, Any], topic: str, headers: bool) -> None:
         self._library, self._topic = library, topic
         self._handle = Handle(library, CONSUMER, properties)
-        self._arrivals = Arrivals(library, self._handle, lasting=True)
+        self._arrivals = Arrivals(library, self._handle, lasting=True, headers=headers)
 
     def send_to(self, begins: Mapping[int, int]) -> None:
         with PlaceList(self._library, self._topic, begins.items()) as places:

@@ -56,12 +56,6 @@ class Places(Structure):
     _fields_ = (("count", c_int), ("size", c_int), ("elements", POINTER(Place)))
 
 
-class Piece(Structure):
-    """``rd_kafka_vu_t``: one of the things that `produceva` is told of a record."""
-
-    _fields_ = (("kind", c_int), ("first", c_void_p), ("second", c_void_p), ("third", c_ssize_t), ("rest", c_int64 * 5))
-
-
 class TopicTold(Structure):
     """``rd_kafka_metadata_topic_t``."""
 
@@ -124,12 +118,14 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "consume_batch_queue": (c_ssize_t, c_void_p, c_int, c_void_p, c_size_t),
     "message_destroy": (None, c_void_p),
     "message_timestamp": (c_int64, c_void_p, c_void_p),
+    "message_headers": (c_int, c_void_p, c_void_p),
+    "header_get_all": (c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p),
     "topic_new": (c_void_p, c_void_p, c_char_p, c_void_p),
     "topic_destroy": (None, c_void_p),
     "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(POINTER(Told)), c_int),
     "metadata_destroy": (None, POINTER(Told)),
     "produce_batch": (c_int, c_void_p, c_int32, c_int, c_void_p, c_int),
-    "produceva": (c_void_p, c_void_p, POINTER(Piece), c_size_t),
+    "produceva": (c_void_p, c_void_p, c_void_p, c_size_t),
     "outq_len": (c_int, c_void_p),
     "flush": (c_int, c_void_p, c_int),
     "purge": (c_int, c_void_p, c_int),

@@ -39,6 +39,8 @@ class NativeMember(Member):
         What is subscribed to.
     incremental : bool
         Whether partitions are handed over one by one instead of all at once.
+    headers : bool
+        Whether records come with theirs.
 
     Raises
     ------
@@ -46,10 +48,12 @@ class NativeMember(Member):
         A property is not valid.
     """
 
-    def __init__(self, library: Library, properties: Mapping[str, Any], topic: str, incremental: bool) -> None:
+    def __init__(
+        self, library: Library, properties: Mapping[str, Any], topic: str, incremental: bool, headers: bool = False
+    ) -> None:
         self._library, self._topic, self._incremental = library, topic, incremental
         self._handle = Handle(library, CONSUMER, properties, rebalance=REBALANCE(self._rebalance))
-        self._arrivals = Arrivals(library, self._handle)
+        self._arrivals = Arrivals(library, self._handle, headers=headers)
         self._listeners: tuple[Partitions, Partitions, Partitions] | None = None
         self._trouble: BaseException | None = None
         """What a listener raised: the library would lose it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,8 @@ from confluent_kafka import KafkaError, KafkaException
 from learners.jit import callback, set_word_at, word_at
 from worker.kafka.interface import Sender, Span
 from worker.kafka.native.handle import Handle, PlaceList, milliseconds
-from worker.kafka.native.library import COPY, PRODUCER, PURGE_IN_FLIGHT, PURGE_QUEUED, Library, Piece
+from worker.kafka.native.headers import Told
+from worker.kafka.native.library import COPY, PRODUCER, PURGE_IN_FLIGHT, PURGE_QUEUED, Library
 from worker.kafka.native.message import (
     ERROR,
     KEY,
@@ -25,15 +25,14 @@ from worker.kafka.native.message import (
     fill,
 )
 from worker.kafka.verdicts import Undelivered
-from worker.wire.strings import Strings
+from worker.wire.headers import Headers
+from worker.wire.strings import Listed, Strings
 
 MOST_TOPICS = 8
 """That one sender sends to."""
 CODE, REFUSED, FIRST = 0, 1, 2
 """Words of the notes: the first error and the topic that it came from; then each topic's first offset and its last."""
 NONE_YET = -1
-RKT, AT_PARTITION, VALUE, UNDER, MARK, FLAGS, HEADER = 2, 3, 4, 5, 6, 7, 9
-"""Kinds of a `Piece` (``RD_KAFKA_VTYPE_``)."""
 
 
 @callback
@@ -93,7 +92,7 @@ class NativeSender(Sender):
     def know(self, topic: str, seconds: float) -> None:
         self._handle.known_topic(topic, milliseconds(seconds))
 
-    def send(self, topic: str, values: Strings, keys: Strings) -> None:
+    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
         n = len(values)
         if not n:
             return
@@ -109,25 +108,14 @@ class NativeSender(Sender):
             rows[0, OPAQUE] = place
         rows[-1, OPAQUE] = place
         library, address = self._library, self._handle.topic(topic)
-        if library.produce_batch(address, self._partition, COPY, rows.ctypes.data, n) != n:
+        if headers is not None:  # a batch's records cannot have any
+            Told((address, self._partition, COPY), rows, headers).produce(library, self._handle.address)
+        elif library.produce_batch(address, self._partition, COPY, rows.ctypes.data, n) != n:
             codes = rows[:, ERROR].astype(np.int32)
             raise KafkaException(KafkaError(int(codes[np.flatnonzero(codes)[0]])))
 
-    def send_one(
-        self, topic: str, value: bytes | None, key: bytes | None, headers: Mapping[str, bytes] | None = None
-    ) -> None:
-        pieces = [
-            Piece(RKT, self._handle.topic(topic)),
-            Piece(AT_PARTITION, self._partition),
-            Piece(FLAGS, COPY),
-            Piece(MARK, self._count(topic, 1)),
-            _bytes(VALUE, value),
-            _bytes(UNDER, key),
-        ]
-        names = [(name.encode(), content) for name, content in (headers or {}).items()]
-        pieces += [Piece(HEADER, _address(name), _address(content), len(content)) for name, content in names]
-        told = (Piece * len(pieces))(*pieces)
-        self._library.check(self._library.produceva(self._handle.address, told, len(pieces)))
+    def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
+        self.send(topic, Listed([value]), Listed([key]), [()])
 
     def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
         if self._notes[CODE]:
@@ -178,12 +166,3 @@ class NativeSender(Sender):
     def _offsets(self, topic: str) -> Any:
         place = self._places[topic]
         return self._notes[place : place + 2]
-
-
-def _address(text: bytes) -> int | None:
-    """Where bytes lie; whoever asks keeps them."""
-    return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value
-
-
-def _bytes(kind: int, text: bytes | None) -> Piece:
-    return Piece(kind, None, None) if text is None else Piece(kind, _address(text), len(text))

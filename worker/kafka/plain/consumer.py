@@ -24,7 +24,7 @@ def make_consumer(properties: Properties) -> Consumer:
         return Consumer(quiet(properties))
 
 
-def arrivals(consumer: Consumer, most: int, wait: float) -> Taken:
+def arrivals(consumer: Consumer, most: int, wait: float, headers: bool) -> Taken:
     """What has arrived, at most so many messages, after waiting up to `wait` seconds for the first."""
     # One timed call for a whole batch would wait for it to fill up (KAFKA.md 3r).
     first = consumer.poll(wait)
@@ -34,7 +34,7 @@ def arrivals(consumer: Consumer, most: int, wait: float) -> Taken:
     # map over the client's own methods: no bytecode runs per message.
     bad = list(compress(messages, map(Message.error, messages)))
     good = [message for message in messages if message.error() is None] if bad else messages
-    records = [records_of(partition, share) for partition, share in by_partition(good).items()]
+    records = [records_of(partition, share, headers) for partition, share in by_partition(good).items()]
     return Taken(records, [problem for message in bad if (problem := _problem(message)) is not None])
 
 

@@ -19,16 +19,18 @@ class PlainFetcher(Fetcher):
         The client.
     topic : str
         What is read.
+    headers : bool
+        Whether records come with theirs.
     """
 
-    def __init__(self, consumer: Consumer, topic: str) -> None:
-        self._consumer, self._topic = consumer, topic
+    def __init__(self, consumer: Consumer, topic: str, headers: bool) -> None:
+        self._consumer, self._topic, self._headers = consumer, topic, headers
 
     def send_to(self, begins: Mapping[int, int]) -> None:
         self._consumer.assign([TopicPartition(self._topic, partition, begins[partition]) for partition in begins])
 
     def take(self, most: int, wait: float) -> Taken:
-        return arrivals(self._consumer, most, wait)
+        return arrivals(self._consumer, most, wait, self._headers)
 
     def close(self) -> None:
         self._consumer.close()

@@ -21,10 +21,12 @@ class PlainMember(Member):
         What is subscribed to.
     incremental : bool
         Whether partitions are handed over one by one instead of all at once.
+    headers : bool
+        Whether records come with theirs.
     """
 
-    def __init__(self, consumer: Consumer, topic: str, incremental: bool) -> None:
-        self._consumer, self._topic, self._incremental = consumer, topic, incremental
+    def __init__(self, consumer: Consumer, topic: str, incremental: bool, headers: bool = False) -> None:
+        self._consumer, self._topic, self._incremental, self._headers = consumer, topic, incremental, headers
 
     def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
         def call(listener: Partitions) -> Any:
@@ -49,7 +51,7 @@ class PlainMember(Member):
             self._consumer.unassign()
 
     def take(self, most: int, wait: float) -> Taken:
-        return arrivals(self._consumer, most, wait)
+        return arrivals(self._consumer, most, wait, self._headers)
 
     def seek(self, partition: int, offset: int) -> None:
         self._consumer.seek(TopicPartition(self._topic, partition, offset))

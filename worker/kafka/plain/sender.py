@@ -1,4 +1,7 @@
-"""A sender by confluent-kafka's producer. Only marked records are reported: no Python call per message."""
+"""A sender by confluent-kafka's producer. Only marked records are reported: no Python call per message.
+
+But for those with headers, which the client takes one by one.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from worker.kafka.interface import Sender, Span
 from worker.kafka.plain.reports import Reports
+from worker.wire.headers import Headers
 from worker.wire.strings import Strings
 
 
@@ -43,7 +47,11 @@ class PlainSender(Sender):
     def know(self, topic: str, seconds: float) -> None:
         self._producer.list_topics(topic, seconds)
 
-    def send(self, topic: str, values: Strings, keys: Strings) -> None:
+    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+        if headers is not None:  # a batch's records cannot have any
+            for value, key, own in zip(values, keys, headers, strict=True):
+                self._produce(topic, value, key, list(own))
+            return
         records: list[dict[str, Any]]
         if keys.all_none:
             records = [{"value": value} for value in values]
@@ -57,12 +65,8 @@ class PlainSender(Sender):
             # The call itself does not fail, e.g. where the topic has fewer partitions than the input.
             raise KafkaException(next(record["_error"] for record in records if "_error" in record))
 
-    def send_one(
-        self, topic: str, value: bytes | None, key: bytes | None, headers: Mapping[str, bytes] | None = None
-    ) -> None:
-        report = self._reports.one(topic)
-        more: dict[str, Any] = {} if headers is None else {"headers": dict(headers)}
-        self._producer.produce(topic, value, key=key, partition=self._partition, on_delivery=report, **more)
+    def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
+        self._produce(topic, value, key, [])
 
     def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
         return self._reports.spans(ends)
@@ -100,3 +104,7 @@ class PlainSender(Sender):
     def drop(self) -> None:
         with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
             self._producer.purge()
+
+    def _produce(self, topic: str, value: bytes | None, key: bytes | None, headers: list[Any]) -> None:
+        report = self._reports.one(topic)
+        self._producer.produce(topic, value, key=key, partition=self._partition, on_delivery=report, headers=headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -27,6 +28,7 @@ from worker.kafka.reading.reader import (
 )
 from worker.kafka.reading.stream import PATIENCE_SECONDS, TUNING, reader_of
 from worker.wire.events import Records
+from worker.wire.headers import Header, Headers, joined_headers
 from worker.wire.strings import Integers, Strings, joined, none
 
 
@@ -73,15 +75,19 @@ class Columns(NamedTuple):
     offsets: Integers
     keys: Strings
     values: Strings
+    headers: Headers | None = None
+    """As in `Records`."""
 
     def between(self, start: int, end: int | None = None) -> Columns:
         """The records of these indices."""
-        return Columns(self.offsets[start:end], self.keys[start:end], self.values[start:end])
+        headers = None if self.headers is None else self.headers[start:end]
+        return Columns(self.offsets[start:end], self.keys[start:end], self.values[start:end], headers)
 
     def followed_by(self, records: Records) -> Columns:
         """These and more."""
-        offsets = np.concatenate([self.offsets, records.offsets])
-        return Columns(offsets, joined([self.keys, records.keys]), joined([self.values, records.values]))
+        offsets, values = np.concatenate([self.offsets, records.offsets]), joined([self.values, records.values])
+        both = (self.headers, len(self.offsets)), (records.headers, len(records))
+        return Columns(offsets, joined([self.keys, records.keys]), values, joined_headers(both))
 
 
 class Row:
@@ -102,6 +108,10 @@ class Row:
         """See `confluent_kafka.Message`."""
         return self._columns.values[self._i]
 
+    def headers(self) -> Sequence[Header]:
+        """See `confluent_kafka.Message`; none if they were not asked for."""
+        return () if self._columns.headers is None else self._columns.headers[self._i]
+
 
 class RecordStream:
     """The records of one partition from its log's start, as a read_committed reader sees them, for a ``with`` block.
@@ -116,14 +126,16 @@ class RecordStream:
         What is read.
     end : int
         Where to stop.
+    headers : bool
+        Whether records come with theirs.
     """
 
-    def __init__(self, link: Link, client: str, topic: str, partition: int, end: int) -> None:
+    def __init__(self, link: Link, client: str, topic: str, partition: int, end: int, headers: bool = False) -> None:
         self.topic, self.partition, self.end = topic, partition, end
         self._bootstrap = link.bootstrap
         with closing(reader_of(link)) as asking:
             self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
-        self._fetcher = make_fetcher(client, reader_properties(link, tuning=TUNING), topic)
+        self._fetcher = make_fetcher(client, reader_properties(link, tuning=TUNING), topic, headers)
         complain = spoken(str(self), f"{self} has lost its beginning while it was read: run this again")
         self._reading = RecordReader(self._fetcher, (topic, partition), self.low, end, complain)
         self._over = not self._reading.unread

@@ -48,6 +48,8 @@ class Part:
         Where the part begins, and the bound that it ends before, in each partition; None: the log's.
     form : str
         Format of the events, ``json`` or ``packed``.
+    headers : bool
+        Whether events are read with their headers.
     """
 
     topic: str
@@ -55,6 +57,7 @@ class Part:
     first: Bound | None = None
     end: Bound | None = None
     form: str = "json"
+    headers: bool = False
 
 
 class TopicRows:
@@ -149,7 +152,7 @@ class TopicRows:
         properties = lone_properties(self._given, CONSUMER_TUNING)
         with (
             closing(self._reader()) as reader,
-            closing(make_fetcher(self._client, properties, self.part.topic)) as fetcher,
+            closing(make_fetcher(self._client, properties, self.part.topic, self.part.headers)) as fetcher,
             self._explained(),
         ):
             for one in self.ranges:

@@ -83,7 +83,10 @@ class Membership:
         given = base_properties(settings.bootstrap, settings.passthrough)
         properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
         incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
-        member = make_member(settings.client, {**properties, **self._callbacks}, settings.input, incremental)
+        properties |= self._callbacks
+        member = make_member(
+            settings.client, properties, settings.input, incremental, headers=settings.model.reads_headers
+        )
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
         member.subscribe(*self._listeners)
         told = {"topic": settings.input, "group": settings.group, "protocol": protocol, "client": settings.client}

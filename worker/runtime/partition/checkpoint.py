@@ -40,6 +40,8 @@ from worker.settings import EXACTLY_ONCE, WorkerSettings
 from worker.state.log.position import Position
 from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer, chunk_key, cut
+from worker.wire.headers import Headers
+from worker.wire.rejections import headers_of
 from worker.wire.strings import Listed, Strings
 
 Answer = TypeVar("Answer")
@@ -255,36 +257,31 @@ class Checkpoint:
     def send(self, outputs: Outputs) -> None:
         """Hand predictions, accuracy points, drift alarms and rejections to the client."""
         topics = self.topics
-        self._send(topics.predictions, outputs.predictions, outputs.keys)
+        headers = outputs.headers if outputs.headers is not None and any(outputs.headers) else None
+        self._send(topics.predictions, outputs.predictions, outputs.keys, headers)
         if outputs.points:
             keys, points = zip(*outputs.points, strict=True)
             self._send(topics.accuracy, Listed(points), Listed(keys))
         if outputs.alarms:
             keys, values = zip(*((alarm.key, alarm.value) for alarm in outputs.alarms), strict=True)
             self._send(topics.alarms, Listed(values), Listed(keys))
-        for bad in outputs.rejected:
-            self._room(1)
-            headers = {
-                "reason": bad.reason.encode(),
-                "topic": topics.input.encode(),
-                "partition": str(self.partition).encode(),
-                "offset": str(bad.offset).encode(),
-                "timestamp": str(bad.timestamp).encode(),
-            }
-            self.sender.send_one(topics.rejected, bad.value, bad.key, headers)
+        if outputs.rejected:
+            values, keys = zip(*((bad.value, bad.key) for bad in outputs.rejected), strict=True)
+            whys = [headers_of(bad, topics.input, self.partition) for bad in outputs.rejected]
+            self._send(topics.rejected, Listed(values), Listed(keys), whys)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()
         if len(self.sender) > MOST_UNREPORTED:
             self.sender.poll(0)
 
-    def _send(self, topic: str, values: Strings, keys: Strings) -> None:
+    def _send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
         """Hand records to the client in order, never more than its queue has room for."""
         n, start = len(values), 0
         while start < n:
             end = min(n, start + self._room(1))
             whole = (start, end) == (0, n)
             part = (values, keys) if whole else (values[start:end], keys[start:end])
-            self.sender.send(topic, *part)
+            self.sender.send(topic, *part, None if headers is None else headers[start:end])
             start = end
 
     def _room(self, wanted: int) -> int:

@@ -24,6 +24,7 @@ from worker.state.log.history import positions
 from worker.state.log.position import Position
 from worker.state.outputs import Outputs
 from worker.wire.codec import read_json
+from worker.wire.headers import chosen_headers
 from worker.wire.packed import decode_predictions, is_packed
 
 HANGING_SECONDS = 5.0
@@ -56,6 +57,7 @@ class Mend:
             kept = np.array([(offset, None) not in there for offset in outputs.offsets.tolist()], np.bool_)
             made.offsets = outputs.offsets[kept]
             made.predictions, made.keys = outputs.predictions.chosen(kept), outputs.keys.chosen(kept)
+            made.headers = chosen_headers(outputs.headers, kept)
         if (there := self.there.get(topics.accuracy)) is not None:
             made.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in there]
         if (there := self.there.get(topics.alarms)) is not None:
@@ -167,15 +169,17 @@ class Inspection:
         first = max(span.first, watermarks(self._reader, topic, self._partition, self._deadline)[0])
         reading = Reader(self._reader, {place: first}, {place: span.last + 1}, to_the_end)
         while reading.unread and (message := reading.next(self._deadline, f"{where} was")) is not None:
-            found.add(_key(message))
+            found.add(_rejected(message) if topic == self._topics.rejected else _key(message))
         return found
 
 
+def _rejected(message: Any) -> Key:
+    """What a rejection answers."""
+    return int(dict(message.headers() or ())["offset"]), None
+
+
 def _key(message: Any) -> Key:
-    """What an output answers, of whichever topic."""
-    rejected = dict(message.headers() or ()).get("offset")
-    if rejected is not None:
-        return int(rejected), None
+    """What a prediction, a point or an alarm answers; the headers of a prediction are its event's."""
     value = message.value() or b""
     if is_packed(value):
         return int(decode_predictions([value]).offset[0]), None

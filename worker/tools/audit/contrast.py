@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from worker.errors import Failure
 from worker.wire.codec import read_json
+from worker.wire.headers import Header
 from worker.wire.packed import decode_predictions, is_packed
 
 NUMBERS = ("kind", "partition", "offset", "t", "y", "prediction", "scores")
@@ -64,6 +67,18 @@ def contrast(want: Any, got: Any) -> str:
         at = next((i for i, (a, b) in enumerate(zip(want, got, strict=False)) if a != b), min(len(want), len(got)))
         return f"expected {shown(want[at:])} from byte {at} on, found {shown(got[at:])}"
     return f"expected {shown(want)}, found {shown(got)}"
+
+
+def contrast_headers(want: Sequence[Header], got: Sequence[Header]) -> str:
+    """The first difference of two records' headers, which are not the same."""
+    expected, found = next(pair for pair in zip_longest(want, got) if pair[0] != pair[1])
+    if expected is None:
+        return f"expected no further header, found {shown(found)}"
+    if found is None:
+        return f"expected the header {shown(expected)}, found none"
+    if shown(expected) == shown(found) and expected[0] == found[0]:
+        return f"header {shown(expected[0])}: {contrast(expected[1], found[1])}"
+    return f"expected the header {shown(expected)}, found {shown(found)}"
 
 
 def shown(value: Any) -> str:

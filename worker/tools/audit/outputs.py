@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import Stream
 from worker.tools.audit.columns import same
-from worker.tools.audit.contrast import Difference, contrast, input_offset, shown
+from worker.tools.audit.contrast import Difference, contrast, contrast_headers, input_offset, shown
 from worker.wire.events import Rejection
+from worker.wire.headers import Headers
+from worker.wire.rejections import headers_of
 from worker.wire.strings import Strings
 
 Face = tuple[Any, ...]
@@ -96,6 +99,8 @@ class Ledger:
         """How two records of the same rank differ."""
         if want[0] != got[0]:
             return f"expected the key {shown(want[0])}, found {shown(got[0])}"
+        if len(want) > 2 and want[2] != got[2]:
+            return contrast_headers(want[2], got[2])
         return contrast(want[1], got[1])
 
     def _same(self, message: Any, want: Face) -> bool:
@@ -169,8 +174,11 @@ class Predictions(Ledger):
         super().__init__(stream, input_name, span)
         self.columns = stream.columns
 
-    def require_columns(self, keys: Strings, values: Strings) -> None:
-        """As `require`, all at once where they are the same.
+    def face(self, message: Any) -> Face:
+        return message.key(), message.value(), tuple(message.headers())
+
+    def require_columns(self, keys: Strings, values: Strings, headers: Headers | None = None) -> None:
+        """As `require`, all at once where they are the same; `headers` None: none has any, or nobody asked for them.
 
         Raises
         ------
@@ -178,11 +186,11 @@ class Predictions(Ledger):
             As `require`.
         """
         found, n = self.columns(len(values)), len(values)
-        if same(found.keys, keys) and same(found.values, values):
+        if same(found.keys, keys) and same(found.values, values) and found.headers == headers:
             self.stream.drop(n)
             self.matched += n
         else:
-            self.require(list(zip(keys, values, strict=True)))
+            self.require(list(zip(keys, values, headers or repeat((), n), strict=True)))
 
 
 class Points(Ledger):
@@ -229,35 +237,17 @@ class Rejections(Ledger):
     def __init__(self, stream: Stream, input_name: str, span: tuple[int, int]) -> None:
         super().__init__(stream, input_name, span)
         topic, _, partition = input_name.rpartition("/")
-        self._place = ("topic", topic.encode()), ("partition", partition.encode())
+        self._place = topic, int(partition)
 
     def face(self, message: Any) -> Face:
         return message.key(), message.value(), tuple(message.headers() or ())
 
     def faces(self, rejected: Sequence[Rejection]) -> list[Face]:
         """The records that rejections become."""
-        return [
-            (
-                bad.key,
-                bad.value,
-                (
-                    ("reason", bad.reason.encode()),
-                    *self._place,
-                    ("offset", b"%d" % bad.offset),
-                    ("timestamp", b"%d" % bad.timestamp),
-                ),
-            )
-            for bad in rejected
-        ]
+        return [(bad.key, bad.value, headers_of(bad, *self._place)) for bad in rejected]
 
     def rank(self, face: Face) -> tuple[int, int]:
         found = dict(face[2]).get("offset")
         if found is None:
             raise ValueError("no header offset")
         return int(found), 0
-
-    def explain(self, want: Face, got: Face) -> str:
-        for expected, found in zip(want[2], got[2], strict=False):
-            if expected != found:
-                return f"expected the header {shown(expected)}, found {shown(found)}"
-        return super().explain(want, got)

@@ -95,20 +95,20 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
     Failure
         The topics cannot be read.
     """
-    topics, p = settings.topics, standing.partition
+    topics, model, p = settings.topics, settings.model, standing.partition
     with closing(open_reader(settings, ANY)) as witness:
         found = log_ends(witness, topics.outputs(), p, Deadline(ASK_SECONDS))
     with ExitStack() as stack:
 
-        def records(name: str, end: int) -> RecordStream:
-            return stack.enter_context(RecordStream(settings, settings.client, name, p, end))
+        def records(name: str, end: int, headers: bool) -> RecordStream:
+            return stack.enter_context(RecordStream(settings, settings.client, name, p, end, headers))
 
         def messages(name: str) -> Stream:
             return stack.enter_context(Stream(settings, name, p, found[name]))
 
         streams = Streams(
-            records(topics.input, standing.committed or 0),
-            records(topics.predictions, found[topics.predictions]),
+            records(topics.input, standing.committed or 0, model.reads_headers),
+            records(topics.predictions, found[topics.predictions], bool(model.pass_headers)),
             messages(topics.accuracy),
             messages(topics.rejected),
             messages(topics.alarms) if topics.watched else None,
@@ -294,7 +294,7 @@ class Partition:
         return n
 
     def _require(self, outputs: Outputs) -> None:
-        self.predictions.require_columns(outputs.keys, outputs.predictions)
+        self.predictions.require_columns(outputs.keys, outputs.predictions, outputs.headers)
         outputs.predictions.release()
         self.rejections.require(self.rejections.faces(outputs.rejected))
         self._kinds.update(kind_of(one.reason) for one in outputs.rejected)

@@ -222,8 +222,9 @@ class Demonstration:
 
     def _read(self, seconds: float) -> None:
         for message in self._outcomes.take(seconds):
-            partition, offset = outcome_place(message)
-            self.ledger.count(partition, offset, message.topic() == self._topics.rejected)
+            rejected = message.topic() == self._topics.rejected
+            partition, offset = outcome_place(message, rejected)
+            self.ledger.count(partition, offset, rejected)
             self.board.account(partition, offset)
         for point, written_at in readings(self._points.take(0.0)):
             self.board.fold(point, written_at)
@@ -246,7 +247,7 @@ class Demonstration:
                 self.curves.add(point)
             for message in (m for m in messages if m.topic() != self._topics.accuracy):
                 rejected = message.topic() == self._topics.rejected
-                ledger.count(*outcome_place(message), rejected)
+                ledger.count(*outcome_place(message, rejected), rejected)
                 if rejected:
                     kinds[reason_kind(message)] += 1
             if messages:

@@ -187,7 +187,7 @@ def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_
     with told(source.settings), Stream(source.settings, source.settings.input, source.partition, end, first) as stream:
         while messages := stream.peek(BATCH_MESSAGES):
             stream.drop(len(messages))
-            records = records_of(source.partition, messages)
+            records = records_of(source.partition, messages, model.settings.reads_headers)
             outputs = model.advance(records, emit=False)
             usable = usable or outputs.rows > 0
             if not usable:

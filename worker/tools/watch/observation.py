@@ -112,11 +112,11 @@ class Observation:
         # The last record of each partition says it all; reading every prediction would be work for nothing.
         last = {(message.topic(), message.partition()): message for message in self._newest.take(0.0)}
         for message in last.values():
-            self.board.account(*outcome_place(message))
+            self.board.account(*outcome_place(message, rejected=False))
         for alarm, written_at in readings(self._alarms.take(0.0)):
             self.board.alarm(alarm, written_at)
         for message in self._rejected.take(0.0):
-            place = outcome_place(message)
+            place = outcome_place(message, rejected=True)
             self.board.account(*place)
             self.board.reject(place[0], reason_kind(message))
 

@@ -164,16 +164,18 @@ def reason_kind(message: Any) -> str:
     return kind_of(dict(message.headers() or ()).get("reason", b"").decode(errors="replace"))
 
 
-def outcome_place(message: Any) -> tuple[int, int]:
-    """Input partition and offset that a prediction of either format, or a rejection (by its headers), answers.
+def outcome_place(message: Any, rejected: bool) -> tuple[int, int]:
+    """Input partition and offset that a rejection (by its headers), or a prediction of either format, answers.
+
+    The headers of a prediction are its event's, whatever they are called.
 
     Raises
     ------
     Failure
         It is no prediction of a format that is known here.
     """
-    headers = dict(message.headers() or ())
-    if "offset" in headers and "partition" in headers:
+    if rejected:
+        headers = dict(message.headers())
         return int(headers["partition"]), int(headers["offset"])
     value = message.value() or b""
     try:

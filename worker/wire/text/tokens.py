@@ -29,6 +29,7 @@ from worker.wire.text.decimals import (
 
 QUOTE, COLON, COMMA = 34, 58, 44
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
+LOWER_N = 110
 SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
 MOST_INTEGER_DIGITS = np.uint64(18)
 

@@ -173,7 +173,7 @@ def test_reports_are_noted_by_topic_and_only_of_marked_records() -> None:
 def test_what_is_dropped_is_reported_as_refused_with_its_topic() -> None:
     sender = NativeSender(proven(), NOBODY, 0)
     sender.send("t", Listed([b"a", None, b""]), Listed([b"k", None, b""]))
-    sender.send_one("u", b"x", None, {"reason": b"of\0a kind", "empty": b""})
+    sender.send("u", Listed([b"x"]), Listed([None]), [(("reason", b"of\0a kind"), ("empty", b""), ("none", None))])
     assert len(sender) >= 4, "errors count too"
     with pytest.raises(Unproven, match="3 records of t are said to be at offsets None to None"):
         sender.spans({})

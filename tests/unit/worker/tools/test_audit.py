@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from worker.tools.audit.contrast import Difference, contrast, input_offset
 from worker.tools.audit.outputs import DriftAlarms, Points, Predictions, Rejections
 from worker.tools.audit.snapshots import Snapshots
 from worker.wire.codec import PACKED, encode_events
+from worker.wire.headers import Header
 from worker.wire.strings import Listed as Strings
 
 
@@ -29,7 +31,7 @@ class Written:
     at: int
     told_key: bytes | None
     told_value: bytes | None
-    told_headers: list[tuple[str, bytes]] = field(default_factory=list)
+    told_headers: Sequence[Header] = ()
 
     def offset(self) -> int:
         return self.at
@@ -40,15 +42,15 @@ class Written:
     def value(self) -> bytes | None:
         return self.told_value
 
-    def headers(self) -> list[tuple[str, bytes]]:
+    def headers(self) -> Sequence[Header]:
         return self.told_headers
 
 
 class Listed:
     """A stream of given records."""
 
-    def __init__(self, *written: Written, low: int = 0) -> None:
-        self.written, self.low, self.end, self.partition = list(written), low, 99, 3
+    def __init__(self, *written: Written, low: int = 0, headed: bool = False) -> None:
+        self.written, self.low, self.end, self.partition, self.headed = list(written), low, 99, 3, headed
 
     def __str__(self) -> str:
         return "OUT/3"
@@ -59,7 +61,8 @@ class Listed:
     def columns(self, n: int) -> Columns:
         found = self.peek(n)
         keys, values = (Strings([getattr(record, which) for record in found]) for which in ("told_key", "told_value"))
-        return Columns(np.array([record.at for record in found], np.int64), keys, values)
+        headers = [tuple(record.told_headers) for record in found] if self.headed else None
+        return Columns(np.array([record.at for record in found], np.int64), keys, values, headers)
 
     def drop(self, n: int) -> None:
         del self.written[:n]
@@ -75,7 +78,7 @@ def ledger(*offsets: int, low: int = 0, span: tuple[int, int] = (0, 10)) -> Any:
 
 
 def wanted(*offsets: int) -> list[tuple[Any, ...]]:
-    return [(None, value(offset)) for offset in offsets]
+    return [(None, value(offset), ()) for offset in offsets]
 
 
 def one_by_one(found: Predictions, *offsets: int) -> None:
@@ -167,6 +170,38 @@ def test_a_rejection_is_compared_with_its_headers() -> None:
     listed.written = [Written(0, key, raw)]
     with pytest.raises(Difference, match="OUT/3@0 is no rejection: no header offset"):
         found.require(faces)
+
+
+HEADED = [("t", b"x" * 70), ("t", None)], [], [("a", b""), ("b", b"1"), ("a", b"2")]
+
+
+@pytest.mark.parametrize(
+    ("at", "there", "words"),
+    [
+        (1, HEADED[1], None),
+        (0, HEADED[0][:1], "expected the header ('t', None), found none"),
+        (0, [HEADED[0][0], ("t", b"")], "expected the header ('t', None), found ('t', b'')"),
+        (0, [("t", b"x" * 69 + b"y"), ("t", None)], "header 't': expected b'x' from byte 69 on, found b'y'"),
+        (1, [("t", b"")], "expected no further header, found ('t', b'')"),
+        (2, [HEADED[2][0], HEADED[2][2], HEADED[2][1]], "expected the header ('b', b'1'), found ('a', b'2')"),
+    ],
+)
+def test_headers_of_predictions_are_compared_byte_for_byte(at: int, there: list[Header], words: str | None) -> None:
+    written = [Written(i, None, value(i), own) for i, own in enumerate(HEADED)]
+    written[at].told_headers = there
+    found = Predictions(Listed(*written, headed=True), "IN/3", (0, 10))  # type: ignore[arg-type]
+    expected = [tuple(own) for own in HEADED]
+
+    def check() -> None:
+        found.require_columns(Strings([None] * 3), Strings([value(i) for i in range(3)]), expected)
+
+    if words is None:
+        check()
+        assert found.matched == 3
+        return
+    with pytest.raises(Difference) as raised:
+        check()
+    assert str(raised.value) == f"OUT/3@{at}: the prediction of IN/3@{at} differs: {words}"
 
 
 def test_a_field_or_a_byte_is_named() -> None:

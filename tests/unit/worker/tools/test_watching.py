@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from rich.console import Console
 from tests.support.clock import Clock
 from worker.tools.watch.board import BLOCKS, Board, Row, grouped, scale, sparkline
 from worker.tools.watch.ledger import Ledger
+from worker.tools.watch.tail import outcome_place
 from worker.tools.watch.view import lines, silence, table
 
 
@@ -34,6 +36,16 @@ def clock() -> Clock:
 @pytest.fixture
 def board(clock: Clock) -> Board:
     return Board(clock)
+
+
+def told(value: bytes, *headers: tuple[str, bytes]) -> Any:
+    return SimpleNamespace(value=lambda: value, headers=lambda: list(headers))
+
+
+def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place() -> None:
+    place = ("offset", b"9"), ("partition", b"1")
+    assert outcome_place(told(b'{"partition":0,"offset":7}', *place), rejected=False) == (0, 7)
+    assert outcome_place(told(b'{"partition":0,"offset":7}', *place), rejected=True) == (1, 9)
 
 
 def test_newest_point_of_each_learner_and_partition_makes_a_row(board: Board) -> None:

@@ -21,8 +21,8 @@ from worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is
 from worker.wire.packed import encode_events as encode_packed
 from worker.wire.packed import encode_predictions as pack
 from worker.wire.scanner import NO_TIME
-from worker.wire.stitch import _stitch as kernel_of_ids
 from worker.wire.strings import Listed
+from worker.wire.text.stitch import _stitch as kernel_of_ids
 from worker.wire.writer import as_text
 
 BINARY = Target()

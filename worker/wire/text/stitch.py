@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from learners.jit import kernel
-from worker.wire.scanner import LOWER_N
 from worker.wire.strings import Integers, Text
-from worker.wire.written import Written, runs, take_buffer
+from worker.wire.text.tokens import LOWER_N
+from worker.wire.text.written import Written, runs, take_buffer
 
 
 def stitch(heads: Text, text: Text, bounds: Integers) -> Written:

@@ -1,0 +1,235 @@
+"""Headers of events on a real Kafka: read by either client, carried by predictions, proven by the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+from worker.state.position import Position
+
+from tests.broker.test_log_decides import SECONDS, Forger, settings_of
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
+from tests.support.audit import placed_score
+from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique
+from tests.support.process import Finished, driftway
+from tests.support.stage import LEARNER, Stage
+from tests.unit.worker.rows import records
+from worker.kafka import choice
+from worker.kafka.client import NATIVE, PYTHON, quiet
+from worker.kafka.interface import Span
+from worker.kafka.native.headers import Told
+from worker.kafka.native.library import COPY
+from worker.kafka.native.message import LENGTH, PAYLOAD, WORDS
+from worker.kafka.native.sender import NativeSender
+from worker.state.model import Model
+from worker.wire.headers import Header, Headers, passed_headers
+from worker.wire.strings import Listed
+
+pytestmark = pytest.mark.broker
+
+ROWS = 300
+WAYS = NATIVE, PYTHON
+EXOTIC: list[tuple[Header, ...]] = [
+    (("a", b"1"), ("a", None), ("é", b"\0\xff"), ("b", b""), ("", b"nameless")),
+    (),
+    (("a", b"x" * 3000),),
+    tuple((str(i), b"%d" % i) for i in range(40)),
+]
+
+
+def headed(offset: int) -> list[Header]:
+    """Those of an event; some are called as those of a rejection are."""
+    if offset % 4 == 0:
+        return []
+    return [("trace", b"%d" % offset), ("other", None), ("trace", b""), ("offset", b"junk"), ("partition", b"0")]
+
+
+HEADERS: Headers = [tuple(headed(offset)) for offset in range(ROWS)]
+BAD = 100
+
+
+def staged(kafka: str) -> Stage:
+    """Events with one among them that is not usable, whose headers nobody carries."""
+    stage = Stage(kafka, 1, ROWS)
+    stage.events[0][BAD] = b"not JSON"
+    return stage
+
+
+def fill_headed(stage: Stage, first: int = 0, last: int = ROWS) -> None:
+    produce(stage.bootstrap, stage.topic, stage.events[0][first:last], headers=list(map(headed, range(first, last))))
+
+
+def work(stage: Stage, *more: str) -> str:
+    done = driftway(*stage.worker("--stop-at-end", *more))
+    assert done.code == 0, done
+    return done.stderr
+
+
+def audit(stage: Stage, *more: str) -> Finished:
+    """By both clients, which say the same."""
+    options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap, "--learner", LEARNER)
+    done, other = (driftway("audit", *options, *more, "--client", way) for way in WAYS)
+    assert done == other
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def predictions(stage: Stage) -> list[Record]:
+    return read_all(stage.bootstrap, f"{stage.prefix}.predictions")
+
+
+def carried(stage: Stage) -> dict[int, list[Header]]:
+    """Input offset -> headers of its one prediction."""
+    found = [(placed_score(record.value or b"")[0][1], record.headers) for record in predictions(stage)]
+    assert len(dict(found)) == len(found)
+    return dict(found)
+
+
+def expected(*names: str, among: Sequence[int] = range(ROWS)) -> dict[int, list[Header]]:
+    wanted = passed_headers(HEADERS, names) or ()
+    return {offset: list(wanted[offset]) for offset in among if offset != BAD}
+
+
+@pytest.mark.parametrize("reader", WAYS)
+@pytest.mark.parametrize("writer", WAYS)
+def test_either_client_reads_what_either_has_written(kafka: str, topic: str, writer: str, reader: str) -> None:
+    """Byte for byte; and what is written with headers is counted and placed as anything else."""
+    create_topic(kafka, topic)
+    sender = choice.make_sender(writer, {"bootstrap.servers": kafka, "linger.ms": 50}, 0, every_report=False)
+    sender.know(topic, SECONDS)
+    values, keys = Listed([b"v", None, b"", b"w"]), Listed([None, b"", b"k", None])
+    sender.send(topic, values, keys)
+    sender.send(topic, values, keys, EXOTIC)
+    sender.send_one(topic, b"one", b"key")
+    assert sender.flush(SECONDS) == 0
+    assert sender.spans({}) == {topic: Span(0, 8, 9)}
+    for asked in (True, False):
+        properties = quiet({"bootstrap.servers": kafka, "group.id": unique("g"), "enable.partition.eof": True})
+        with closing(choice.make_fetcher(reader, properties, topic, asked)) as fetcher:
+            fetcher.send_to({0: 0})
+            found: list[tuple[Any, ...]] = []
+            while len(found) < 9:
+                for part in fetcher.take(100, 5.0).records:
+                    assert (part.headers is not None) is asked
+                    own = part.headers or [()] * len(part)
+                    found += zip(part.offsets.tolist(), part.values, part.keys, own, strict=True)
+        headers = [*[()] * 4, *(EXOTIC if asked else [()] * 4), ()]
+        assert found == list(zip(range(9), [*values, *values, b"one"], [*keys, *keys, b"key"], headers, strict=True))
+
+
+@pytest.mark.parametrize("reader", WAYS)
+def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, topic: str, reader: str) -> None:
+    """The Python client cannot read any of them then; no worker may stop at it, and both have to see the same."""
+    create_topic(kafka, topic)
+    sender = choice.make_sender(NATIVE, {"bootstrap.servers": kafka}, 0, every_report=False)
+    assert isinstance(sender, NativeSender)
+    sender.know(topic, SECONDS)
+    rows, text, names = np.zeros((1, WORDS), np.int64), *(np.frombuffer(b, np.uint8) for b in (b"value", b"\xff\xfe\0"))
+    rows[0, [PAYLOAD, LENGTH]] = text.ctypes.data, len(text)
+    broken = Told((sender._handle.topic(topic), 0, COPY), rows, [(("a", b"1"), ("b", b"2"))])
+    broken._pieces[-1, 1] = names.ctypes.data
+    broken.produce(sender._library, sender._handle.address)
+    sender.send(topic, Listed([b"next"]), Listed([None]), [(("a", b"1"),)])
+    assert sender.flush(SECONDS) == 0
+    properties = quiet({"bootstrap.servers": kafka, "group.id": unique("g")})
+    with closing(choice.make_fetcher(reader, properties, topic, headers=True)) as fetcher:
+        fetcher.send_to({0: 0})
+        found: list[Any] = []
+        while len(found) < 2:
+            for part in fetcher.take(100, 5.0).records:
+                found += zip(part.values, part.headers or (), strict=True)
+    assert found == [(b"value", ()), (b"next", (("a", b"1"),))]
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("client", WAYS)
+def test_predictions_have_the_headers_that_were_asked_for(kafka: str, client: str, guarantee: str) -> None:
+    stage = staged(kafka)
+    fill_headed(stage)
+    options = ("--client", client, "--guarantee", guarantee)
+    work(stage, *options, "--pass-headers", "trace,other")
+    assert carried(stage) == expected("trace", "other")
+    (bad,) = read_all(kafka, f"{stage.prefix}.rejected")
+    assert [name for name, _ in bad.headers] == ["reason", "topic", "partition", "offset", "timestamp"]
+    assert audit(stage, "--pass-headers", "trace, other").code == 0
+    assert audit(stage).code == 0, "who does not ask for them does not look at them"
+    done = audit(stage, "--pass-headers", "*")
+    assert done.code == 1
+    assert done.stderr.endswith("EVENTS/0@1 differs: expected the header ('offset', b'junk'), found none\n".replace(
+        "EVENTS", stage.topic)), done  # fmt: skip
+
+
+def test_a_changed_header_is_named(kafka: str) -> None:
+    stage = staged(kafka)
+    fill_headed(stage)
+    work(stage, "--pass-headers", "*", "--output-format", "packed")
+    assert carried(stage) == expected("*")
+    assert audit(stage, "--pass-headers", "*").code == 0
+    found = predictions(stage)
+    empty(kafka, f"{stage.prefix}.predictions", 1)
+    place = 201
+    found[place].headers[2] = "trace", None
+    keys, headers = [record.key for record in found], [record.headers for record in found]
+    produce(kafka, f"{stage.prefix}.predictions", [record.value for record in found], keys=keys, headers=headers)
+    done = audit(stage, "--pass-headers", "*")
+    assert done.code == 1
+    assert (
+        f".predictions/0@{place}: the prediction of {stage.topic}/0@{place + 1} differs: "
+        "expected the header ('trace', b''), found ('trace', None)"
+    ) in done.stderr
+
+
+def test_a_group_may_change_it_at_any_start(kafka: str) -> None:
+    stage, half = staged(kafka), ROWS // 2
+    fill_headed(stage, 0, half)
+    work(stage, "--pass-headers", "trace")
+    fill_headed(stage, half)
+    work(stage, "--client", PYTHON)
+    wanted = expected("trace", among=range(half)) | expected(among=range(half, ROWS))
+    assert carried(stage) == wanted
+    assert audit(stage).code == 0
+
+
+@pytest.mark.parametrize("names", ["*", "trace"])
+def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> None:
+    """Half of a commit is there, with headers like a rejection's; a setting that has changed counts from now on."""
+    stage = staged(kafka)
+    fill_headed(stage, 0, 120)
+    work(stage, "--pass-headers", "*", *EVERY_COMMIT)
+    fill_headed(stage, 120, 220)
+    model, topic = Model(settings_of(stage).model, 0, stage.group), f"{stage.prefix}.predictions"
+    model.advance(records(stage.events[0][:120], partition=0), emit=False)
+    there, missing = (
+        model.advance(records(stage.events[0][first:last], first, 0)) for first, last in ((120, 150), (150, 200))
+    )
+    seen = Forger(stage)
+    for offset, value in zip(there.offsets.tolist(), there.predictions, strict=True):
+        seen.producer.produce(topic, value, None, 0, headers=list(HEADERS[offset]))
+    assert seen.producer.flush(SECONDS) == 0
+    seen.producer.commit_transaction(SECONDS)
+    unseen = Forger(stage)
+    unseen.write(topic, list(missing.predictions))
+    last = unseen.flush()[topic].last
+    unseen.abort()
+    first = last - 81  # 30 predictions, the end of their transaction, and 50 that nobody sees
+    Forger(stage).commit(Position(200, 120, where(stage)[1], {topic: Span(first, last, 80)}))
+    fill_headed(stage, 220)
+    told = work(stage, "--pass-headers", names)
+    assert "writing again what is missing" in told
+    wanted = expected("*", among=range(150)) | expected(names, among=range(150, ROWS))
+    assert carried(stage) == wanted
+    assert audit(stage).code == 0
+    assert audit(stage, "--pass-headers", names).code == (0 if names == "*" else 1)
+
+
+def test_values_and_keys_are_the_same_with_headers_and_without(kafka: str) -> None:
+    stage, other = staged(kafka), unique("plain")
+    fill_headed(stage)
+    work(stage, "--pass-headers", "*")
+    work(stage, "--group", other)
+    plain = read_all(kafka, f"{stage.topic}.{other}.predictions")
+    assert [(r.key, r.value) for r in plain] == [(r.key, r.value) for r in predictions(stage)]
+    assert not any(r.headers for r in plain)

@@ -1,0 +1,115 @@
+"""Headers as a column: chosen with their rows, passed on by name, and of no account where nobody asks for them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.worker.rows import events, model_settings, pieces, records
+from tests.unit.worker.runtime.drawer import fresh
+from worker.errors import UsageFailure
+from worker.kafka.topics import Topics
+from worker.runtime.partition.mending import Mend
+from worker.runtime.partition.ways import Resumption
+from worker.settings import ModelSettings
+from worker.state import snapshot
+from worker.state.model import Model, Outputs, joined
+from worker.wire.headers import Header, Headers, passed_headers
+
+NAMES = "a", "b", "offset", ""
+OWN = st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.binary(max_size=3))), max_size=4)
+BAD = {0: b"?", 7: None, 40: b'{"x":[1]}', 59: b"{}"}
+VALUES = [BAD.get(i, good) for i, good in enumerate(events(60))]
+ALL, SOME = model_settings(pass_headers=("*",)), model_settings(pass_headers=("b", "offset"))
+
+
+def headed(i: int) -> list[Header]:
+    """Headers that tell record `i`: a name twice, a null value, an empty one, and every third has none."""
+    return [("a", b"%d" % i), ("b", None), ("a", b""), ("offset", b"junk")] if i % 3 else []
+
+
+HEADERS: Headers = [tuple(headed(i)) for i in range(60)]
+WHOLE = records(VALUES, headers=HEADERS)
+GOOD = [i for i in range(60) if i not in BAD]
+
+
+def predicted(outputs: list[Outputs | None]) -> dict[int, tuple[Header, ...]]:
+    """Input offset -> headers of its prediction."""
+    found = {}
+    for one in outputs:
+        if one is None or not one.rows:
+            continue
+        assert one.headers is not None
+        for value, own in zip(one.predictions, one.headers, strict=True):
+            found[json.loads(value or b"")["offset"]] = tuple(own)
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(OWN, max_size=6), st.sets(st.sampled_from(NAMES)))
+def test_those_of_the_names_are_passed_in_their_order(headers: list[list[Header]], names: set[str]) -> None:
+    found = passed_headers(headers, names)
+    assert found == [tuple(one for one in own if one[0] in names) for own in headers]
+    assert passed_headers(headers, ["*"]) == headers
+    assert passed_headers(None, names) is None
+
+
+@pytest.mark.parametrize("model", [ALL, SOME], ids=["all", "some"])
+@settings(max_examples=10, deadline=None)
+@given(cuts=st.lists(st.integers(0, 60), max_size=8))
+def test_each_prediction_has_those_of_its_event_however_records_are_cut(model: ModelSettings, cuts: list[int]) -> None:
+    made = Model(model, 3)
+    found = predicted([made.advance(part) for part in pieces(WHOLE, cuts)])
+    wanted = passed_headers(HEADERS, model.pass_headers) or ()
+    assert found == {i: tuple(wanted[i]) for i in GOOD}
+
+
+def test_outputs_one_after_the_other_keep_them() -> None:
+    parts = [Model(ALL, 3).advance(part) for part in (WHOLE.before(1), WHOLE.before(20).after(1), WHOLE.after(20))]
+    assert predicted([joined(*parts)]) == {i: HEADERS[i] for i in GOOD}
+    assert joined(*(replace(part, headers=None) for part in parts)).headers is None
+
+
+def test_without_being_asked_nothing_is_looked_at() -> None:
+    asked, plain = Model(ALL, 3), Model(model_settings(), 3)
+    assert plain.advance(WHOLE).headers is None
+    assert asked.advance(records(VALUES)).headers is None
+    assert not model_settings().reads_headers
+    assert SOME.reads_headers
+
+
+def test_they_are_no_part_of_the_state() -> None:
+    before, after = Model(ALL, 3), Model(model_settings(), 3)
+    before.advance(WHOLE)
+    assert before.identity() == Model(SOME, 3).identity() | {"states": before.identity()["states"]}
+    snapshot.read(snapshot.write(before, before.save(), 60), after)
+    assert before.digests() == after.digests()
+
+
+@pytest.mark.parametrize("names", [("",), ("a", "a"), ("*", "a"), ("a", "")])
+def test_names_that_make_no_sense_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(UsageFailure, match="pass-headers"):
+        model_settings(pass_headers=names)
+
+
+@pytest.mark.parametrize("since", [0, 21])
+def test_what_is_written_again_has_them_too(since: int) -> None:
+    """Also where the setting has changed since: the new one counts from the restore on."""
+    there = {(offset, None) for offset in range(since + 2, since + 7)}
+    mend = Mend(since, 40, {Topics("EVENTS", "g").predictions: there})
+    first = Model(model_settings(), 3)
+    if since:
+        first.advance(WHOLE.before(since), emit=False)
+    model = Model(SOME, 3)
+    model.load(first.save())
+    task, drawer = fresh()
+    task.reopen()
+    task.resume(Resumption(model, since, since, None, mend=mend))
+    for start in range(since, 60, 7):
+        task.advance(WHOLE.before(min(60, start + 7)).after(start))
+    wanted = passed_headers(HEADERS, SOME.pass_headers) or ()
+    assert predicted(drawer.pending) == {i: tuple(wanted[i]) for i in GOOD if i >= since and (i, None) not in there}
