@@ -215,10 +215,14 @@ def _say(sentence: str) -> None:
 
 
 def open_stream(name: str, **options: Any) -> Any:
-    """Open a stream for a command of the worker: the joint between `worker.cli` and `producers`."""
+    """Open a stream for a command of the worker: the joint between `worker.cli` and `producers`.
+
+    With `raw` its rows are events as they stand in the file, JSON texts.
+    """
+    from producers.streams import open_events
     from producers.streams import open_stream as opened
 
-    return opened(name, **options)
+    return open_events(name, **options) if options.pop("raw", False) else opened(name, **options)
 
 
 def read_config(path: str | None) -> dict[str, Any]:
