@@ -19,6 +19,7 @@ from typing import Any
 from producers.streams.catalogue import CATALOGUE
 from producers.streams.files import (
     ENDINGS,
+    LINES,
     data_folder,
     fetched_entry,
     find_file,
@@ -36,7 +37,7 @@ from producers.streams.registry import GENERATORS, find_recipe
 from producers.streams.stream import Block, FirstRows, Stream
 from worker.errors import UsageFailure
 
-__all__ = ["GENERATORS", "Block", "EventFile", "Stream", "open_events", "open_stream"]
+__all__ = ["GENERATORS", "Block", "EventFile", "Stream", "holds_events", "open_events", "open_stream"]
 
 
 def open_stream(
@@ -140,6 +141,14 @@ def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] =
     file = open_raw(path, drop)
     file.name = name
     return file
+
+
+def holds_events(name: str, data_dir: str | None = None) -> bool:
+    """Whether a name means a file of JSON lines, whose events can only be read as they stand."""
+    if _generator_in(re.sub(r"\s*:\s*", ":", name.strip())) is not None:
+        return False
+    path = find_file(name, data_dir)
+    return path is not None and suffix_of(path.name) in LINES
 
 
 def _generator_in(text: str) -> str | None:

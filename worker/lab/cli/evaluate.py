@@ -91,8 +91,8 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped. With --feature a
-    file's rows are events, as `driftway replay --raw` sends them, and read as a worker with the same options reads them;
-    then it may also hold a JSON text per line (.jsonl, .ndjson).
+    file's rows are events, as `driftway replay --raw` sends them, and read as by a worker with the same options; then
+    it may also hold a JSON text per line (.jsonl, .ndjson).
     Unless --task, --classes or --labels say otherwise, a stream that knows its task and classes decides: generators,
     streams that `driftway streams fetch` brought, nominal labels of ARFF.
 
