@@ -214,8 +214,18 @@ class Fillings:
 
     @property
     def state(self) -> bytes:
-        """What is known of the columns, by the only partition; nothing where none may be missing."""
-        return self._of[0].state.memory.tobytes() if len(self._of) == 1 else b""
+        """What is known of the columns, by the first partition; nothing where none may be missing."""
+        return self._of[0].state.memory.tobytes() if self._of else b""
+
+    def begin(self, state: bytes) -> None:
+        """Know what others knew, if they knew anything."""
+        for filling in self._of if state else ():
+            filling.state.memory[:] = np.frombuffer(state, np.uint8)
+
+    def take_in(self, other: Fillings) -> None:
+        """Know what those of other partitions know, too."""
+        for ours, theirs in zip(self._of, other._of, strict=True):
+            ours.take_in(theirs)
 
     def filled(self, blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
         """The blocks, one after the other."""
