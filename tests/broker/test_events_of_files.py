@@ -11,6 +11,7 @@ import pytest
 from tests.support.audit import Scores, bits, placed_score
 from tests.support.kafka import read_all, unique
 from tests.support.process import driftway
+from worker.state import model_file
 from worker.wire.codec import read_json
 
 pytestmark = pytest.mark.broker
@@ -58,14 +59,14 @@ def worked(kafka: str, topic: str, *options: str) -> tuple[Scores, int]:
     return dict(found), len(read_all(kafka, f"{topic}.{group}.rejected"))
 
 
-def evaluated(path: Path, tmp_path: Path, *options: str) -> tuple[Scores, int]:
+def evaluated(path: Path, tmp_path: Path, *options: str, partitions: int = PARTITIONS) -> tuple[Scores, int]:
     """The same of an evaluation, which deals rows as a replay does."""
     out = tmp_path / "scores.jsonl"
-    words = "--partitions", str(PARTITIONS), "--scores", str(out), "--json"
+    words = "--partitions", str(partitions), "--scores", str(out), "--json"
     done = driftway("evaluate", str(path), *words, *options)
     assert done.code == 0, done
     lines = [read_json(line) for line in out.read_bytes().splitlines()]
-    scores = {(line["row"] % PARTITIONS, line["row"] // PARTITIONS): line["score"] for line in lines}
+    scores = {(line["row"] % partitions, line["row"] // partitions): line["score"] for line in lines}
     return scores, sum(one["rejected"] for one in read_json(done.stdout.encode()))
 
 
@@ -75,8 +76,8 @@ def require_same(got: tuple[Scores, int], wanted: tuple[Scores, int]) -> None:
     assert [place for place, score in wanted[0].items() if bits(score) != bits(got[0][place])] == []
 
 
-def replayed(kafka: str, topic: str, path: Path, *options: str) -> None:
-    where = "--bootstrap", kafka, "--to", topic, "--partitions", str(PARTITIONS)
+def replayed(kafka: str, topic: str, path: Path, *options: str, partitions: int = PARTITIONS) -> None:
+    where = "--bootstrap", kafka, "--to", topic, "--partitions", str(partitions)
     done = driftway("replay", str(path), *where, "--quiet", *options)
     assert done.code == 0, done
 
@@ -106,3 +107,21 @@ def test_numbers_that_are_missing_are_filled_likewise(kafka: str, shop: Path, tm
         wanted = evaluated(numbers, tmp_path, *learned, "--label", "bought")
         assert (wanted[1] == 0) == (policy != "reject")
         require_same(worked(kafka, topic, *learned), wanted)
+
+
+def test_a_worker_goes_on_where_a_training_on_the_same_events_ended(kafka: str, shop: Path, tmp_path: Path) -> None:
+    topic, trained = unique("SHOP"), 1500
+    replayed(kafka, topic, shop, "--raw", partitions=1)
+    of_file, of_topic = tmp_path / "file.driftway", tmp_path / "topic.driftway"
+    learned = *SCHEMA, "--missing", "mean"
+    here = "--limit", str(trained), "--out", str(of_file)
+    there = "--topic", topic, "--bootstrap", kafka, "--to", str(trained), "--out", str(of_topic)
+    assert driftway("train", str(shop), *learned, *here).code == 0
+    assert driftway("train", *learned, *there).code == 0
+    file, from_topic = model_file.load(of_file), model_file.load(of_topic)
+    assert file.contents.identity == from_topic.contents.identity
+    assert file.warm_start().state == from_topic.warm_start().state
+    assert file.warm_start().filling == from_topic.warm_start().filling != b""
+    begin = "--warm-start", str(of_file), "--learner", "arow"
+    wanted = evaluated(shop, tmp_path, *begin[:2], "--skip", str(trained), partitions=1)
+    require_same(worked(kafka, topic, *begin, "--start", str(trained)), wanted)

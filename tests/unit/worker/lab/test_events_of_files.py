@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from driftway import main
 from learners.spec import Spec
 from producers.streams import open_events
+from worker.lab.reading import Fillings
 from worker.settings import ModelSettings
 from worker.state import model_file
 from worker.state.model import Model
@@ -215,6 +216,23 @@ def test_a_training_on_numbers_fills_them(tmp_path: Path) -> None:
     assert told(path, "--warm-start", out)[0]["rejected"] == 0
     said = sentence("evaluate", path, "--warm-start", out, "--feature", "a")
     assert said == f'--feature contradicts model file {out}: asked for a, the file has events as {{"x": ..}}'
+
+
+def test_what_two_partitions_know_is_joined() -> None:
+    X = np.random.default_rng(4).normal(size=(60, 3))
+    X[X < -0.5] = np.nan
+    X[:20, 2] = np.nan
+    read = ModelSettings((Spec("arow"),), missing=Missing("mean"))
+    ours, theirs, whole = (Fillings(read, 3) for _ in range(3))
+    ours.fill(X[:20])
+    theirs.fill(X[20:])
+    whole.fill(X)
+    ours.take_in(theirs)
+    missing = np.full((1, 3), np.nan)
+    assert np.allclose(ours.fill(missing), whole.fill(missing), rtol=1e-12)
+    last = Fillings(ModelSettings((Spec("arow"),), missing=Missing("last")), 3)
+    last.begin(ours.state)
+    assert last.fill(missing)[0].tolist() == [X[~np.isnan(X[:, j]), j][-1] for j in range(3)]
 
 
 def test_trainings_refuse_what_does_not_fit(shop: str, tmp_path: Path) -> None:
