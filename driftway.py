@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
@@ -53,6 +53,9 @@ INTERRUPTED = 130
 """Exit code of what Ctrl-C has ended, as shells have it."""
 AGAIN_SECONDS = 0.1
 """After which a Ctrl-C that was lost is raised once more: by then the callback is over."""
+EVENT = "event"
+EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_indicators")
+"""Of the table `event` in a config file: how events are read, for every command that has all of these options."""
 PREFIX = "DRIFTWAY_"
 OTHER_VARIABLES = ("DRIFTWAY_CONFIG", "DRIFTWAY_BENCH", "DRIFTWAY_FAULT_SEED", "DRIFTWAY_GOLDEN", "DRIFTWAY_DATA")
 """Variables that are no option's: of this file, and of the tests."""
@@ -219,10 +222,14 @@ def _say(sentence: str) -> None:
 
 
 def open_stream(name: str, **options: Any) -> Any:
-    """Open a stream for a command of the worker: the joint between `worker.cli` and `producers`."""
+    """Open a stream for a command of the worker: the joint between `worker.cli` and `producers`.
+
+    With `raw` its rows are events as they stand in the file, JSON texts.
+    """
+    from producers.streams import open_events
     from producers.streams import open_stream as opened
 
-    return opened(name, **options)
+    return open_events(name, **options) if options.pop("raw", False) else opened(name, **options)
 
 
 def open_rows(name: str) -> Any:
@@ -235,7 +242,8 @@ def open_rows(name: str) -> Any:
 def read_config(path: str | None) -> dict[str, Any]:
     """Defaults per command from a TOML file: top-level keys for all that have them, a table for one command.
 
-    The commands of a group (`topics`) take their group's table, and may have one each inside it.
+    The commands of a group (`topics`) take their group's table, and may have one each inside it. The table `event`
+    says how events are read, to every command that reads them.
 
     Raises
     ------
@@ -253,6 +261,10 @@ def read_config(path: str | None) -> dict[str, Any]:
         raise UsageFailure(f"cannot read config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageFailure(f"config {path} is not TOML: {error}") from None
+    event, inside = _parted(given.pop(EVENT, {})) if isinstance(given.get(EVENT, {}), dict) else ({}, {})
+    if inside:
+        raise UsageFailure(f"config {path}: [{EVENT}] holds keys, no tables such as {min(inside)!r}")
+    _require_known(path, f"[{EVENT}]", event, EVENT_KEYS)
     common, tables = _parted(given)
     for name in tables:
         if name not in COMMANDS:
@@ -267,7 +279,10 @@ def read_config(path: str | None) -> dict[str, Any]:
             if sub not in group:
                 raise UsageFailure(f"config {path}: {name} has no command {sub!r}")
             _require(path, f"{name} {sub}", inner[sub], [group[sub]])
-        filled = {sub: _filled(path, one, {**common, **own, **inner.get(sub, {})}) for sub, one in group.items()}
+        filled = {
+            sub: _filled(path, one, {**common, **_of_events(one, event), **own, **inner.get(sub, {})})
+            for sub, one in group.items()
+        }
         defaults[name] = filled.get("", filled)
     return defaults
 
@@ -305,9 +320,18 @@ def _parted(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, 
 
 def _require(path: str, whose: str, given: dict[str, Any], commands: list[click.Command]) -> None:
     """Fail on the first key that is an option of none of the commands."""
+    _require_known(path, whose, given, {key for command in commands for key in options_of(command)})
+
+
+def _of_events(command: click.Command, event: dict[str, Any]) -> dict[str, Any]:
+    """What the table `event` says to a command: nothing to one whose --label, say, means something else."""
+    return event if options_of(command).keys() >= set(EVENT_KEYS) else {}
+
+
+def _require_known(path: str, whose: str, given: dict[str, Any], known: Collection[str]) -> None:
+    """Fail on the first key that is not known."""
     from difflib import get_close_matches
 
-    known = {key for command in commands for key in options_of(command)}
     for key in given:
         if key not in known:
             near = get_close_matches(key, known, n=1)

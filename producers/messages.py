@@ -10,9 +10,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from producers.streams.raw.event_file import EventFile
 from producers.streams.stream import Array, Block, Stream, column_of, find_column
 from worker.errors import UsageFailure
 from worker.wire import codec, packed
+from worker.wire.mapped.paths import ABSENT, ROW, Path, look_up
 from worker.wire.strings import Strings
 
 LARGEST_PLAIN = 1e15
@@ -139,6 +141,38 @@ def encoder(stream: Stream, encoding: Encoding, columns: bool = False) -> Callab
         return values, [key_text(value) for value in column_of(block, at).tolist()]
 
     return encode
+
+
+def raw_encoder(file: EventFile, key: str | None, columns: bool = False) -> Callable[[Strings], Encoded]:
+    """The function that turns a file's events into values and keys; values as `Strings` if `columns`.
+
+    Raises
+    ------
+    UsageFailure
+        `key` is no path into an event, or its column is not there.
+    """
+    path = None if key is None else Path.parse(key)
+    if path is not None and (path.source != ROW or (file.columns is not None and path.steps[0] not in file.columns)):
+        raise UsageFailure(f"{file.name} has no field {key} for --key")
+
+    def encode(events: Strings) -> Encoded:
+        values = events if columns else list(events)
+        return values, None if path is None else [field_text(value, path) for value in events]
+
+    return encode
+
+
+def field_text(event: bytes | None, path: Path) -> bytes:
+    """What stands at a path of an event, as a key: text as it is, ``null`` where there is nothing."""
+    try:
+        found = look_up(codec.read_json(event or b""), path.steps)
+    except ValueError:  # no JSON
+        return b"null"
+    if found is ABSENT:
+        return b"null"
+    if isinstance(found, str):
+        return found.encode()
+    return key_text(found) if isinstance(found, float) else codec.write_json(found)
 
 
 def stamped(values: Sequence[bytes | None], times: Sequence[int]) -> list[bytes]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from producers.draws import POISON, Draws
 from producers.messages import Encoding, Messages, inserted
+from producers.streams.raw.event_file import EventFile
 from producers.streams.stream import Stream
 from worker.wire import codec, packed
 
@@ -33,15 +34,18 @@ class Poison:
         Of the rows, in [0, 1].
     seed : int
         0 <= seed < 2^64.
-    stream : Stream
+    stream : Stream or EventFile
         Whose rows they stand among.
     encoding : Encoding
         Of the rows.
     """
 
-    def __init__(self, share: float, seed: int, stream: Stream, encoding: Encoding) -> None:
+    def __init__(self, share: float, seed: int, stream: Stream | EventFile, encoding: Encoding) -> None:
         self.share = share
-        self.kinds = kinds(stream.n_features, stream.feature_names if encoding.named else None, encoding.form)
+        if isinstance(stream, EventFile):
+            self.kinds = raw_kinds()
+        else:
+            self.kinds = kinds(stream.n_features, stream.feature_names if encoding.named else None, encoding.form)
         self._draws = Draws(seed, POISON, 2)
 
     def among(self, messages: Messages) -> Messages:
@@ -66,6 +70,12 @@ class Poison:
 def kinds(n_features: int, names: Sequence[str] | None, form: str) -> list[Kind]:
     """The kinds of malformed messages of one format, beside rows of `n_features`, named or not."""
     return _packed(n_features) if form == codec.PACKED else _json(n_features, names)
+
+
+def raw_kinds() -> list[Kind]:
+    """Those beside events as they are: no schema takes one for an event."""
+    fixed: list[Value] = [None, b"", b"\xff\xfe poison", b'{"poison":NaN}', b"[1,2,3]", b'"poison"']
+    return [_torn, *(_constant(value) for value in fixed)]
 
 
 def _json(d: int, names: Sequence[str] | None) -> list[Kind]:
@@ -126,6 +136,11 @@ def _packed(d: int) -> list[Kind]:
 def _cut(value: bytes) -> bytes:
     """A message without its last byte."""
     return value[:-1]
+
+
+def _torn(value: bytes) -> bytes:
+    """Another bracket than the one that ends it: no JSON, whatever stands between."""
+    return b"[" + value + b"}"
 
 
 def _constant(value: Value) -> Kind:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from producers.draws import Withheld
 from producers.event_time import EventTime
-from producers.messages import Encoding, Messages, encoder, stamped
+from producers.messages import Encoding, Messages, encoder, raw_encoder, stamped
 from producers.outlets.dry_run import DryRun
 from producers.outlets.latency import Latencies
 from producers.outlets.native import NativeSender
@@ -26,12 +26,14 @@ from producers.poison import Poison
 from producers.profiles import Schedule
 from producers.resume import Resume
 from producers.selection import Selection, select
+from producers.streams.raw.event_file import EventFile
 from producers.streams.stream import BLOCK_ROWS, Block, Stream
 from producers.streams.truth import part_truth
 from worker.errors import UsageFailure
 from worker.kafka.client import NATIVE, PYTHON, require_broker
 from worker.kafka.topics import create_topics, partition_counts
 from worker.wire import codec
+from worker.wire.strings import Strings
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class Replay:
 
     Parameters
     ----------
-    stream : Stream
-        The rows.
+    stream : Stream or EventFile
+        The rows; of a file of events as they stand, and whatever changes rows is left out.
     topic : str
         Where to.
     schedule : Schedule or None
@@ -118,7 +120,7 @@ class Replay:
         Called with the number of rows queued so far, once per slice.
     """
 
-    stream: Stream
+    stream: Stream | EventFile
     topic: str
     schedule: Schedule | None = None
     selection: Selection = field(default_factory=Selection)
@@ -217,8 +219,10 @@ class Replay:
             self.on_progress(sent + at)
         return at
 
-    def _writer(self) -> Callable[[int, int, Block], tuple[Messages, NDArray[np.bool_]]]:
+    def _writer(self) -> Callable[[int, int, Any], tuple[Messages, NDArray[np.bool_]]]:
         """What turns a block into messages, and tells which labels it withholds; see `producers.messages`."""
+        if isinstance(self.stream, EventFile):
+            return self._raw_writer(self.stream)
         encode = encoder(self.stream, self.encoding, self.client == NATIVE)
         timed = self.schedule if isinstance(self.schedule, EventTime) else None
         if timed is not None:
@@ -239,6 +243,17 @@ class Replay:
             if self.poison is not None:
                 messages = self.poison.among(messages)
             return messages if truth is None else dataclasses.replace(messages, truth=truth), without
+
+        return write
+
+    def _raw_writer(self, file: EventFile) -> Callable[[int, int, Strings], tuple[Messages, NDArray[np.bool_]]]:
+        """The same of events as they stand."""
+        encode = raw_encoder(file, self.encoding.key, self.client == NATIVE)
+
+        def write(_sent: int, position: int, events: Strings) -> tuple[Messages, NDArray[np.bool_]]:
+            values, keys = encode(events)
+            messages = Messages(position, len(values), values, keys)
+            return messages if self.poison is None else self.poison.among(messages), np.zeros(len(values), np.bool_)
 
         return write
 

@@ -8,7 +8,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from producers.streams.raw.event_file import EventFile
 from producers.streams.stream import Block, Stream
+from worker.wire.strings import Strings
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Selection:
         return self.limit is not None and position >= self.skip + self.limit
 
 
-def select(stream: Stream, selection: Selection, size: int) -> Iterator[tuple[int, Block]]:
+def select(stream: Stream | EventFile, selection: Selection, size: int) -> Iterator[tuple[int, Block | Strings]]:
     """Yield the chosen rows as blocks with their first row's position.
 
     Positions count rows from 0 through all laps, skipped ones included. They are the ids, and modulo the
@@ -42,11 +44,16 @@ def select(stream: Stream, selection: Selection, size: int) -> Iterator[tuple[in
     for _ in laps:
         lap_start = position
         for block in stream.blocks(size):
-            first, position = position, position + len(block.y)
-            low, high = max(start - first, 0), min(end - first, len(block.y))
+            count = len(block.y) if isinstance(block, Block) else len(block)
+            first, position = position, position + count
+            low, high = max(start - first, 0), int(min(end - first, count))
             if low < high:
-                yield first + low, Block(block.X[low : int(high)], block.y[low : int(high)])
+                yield first + low, _part(block, slice(low, high))
             if position >= end:
                 return
         if position == lap_start:
             return
+
+
+def _part(block: Block | Strings, part: slice) -> Block | Strings:
+    return Block(block.X[part], block.y[part]) if isinstance(block, Block) else block[part]

@@ -25,6 +25,8 @@ class WarmStart:
     state : bytes
         Its learner's whole memory. Empty where only a snapshot's header is known: such a model must be given a
         snapshot's state before it is used.
+    filling : bytes
+        What it knows of its columns to put in the place of missing values, likewise; empty: nothing.
     """
 
     name: str = field(compare=False)
@@ -32,6 +34,7 @@ class WarmStart:
     frozen: bool = False
     schema: Schema | None = None
     state: bytes = field(default=b"", repr=False)
+    filling: bytes = field(default=b"", repr=False)
 
     def called(self, text: str) -> str:
         """The champion's name in outputs: its spec, with `warm:` or `frozen:` in front."""

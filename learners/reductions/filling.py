@@ -74,6 +74,15 @@ class Filling:
         fill(rows, filled, self._policies, self._known)
         return filled
 
+    def take_in(self, other: "Filling") -> None:
+        """Know what another one of the same columns knows, too, as of values that came after."""
+        ours, theirs = seen_as(Known, self.state), seen_as(Known, other.state)
+        seen = ours.seen + theirs.seen
+        some = np.flatnonzero(theirs.seen)
+        ours.mean[some] += (theirs.mean[some] - ours.mean[some]) * (theirs.seen[some] / seen[some])
+        ours.last[some] = theirs.last[some]
+        ours.seen[:] = seen
+
 
 @bare_kernel
 def fill(rows: Array, filled: Array, policies: Policies, known: Known) -> None:

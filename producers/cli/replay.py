@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from producers.outlets.outlet import Stop
     from producers.profiles import Schedule
     from producers.replay import Delivery, Replay, Report
+    from producers.streams import EventFile, Stream
 
 SAME_REPLAY = (
     "stream", "to", "seed", "label", "labels", "limit", "skip", "loop", "shuffle", "partition", "key", "format",
-    "named", "poison", "missing_labels", "time_column", "transactional", "inject", "truth",
+    "named", "poison", "missing_labels", "time_column", "transactional", "inject", "truth", "raw", "drop",
 )  # fmt: skip
 """Options that must be as they were for a replay to be resumed: they decide which rows arrive where, and as what."""
 
@@ -39,6 +40,9 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     gzipped), or a bare name: of a file in the data folder, or of a stream of the catalogue that was fetched. `driftway
     streams` lists them all.
 
+    With --raw the rows of a file are sent as they stand, each as a JSON object of its columns, for workers that say
+    with --feature what they learn from; files of JSON lines (.jsonl, .ndjson, also .gz) always are, line by line.
+
     Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always makes the same
     partitions; with --key the partition follows from the key's murmur2 hash, as in Kafka's Java clients. Without
     --rate, --profile or --time-column rows leave as fast as the client takes them. The producer is idempotent. Ends
@@ -50,6 +54,8 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay electricity.csv.gz --rate 1000 --loop
       driftway replay weather.arff --label play --named
       driftway replay shop.csv --label bought --labels no,yes --key customer
+      driftway replay shop.csv --raw --key customer
+      driftway replay events.jsonl --rate 1000
       driftway replay sea:noise=0,rows=1000000 --format packed --json
       driftway replay sea --profile ramp:from=100,to=50000,seconds=60 --latency
       driftway replay trips.csv --time-column start --time-unit s --speed 60
@@ -64,24 +70,24 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     from producers.poison import Poison
     from producers.replay import Replay
     from producers.selection import Selection
-    from producers.streams import open_stream
+    from producers.streams import holds_events, open_events, open_stream
     from producers.streams.truth import WithTruth
 
+    given["raw"] = given["raw"] or holds_events(stream, given["data_dir"])
     _check(given)
+    if given["raw"]:
+        _check_raw(ctx, given)
     labels = None if given["labels"] is None else tuple(given["labels"].split(","))
     properties = parse_properties(given["properties"], given["client_properties"])
-    opened = open_stream(
-        stream,
-        seed=given["seed"],
-        label=given["label"],
-        labels=labels,
-        data_dir=given["data_dir"],
-        inject=given["inject"],
-    )
-    if given["truth"]:
-        opened = WithTruth(opened)
-    if given["shuffle"]:
-        opened = Shuffled(opened, given["seed"])
+    common = {"data_dir": given["data_dir"], "drop": given["drop"]}
+    opened: Stream | EventFile
+    if given["raw"]:
+        opened = open_events(stream, **common)
+    else:
+        asked = {name: given[name] for name in ("seed", "label", "inject")}
+        opened = open_stream(stream, labels=labels, **asked, **common)
+        opened = WithTruth(opened) if given["truth"] else opened
+        opened = Shuffled(opened, given["seed"]) if given["shuffle"] else opened
     encoding = Encoding(given["format"], given["named"], given["key"], labels)
     work = Replay(
         opened,
@@ -137,6 +143,25 @@ def _check(given: Mapping[str, Any]) -> None:
             raise UsageFailure("--dry-run - and --json both write to stdout; give --dry-run a file")
 
 
+def _check_raw(ctx: click.Context, given: Mapping[str, Any]) -> None:
+    """Refuse what would change events that are sent as they stand.
+
+    Raises
+    ------
+    UsageFailure
+        Names it.
+    """
+    if given["format"] != "json":
+        raise UsageFailure("--format packed is for rows of numbers; rows as they stand (--raw) are JSON")
+    for name in ("inject", "truth", "shuffle", "named", "missing_labels", "time_column", "labels"):
+        if given[name]:
+            raise UsageFailure(
+                f"--{name.replace('_', '-')} changes rows, which --raw sends as they stand: leave it out"
+            )
+    if ctx.get_parameter_source("label") is click.core.ParameterSource.COMMANDLINE:
+        raise UsageFailure("--label is for rows of numbers; of rows as they stand (--raw) a worker's --label says it")
+
+
 def _schedule(given: Mapping[str, Any]) -> Schedule | None:
     from producers.event_time import EventTime
     from producers.profiles import Constant, parse_profile
@@ -158,10 +183,12 @@ def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
     from worker.kafka.choice import resolved
 
     everything = {"stream": stream, **given}
+    facts = {name: everything[name] for name in SAME_REPLAY}
+    facts |= {name: facts[name] or None for name in ("raw", "drop")}  # files from before these say nothing of them
     return Delivery(
         given["partition"],
         None if given["transactional"] is None else Transaction.parse(given["transactional"]),
-        None if given["resume"] is None else Resume(given["resume"], {name: everything[name] for name in SAME_REPLAY}),
+        None if given["resume"] is None else Resume(given["resume"], facts),
         Latencies() if given["latency"] else None,
         given["dry_run"],
         resolved(given["client"])[0],

@@ -53,6 +53,7 @@ WHICH = (
         metavar="A,B",
         help="Labels in class order; events carry them, as `driftway worker --labels` reads them.",
     ),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a file out; repeatable."),
     click.option("--data-dir", metavar="DIR", help="Folder of files called by bare name.  [$DRIFTWAY_DATA]"),
     click.option(
         "--seed",
@@ -95,6 +96,11 @@ HOW = (
         default="json",
         show_default=True,
         help="How rows are written.",
+    ),
+    click.option(
+        "--raw",
+        is_flag=True,
+        help="Rows of a file as they stand: a JSON object of its columns each, or its JSON lines; --key takes a path.",
     ),
     click.option("--named", is_flag=True, help="Write x as an object by feature name (json)."),
     click.option(

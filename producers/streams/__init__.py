@@ -18,22 +18,26 @@ from typing import Any
 
 from producers.streams.catalogue import CATALOGUE
 from producers.streams.files import (
+    ENDINGS,
+    LINES,
     data_folder,
     fetched_entry,
     find_file,
     folder_files,
     open_fetched,
     open_file,
+    open_raw,
     suffix_of,
 )
 from producers.streams.injection import open_injected
 from producers.streams.labels import check_labels
 from producers.streams.options import parse_spec, read_seed
+from producers.streams.raw.event_file import EventFile
 from producers.streams.registry import GENERATORS, find_recipe
 from producers.streams.stream import Block, FirstRows, Stream
 from worker.errors import UsageFailure
 
-__all__ = ["GENERATORS", "Block", "Stream", "open_stream"]
+__all__ = ["GENERATORS", "Block", "EventFile", "Stream", "holds_events", "open_events", "open_stream"]
 
 
 def open_stream(
@@ -44,6 +48,7 @@ def open_stream(
     label: str = "y",
     labels: Sequence[str] | None = None,
     data_dir: str | None = None,
+    drop: Sequence[str] = (),
     inject: Sequence[str] = (),
     **options: Any,
 ) -> Stream:
@@ -67,6 +72,8 @@ def open_stream(
         Class names in index order; needed where a label column is text.
     data_dir : str or None
         The data folder; default the environment variable DRIFTWAY_DATA.
+    drop : sequence of str
+        Columns of a file that are left out.
     inject : sequence of str
         Drift and dirt to put into it, in order, as ``KIND:option=value,...``; see `producers.streams.injection`.
     **options
@@ -81,12 +88,14 @@ def open_stream(
         raise UsageFailure(f"rows must be at least 1, got {rows}")
     data_folder(data_dir)  # one that does not exist is said, also where nothing is looked up there
     if inject:
-        files = {"label": label, "labels": labels, "data_dir": data_dir}
+        files = {"label": label, "labels": labels, "data_dir": data_dir, "drop": drop}
         return open_injected(open_stream, name, inject, seed=seed, rows=rows, **files, **options)
     names = None if labels is None else check_labels(labels)
     text = re.sub(r"\s*:\s*", ":", name.strip())
-    base = next((known for known in GENERATORS if text == known or text.startswith(f"{known}:")), None)
+    base = _generator_in(text)
     if base is not None:
+        if drop:
+            raise UsageFailure(f"{base} is a generator; only files have columns that --drop leaves out")
         # The name itself may hold a colon, archive:2CDT; options follow the next one.
         given: dict[str, Any] = {**parse_spec(text[base.rfind(":") + 1 :])[1], **options}
         if rows is not None:
@@ -98,9 +107,53 @@ def open_stream(
     if options:
         raise UsageFailure(f"{path} is a file; only generators take {', '.join(options)}")
     entry = fetched_entry(path)
-    stream = open_file(path, label, names) if entry is None else open_fetched(entry, path, label, names)
+    reading = label, names, drop
+    stream = open_file(path, *reading) if entry is None else open_fetched(entry, path, *reading)
     stream.name = name
     return stream if rows is None else FirstRows(stream, rows)
+
+
+def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] = ()) -> EventFile:
+    """Open a file for its rows as they stand, each a JSON text: as `driftway replay --raw` sends them.
+
+    Parameters
+    ----------
+    name : str
+        A path that ends in .csv, .arff, .parquet, .jsonl or .ndjson (each also .gz), the name of such a file in the
+        data folder, or a fetched name of the catalogue.
+    data_dir : str or None
+        The data folder; default the environment variable DRIFTWAY_DATA.
+    drop : sequence of str
+        Columns that are left out.
+
+    Raises
+    ------
+    UsageFailure
+        One sentence on what does not exist or does not fit.
+    """
+    data_folder(data_dir)
+    base = _generator_in(re.sub(r"\s*:\s*", ":", name.strip()))
+    if base is not None:
+        raise UsageFailure(f"{base} is a generator, whose rows are numbers: only files have rows with fields")
+    path = find_file(name, data_dir)
+    if path is None:
+        raise UsageFailure(_unknown(name, data_dir))
+    file = open_raw(path, drop)
+    file.name = name
+    return file
+
+
+def holds_events(name: str, data_dir: str | None = None) -> bool:
+    """Whether a name means a file of JSON lines, whose events can only be read as they stand."""
+    if _generator_in(re.sub(r"\s*:\s*", ":", name.strip())) is not None:
+        return False
+    path = find_file(name, data_dir)
+    return path is not None and suffix_of(path.name) in LINES
+
+
+def _generator_in(text: str) -> str | None:
+    """The generator that a name begins with."""
+    return next((known for known in GENERATORS if text == known or text.startswith(f"{known}:")), None)
 
 
 def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, ...] | None) -> Stream:
@@ -119,7 +172,7 @@ def _unknown(name: str, data_dir: str | None) -> str:
     """Why `name` cannot be opened, and what could have been meant."""
     if suffix_of(name) or os.sep in name:
         if Path(name).is_file():
-            return f"cannot tell the format of {name}: it must end in .csv, .arff or .parquet, each also .gz"
+            return f"cannot tell the format of {name}: it must end in {ENDINGS}"
         return f"there is no file {name}"
     if name in CATALOGUE:
         return (
@@ -129,4 +182,4 @@ def _unknown(name: str, data_dir: str | None) -> str:
     base, known = name.partition(":")[0], [*GENERATORS, *folder_files(data_dir)]
     near = difflib.get_close_matches(base, known, n=3) or difflib.get_close_matches(base, CATALOGUE, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"generators are {', '.join(GENERATORS)}."
-    return f"there is no stream {name!r}; {hint} A file's name ends in .csv, .arff or .parquet, each also .gz"
+    return f"there is no stream {name!r}; {hint} A file's name ends in {ENDINGS}"

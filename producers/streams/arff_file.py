@@ -11,6 +11,7 @@ from typing import TextIO
 
 import numpy as np
 
+from producers.streams.columns import feature_columns, not_numbers
 from producers.streams.labels import LabelReader
 from producers.streams.stream import BLOCK_ROWS, Block, Stream
 from worker.errors import UsageFailure
@@ -41,6 +42,8 @@ class ArffFile(Stream):
         The label's attribute. If it is the default ``y`` and absent, the last attribute is the label.
     labels : sequence of str or None
         Class names in index order, instead of the declared order.
+    drop : sequence of str
+        Attributes to leave out.
 
     Raises
     ------
@@ -52,28 +55,28 @@ class ArffFile(Stream):
     Weka's ARFF format, dense data without instance weights.
     """
 
-    def __init__(self, path: Path, label: str = DEFAULT_LABEL, labels: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, label: str = DEFAULT_LABEL, labels: Sequence[str] | None = None, drop: Sequence[str] = ()
+    ) -> None:
         self._path = path
-        with _Text(path) as file:
-            self._attributes = _read_header(path, file)
-            if next(_data_lines(file), None) is None:
+        with ArffText(path) as file:
+            self._attributes = read_header(path, file)
+            if next(data_lines(file), None) is None:
                 raise UsageFailure(f"{path} has a header but no rows")
         names = [attribute.name for attribute in self._attributes]
         if label not in names and label != DEFAULT_LABEL:
             raise UsageFailure(f"{path} has no label attribute {label!r}; there is: {', '.join(names[:8])}")
         self._at = names.index(label) if label in names else len(names) - 1
         chosen = self._attributes[self._at]
-        features = [a for a in self._attributes if a is not chosen]
-        if not features:
-            raise UsageFailure(f"{path} has no attribute beside the label {chosen.name!r}")
-        for attribute in features:
+        self.feature_names = feature_columns(path, names, chosen.name, drop)
+        self._kept = [i for i, name in enumerate(names) if name in self.feature_names]
+        for attribute in (self._attributes[i] for i in self._kept):
             if attribute.kind not in ("number", "nominal"):
                 raise UsageFailure(
                     f"{path}: feature attribute {attribute.name!r} is {attribute.kind}; only numeric and "
-                    "nominal attributes can be features"
+                    f"nominal attributes can be features{not_numbers(path)}"
                 )
         self.name = str(path)
-        self.feature_names = tuple(attribute.name for attribute in features)
         self.label_name = chosen.name
         declared = chosen.values or None
         self.labels = declared if labels is None else tuple(labels)
@@ -84,9 +87,9 @@ class ArffFile(Stream):
         reader = LabelReader(f"{self._path}: label attribute {self.label_name!r}", self.labels)
         codes = [{value: float(i) for i, value in enumerate(a.values)} for a in self._attributes]
         rows: list[list[float]] = []
-        with _Text(self._path) as file:
-            _read_header(self._path, file)
-            for line in _data_lines(file):
+        with ArffText(self._path) as file:
+            read_header(self._path, file)
+            for line in data_lines(file):
                 rows.append(self._read_row(line, codes, reader))
                 if len(rows) == size:
                     yield self._block(rows)
@@ -95,13 +98,10 @@ class ArffFile(Stream):
             yield self._block(rows)
 
     def _read_row(self, line: str, codes: list[dict[str, float]], reader: LabelReader) -> list[float]:
-        if line[0] == "{":
-            raise UsageFailure(f"{self._path} has sparse rows ({{index value, ...}}); only dense ones can be read")
-        cells = _split(line)
-        if len(cells) != len(codes):
-            raise UsageFailure(f"{self._path}: a row has {len(cells)} values, not {len(codes)}: {line[:60]}")
+        cells = read_cells(self._path, line, len(codes))
         row = []
-        for column, cell in enumerate(cells):
+        for column in (*self._kept, self._at):
+            cell = cells[column]
             try:
                 if column == self._at:
                     row.append(reader.read(None if cell == "?" else cell))
@@ -118,10 +118,10 @@ class ArffFile(Stream):
 
     def _block(self, rows: list[list[float]]) -> Block:
         table = np.array(rows)
-        return Block(np.ascontiguousarray(np.delete(table, self._at, axis=1)), table[:, self._at].copy())
+        return Block(np.ascontiguousarray(table[:, :-1]), table[:, -1].copy())
 
 
-class _Text:
+class ArffText:
     """The file as text; reading errors become one sentence."""
 
     def __init__(self, path: Path) -> None:
@@ -144,7 +144,7 @@ class _Text:
             raise UsageFailure(f"cannot read {self._path}: {error}") from None
 
 
-def _read_header(path: Path, file: TextIO) -> tuple[Attribute, ...]:
+def read_header(path: Path, file: TextIO) -> tuple[Attribute, ...]:
     """Read up to and including ``@data``."""
     attributes: list[Attribute] = []
     seen = False
@@ -178,8 +178,25 @@ def _read_attribute(path: Path, line: str) -> Attribute:
     return Attribute(name, "number" if word in NUMERIC else word)
 
 
-def _data_lines(file: TextIO) -> Iterator[str]:
+def data_lines(file: TextIO) -> Iterator[str]:
+    """The lines that hold rows, of a file that stands behind its header."""
     return (line for line in map(str.strip, file) if line and line[0] != "%")
+
+
+def read_cells(path: Path, line: str, count: int) -> list[str]:
+    """The cells of a dense row of `count` values.
+
+    Raises
+    ------
+    UsageFailure
+        It is sparse, or has another number of values.
+    """
+    if line[0] == "{":
+        raise UsageFailure(f"{path} has sparse rows ({{index value, ...}}); only dense ones can be read")
+    cells = _split(line)
+    if len(cells) != count:
+        raise UsageFailure(f"{path}: a row has {len(cells)} values, not {count}: {line[:60]}")
+    return cells
 
 
 def _split(line: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from producers.streams.arrow import require_pyarrow, to_block
+from producers.streams.columns import feature_columns, not_numbers, some_of
 from producers.streams.labels import MISSING, LabelReader
 from producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
 from worker.errors import UsageFailure
@@ -34,6 +35,8 @@ class CsvFile(Stream):
         The label's column.
     labels : sequence of str or None
         Class names in index order.
+    drop : sequence of str
+        Columns to leave out.
 
     Raises
     ------
@@ -45,17 +48,17 @@ class CsvFile(Stream):
     RFC 4180, with a header row.
     """
 
-    def __init__(self, path: Path, label: str = "y", labels: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, label: str = "y", labels: Sequence[str] | None = None, drop: Sequence[str] = ()
+    ) -> None:
         self._path = path
         self._arrow = require_pyarrow(str(path))
-        self._columns = _read_header(path)
+        self._columns = read_header(path)
         if label not in self._columns:
-            some = ", ".join(self._columns[:8]) + (", ..." if len(self._columns) > 8 else "")
-            raise UsageFailure(f"{path} has no label column {label!r}; name it with --label; columns: {some}")
+            columns = some_of(self._columns)
+            raise UsageFailure(f"{path} has no label column {label!r}; name it with --label; columns: {columns}")
         self.name = str(path)
-        self.feature_names = tuple(column for column in self._columns if column != label)
-        if not self.feature_names:
-            raise UsageFailure(f"{path} has no column beside the label {label!r}")
+        self.feature_names = feature_columns(path, self._columns, label, drop)
         self.label_name = label
         self.labels = None if labels is None else tuple(labels)
         self.task = None if labels is None else "classification"
@@ -87,7 +90,9 @@ class CsvFile(Stream):
             # One thread: the machine's other cores belong to the broker, and errors keep their row numbers.
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CHUNK_BYTES),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=False),
-            convert_options=arrow_csv.ConvertOptions(column_types=types, null_values=missing, strings_can_be_null=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=types, include_columns=list(types), null_values=missing, strings_can_be_null=True
+            ),
         )
 
     def _explain(self, message: str) -> str:
@@ -100,10 +105,12 @@ class CsvFile(Stream):
                 f"{self._path}: label column {column!r} holds {value!r}, which is not a number: name the "
                 "classes in order, --labels A,B"
             )
-        return f"{self._path}: feature column {column!r} holds {value!r}, which is not a number"
+        return (
+            f"{self._path}: feature column {column!r} holds {value!r}, which is not a number{not_numbers(self._path)}"
+        )
 
 
-def _read_header(path: Path) -> list[str]:
+def read_header(path: Path) -> list[str]:
     """Column names of the first line that is not blank; also sees to it that a row follows."""
     try:
         with (

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from producers.streams.catalogue import CATALOGUE, Entry, fetched_file
+from producers.streams.raw.event_file import EventFile
 from producers.streams.stream import Stream
 from worker.errors import UsageFailure
 
-SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet")
+LINES = (".jsonl.gz", ".jsonl", ".ndjson.gz", ".ndjson")
+SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet", *LINES)
 """In the order in which a bare name is looked for."""
+ENDINGS = ".csv, .arff, .parquet, .jsonl or .ndjson, each also .gz"
 
 DATA_VARIABLE = "DRIFTWAY_DATA"
 
@@ -73,7 +76,9 @@ def suffix_of(name: str) -> str:
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
 
 
-def open_fetched(entry: Entry, path: Path, label: str, labels: Sequence[str] | None) -> Stream:
+def open_fetched(
+    entry: Entry, path: Path, label: str, labels: Sequence[str] | None, drop: Sequence[str] = ()
+) -> Stream:
     """Open a fetched file; unlike a file from anywhere, its length, task and number of classes are known.
 
     Raises
@@ -82,14 +87,14 @@ def open_fetched(entry: Entry, path: Path, label: str, labels: Sequence[str] | N
         What the reader refuses.
     """
     indices = tuple(map(str, range(entry.classes))) if entry.classes and label == "y" else None
-    stream = open_file(path, label, indices if labels is None else labels)
+    stream = open_file(path, label, indices if labels is None else labels, drop)
     stream.rows = entry.rows
     stream.task = entry.task if label == "y" else stream.task
     stream.source = f"{entry.citation}; {entry.address}; licence: {entry.licence}"
     return stream
 
 
-def open_file(path: Path, label: str, labels: Sequence[str] | None) -> Stream:
+def open_file(path: Path, label: str, labels: Sequence[str] | None, drop: Sequence[str] = ()) -> Stream:
     """Open a file by its suffix.
 
     Raises
@@ -103,13 +108,46 @@ def open_file(path: Path, label: str, labels: Sequence[str] | None) -> Stream:
     if suffix == ".csv":
         from producers.streams.csv_file import CsvFile
 
-        return CsvFile(path, label, labels)
+        return CsvFile(path, label, labels, drop)
     if suffix == ".parquet":
         from producers.streams.parquet_file import ParquetFile
 
-        return ParquetFile(path, label, labels)
+        return ParquetFile(path, label, labels, drop)
     if suffix == ".arff":
         from producers.streams.arff_file import ArffFile
 
-        return ArffFile(path, label, labels)
-    raise UsageFailure(f"cannot tell the format of {path}: it must end in {', '.join(SUFFIXES)}")
+        return ArffFile(path, label, labels, drop)
+    if suffix in LINES:
+        raise UsageFailure(
+            f"{path} holds events as they are: say with --feature what is learned from; driftway schema infer {path} "
+            "proposes it"
+        )
+    raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")
+
+
+def open_raw(path: Path, drop: Sequence[str] = ()) -> EventFile:
+    """Open a file by its suffix, for its rows as JSON texts.
+
+    Raises
+    ------
+    UsageFailure
+        A suffix that no reader knows, or what the reader refuses.
+    """
+    suffix = suffix_of(path.name).removesuffix(".gz")
+    if suffix == ".csv":
+        from producers.streams.raw.csv_rows import CsvRows
+
+        return CsvRows(path, drop)
+    if suffix == ".parquet":
+        from producers.streams.raw.parquet_rows import ParquetRows
+
+        return ParquetRows(path, drop)
+    if suffix == ".arff":
+        from producers.streams.raw.arff_rows import ArffRows
+
+        return ArffRows(path, drop)
+    if suffix in LINES:
+        from producers.streams.raw.json_lines import JsonLines
+
+        return JsonLines(path, drop)
+    raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")

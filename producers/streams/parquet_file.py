@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from producers.streams.arrow import is_number, is_text, require_pyarrow, to_block
+from producers.streams.columns import feature_columns, not_numbers, some_of
 from producers.streams.labels import LabelReader
 from producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
 from worker.errors import UsageFailure
@@ -27,6 +28,8 @@ class ParquetFile(Stream):
         The label's column.
     labels : sequence of str or None
         Class names in index order.
+    drop : sequence of str
+        Columns to leave out.
 
     Raises
     ------
@@ -38,22 +41,23 @@ class ParquetFile(Stream):
     Apache Parquet format.
     """
 
-    def __init__(self, path: Path, label: str = "y", labels: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, label: str = "y", labels: Sequence[str] | None = None, drop: Sequence[str] = ()
+    ) -> None:
         self._path = path
         self._arrow = require_pyarrow(str(path))
         with open_parquet(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
         if label not in schema.names:
-            some = ", ".join(schema.names[:8]) + (", ..." if len(schema.names) > 8 else "")
-            raise UsageFailure(f"{path} has no label column {label!r}; name it with --label; columns: {some}")
+            columns = some_of(schema.names)
+            raise UsageFailure(f"{path} has no label column {label!r}; name it with --label; columns: {columns}")
         if rows == 0:
             raise UsageFailure(f"{path} has no rows")
-        self.feature_names = tuple(column for column in schema.names if column != label)
-        if not self.feature_names:
-            raise UsageFailure(f"{path} has no column beside the label {label!r}")
+        self.feature_names = feature_columns(path, schema.names, label, drop)
         for column in self.feature_names:
             if not is_number(schema.field(column).type):
-                raise UsageFailure(f"{path}: feature column {column!r} holds {schema.field(column).type}, not numbers")
+                held = schema.field(column).type
+                raise UsageFailure(f"{path}: feature column {column!r} holds {held}, not numbers{not_numbers(path)}")
         kind = schema.field(label).type
         if not is_number(kind) and not is_text(kind):
             raise UsageFailure(f"{path}: label column {label!r} holds {kind}, neither numbers nor text")
@@ -71,9 +75,10 @@ class ParquetFile(Stream):
     def _chunks(self) -> Iterator[Block]:
         pa = self._arrow
         reader = LabelReader(f"{self._path}: label column {self.label_name!r}", self.labels)
+        columns = [*self.feature_names, self.label_name]
         with open_parquet(self._path) as file:
             try:
-                for batch in file.iter_batches(batch_size=BLOCK_ROWS, use_threads=False):
+                for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=columns, use_threads=False):
                     at = batch.schema.get_field_index(self.label_name)
                     if self._label_as_text and not is_text(batch.schema.field(at).type):
                         text = batch.column(at).cast(pa.string())

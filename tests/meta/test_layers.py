@@ -22,6 +22,7 @@ MAY_IMPORT = {
         "worker.kafka.client",
         "worker.kafka.choice",
         "worker.wire.strings",
+        "worker.wire.mapped.paths",
         "worker.errors",
         "worker.wire.events",
         "learners.random",

@@ -23,7 +23,7 @@ MAY_LOOK_INTO = {
     "state": {"errors", "wire", "warm_start", "kafka", "settings"},
     "runtime": {"errors", "processes", "wire", "kafka", "settings", "state"},
     "cli": {"errors", "wire", "warm_start", "kafka", "settings", "state", "runtime"},
-    "lab": {"errors", "processes", "wire", "warm_start", "kafka", "state", "drawing", "cli"},
+    "lab": {"errors", "processes", "wire", "warm_start", "kafka", "settings", "state", "drawing", "cli"},
     "tools": {"errors", "wire", "warm_start", "kafka", "settings", "state", "runtime", "drawing", "cli"},
 }
 """Room, or module at the worker's top -> what of the worker it may import, lazily and for type checks too."""

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from learners.spec import Spec
 from producers.streams import open_stream
-from worker.lab.protocols import PARTS, SEGMENTS, Job, count_rows, run
+from worker.lab.protocols import PARTS, SEGMENTS, Job, run
+from worker.lab.reading import count_rows
 from worker.lab.tables.contests import dfop
 from worker.lab.tables.contests.data_sets import DATA_SETS
 from worker.processes import run_all

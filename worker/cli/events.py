@@ -92,8 +92,10 @@ class FeatureCount(click.types.StringParamType):
         return tuple(sorted(words))
 
 
-def made_events(given: dict[str, Any]) -> dict[str, Any]:
+def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
     """What the options of `schema_options` say, as `ModelSettings` takes it.
+
+    `columns`: without --feature there are columns, and --label names one.
 
     Raises
     ------
@@ -113,7 +115,7 @@ def made_events(given: dict[str, Any]) -> dict[str, Any]:
                 indicators=given["missing_indicators"],
             )
         }
-    for option in ("label", "id_", "time_", "envelope"):
+    for option in (*(() if columns else ("label",)), "id_", "time_", "envelope"):
         if given[option] is not None:
             name = option.rstrip("_")
             raise UsageFailure(

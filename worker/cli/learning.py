@@ -242,6 +242,6 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     if began is not None:
         target, learners = began.target, began.learners
         asked |= {"maps": began.maps, "standardize": began.standardize, "warm": began.warm}
-    asked |= made_events(given)
+    asked |= made_events(given) if began is None else began.reading
     asked |= named_features(given, asked)
     return make_model_settings(learners, target, **asked, **rest)

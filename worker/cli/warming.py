@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,8 @@ import click
 from worker.cli.options import was_given
 from worker.errors import Failure, UsageFailure
 from worker.wire.events import CLASSIFICATION, Schema, Target
+from worker.wire.mapped.feature import Feature, Missing
+from worker.wire.mapped.paths import Path
 
 if TYPE_CHECKING:
     from worker.settings import ModelSettings
@@ -51,6 +53,8 @@ class Beginning:
         Feature maps in front of all.
     standardize : bool
         Whether the online standardiser is in front of those that take it.
+    reading : dict
+        How events are read and missing values filled, as `ModelSettings` takes it.
     """
 
     warm: WarmStart
@@ -58,6 +62,7 @@ class Beginning:
     target: Target
     maps: tuple[str, ...]
     standardize: bool
+    reading: dict[str, Any]
 
     def fit(self, stream: Any) -> tuple[Target, tuple[int, ...] | None]:
         """The target for a stream of class indices, and its columns in the model's order (None: as they are).
@@ -112,6 +117,7 @@ def beginning(given: dict[str, Any], named: Target) -> Beginning | None:
         target,
         tuple(spec.text for spec in settings.maps),
         settings.standardize,
+        {"events": settings.events, "missing": settings.missing, "indicators": settings.indicators},
     )
 
 
@@ -133,9 +139,30 @@ def _require_agreement(given: dict[str, Any], named: Target, settings: ModelSett
         ("maps", "--map", ", ".join(maps), ", ".join(spec.text for spec in settings.maps) or "no map"),
         ("standardize", _said(given["standardize"]), _said(given["standardize"]), _said(settings.standardize)),
     )
-    for option, flag, asked, theirs in sayings:
+    for option, flag, asked, theirs in (*sayings, *_of_events(given, settings)):
         if asked != theirs and was_given(option):
             raise UsageFailure(f"{flag} contradicts model file {name}: asked for {asked}, the file has {theirs}")
+
+
+def _of_events(given: dict[str, Any], settings: ModelSettings) -> Iterator[tuple[str, str, Any, Any]]:
+    """What the options of `schema_options` say beside what the file does; nothing of a command without them."""
+    events = settings.events
+    if "missing" not in given:
+        return
+    if events is not None:
+        features = ", ".join(str(Feature.parse(text)) for text in given["feature"])
+        yield "feature", "--feature", features, ", ".join(map(str, events.features))
+        for option, path in (("label", events.label), ("id_", events.id), ("time_", events.time)):
+            if given[option] is not None:
+                yield option, f"--{option.rstrip('_')}", str(Path.parse(given[option])), str(path)
+        yield "envelope", "--envelope", given["envelope"], events.envelope or "no envelope"
+    elif given["feature"]:
+        yield "feature", "--feature", ", ".join(given["feature"]), 'events as {"x": ..}'
+    if given["missing"] is not None:
+        yield "missing", "--missing", str(Missing.parse(given["missing"])), str((events or settings).missing)
+    theirs = settings.indicators if events is None else events.indicators
+    words = {True: "indicators", False: "none"}
+    yield "missing_indicators", "--missing-indicators", words[given["missing_indicators"]], words[theirs]
 
 
 def _said(standardize: bool) -> str:

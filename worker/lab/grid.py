@@ -205,7 +205,7 @@ def _check(open_stream: Callable[..., Any], jobs: Sequence[Job]) -> None:
     widths: dict[str, int] = {}
     for job in jobs:
         if job.stream not in widths:
-            widths[job.stream] = open_stream(job.stream, **job.opening).n_features
+            widths[job.stream] = job.width(job.opened(open_stream))
         if job.maps:
             continue
         try:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from learners.spec import Spec
 from worker.errors import UsageFailure
 from worker.lab.evaluation import Evaluation, measure
+from worker.lab.reading import Fillings, chosen_rows, count_rows, first_rows, open_rows
+from worker.settings import ModelSettings
 from worker.warm_start import WarmStart
 from worker.wire.events import Target
 
@@ -67,6 +69,8 @@ class Job:
         `prequential`: leave out so many rows of the stream; `rows` counts those behind them.
     columns : tuple of int or None
         The stream's columns in the learner's order; None: as they are.
+    reading : ModelSettings or None
+        With the schema of events, and what stands for missing values; None: rows as the stream has them.
     """
 
     stream: str
@@ -88,6 +92,7 @@ class Job:
     warm: WarmStart | None = None
     skip: int = 0
     columns: tuple[int, ...] | None = None
+    reading: ModelSettings | None = None
 
     @property
     def name(self) -> str:
@@ -97,6 +102,23 @@ class Job:
     def with_points(self, every: int) -> Job:
         """The same job, which keeps a point of its curve every so many rows."""
         return replace(self, points_every=every)
+
+    def opened(self, open_stream: Callable[..., Any]) -> Any:
+        """The stream, from its first row on."""
+        read = self.reading
+        if read is None:
+            return open_stream(self.stream, **self.opening)
+        return open_rows(open_stream, self.stream, self.opening, read.target, read.events)
+
+    def width(self, stream: Any) -> int:
+        """Columns that the learner, and the maps before it, are given of the stream."""
+        return (None if self.reading is None else self.reading.width) or int(stream.n_features)
+
+    def fillings(self, stream: Any) -> Fillings | None:
+        """What fills the rows that the job reads."""
+        if self.reading is None:
+            return None
+        return Fillings(self.reading, stream.n_features, self.partitions, self.skip)
 
 
 @dataclass(frozen=True)
@@ -204,46 +226,17 @@ def segments(rows: int, parts: int = PARTS, first: int = 1) -> list[tuple[int, i
     return [(start, start + length) for start in (k * rows // (5 * parts) for k in range(first, parts + first))]
 
 
-def count_rows(stream: Any, limit: int | None = None) -> int:
-    """T of a stream cut at `limit` rows; a file that does not say is read through once."""
-    known = stream.rows
-    if known is None:
-        known = 0
-        for block in stream.blocks():
-            known += len(block.y)
-            if limit is not None and known >= limit:
-                break
-    return int(known if limit is None else min(known, limit))
-
-
-def first_rows(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Array, Array]]:
-    """The first `limit` rows; a generator asked for fewer rows would squeeze its concepts into them."""
-    left = limit
-    for block in blocks:
-        yield block.X[:left], block.y[:left]
-        if left is not None:
-            left -= len(block.y)
-            if left <= 0:
-                return
-
-
 def rows_for(stream: Any, job: Job) -> Iterator[tuple[Array, Array]]:
-    """The rows that a job reads: those behind `skip`, at most `rows` of them, their columns in the learner's order.
+    """The rows that a job reads: those behind `skip`, at most `rows` of them, columns in the learner's order, filled.
 
     Raises
     ------
     UsageFailure
         No row is left.
     """
-    row, limit = 0, None if job.rows is None else job.skip + job.rows
-    for X, y in first_rows(stream.blocks(), limit):
-        start = max(job.skip - row, 0)
-        row += len(y)
-        if start < len(y):
-            kept = X[start:] if job.columns is None else X[start:, job.columns]
-            yield np.ascontiguousarray(kept), y[start:]
-    if row <= job.skip:
-        raise UsageFailure(f"--skip {job.skip} leaves no row of {stream.name}, which has {row}")
+    fillings = job.fillings(stream)
+    chosen = chosen_rows(stream, job.skip, job.rows, job.columns)
+    return chosen if fillings is None else fillings.filled(chosen)
 
 
 def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = None) -> Outcome:
@@ -263,7 +256,7 @@ def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = N
     UsageFailure
         The stream or the job is not valid, or the stream has no holdout rows.
     """
-    stream = open_stream(job.stream, **job.opening)
+    stream = job.opened(open_stream)
     return RUNNERS[job.protocol](stream, job, progress or (lambda _: None))
 
 
@@ -286,12 +279,14 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
     seed = getattr(first.parts[0].learner.parameters, "seed", None)
     others = [evaluation_of(stream, _reseeded(job, seed, part)) for part in range(1, job.parts)]
     evaluations = [first, *others]
+    fillings = [job.fillings(stream) for _ in evaluations]  # a piece is learned from scratch
     row = 0
     for X, y in first_rows(stream.blocks(), job.rows):
-        for (start, end), evaluation in zip(spans, evaluations, strict=True):
+        for (start, end), evaluation, filling in zip(spans, evaluations, fillings, strict=True):
             inside = slice(max(start - row, 0), max(end - row, 0))
             if len(y[inside]):
-                evaluation.advance(np.ascontiguousarray(X[inside]), y[inside])
+                rows = np.ascontiguousarray(X[inside])
+                evaluation.advance(rows if filling is None else filling.fill(rows), y[inside])
         row += len(X)
         progress(len(X))
     parts = [{"rows": one.parts[0].rows, "rejected": one.parts[0].rejected, **one.parts[0].point()}
@@ -302,6 +297,8 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
 def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
     if not hasattr(stream, "holdout"):
         raise UsageFailure(f"{stream.name} has no holdout rows: only generators can draw fresh ones of a concept")
+    if job.reading is not None:
+        raise UsageFailure("holdout tests have whole rows: leave --missing out")
     evaluation = evaluation_of(stream, job)
     spans: list[tuple[int, int]] = []
     parts: list[dict[str, Any]] = []
@@ -362,7 +359,7 @@ def evaluation_of(stream: Any, job: Job) -> Evaluation:
         raise UsageFailure("several partitions, warm starts and rows left out belong to the prequential protocol")
     every = job.points_every if job.protocol == PREQUENTIAL else 0
     return Evaluation(
-        job.spec, job.target, stream.n_features, job.standardize, job.partitions, job.window, job.maps, every,
+        job.spec, job.target, job.width(stream), job.standardize, job.partitions, job.window, job.maps, every,
         job.warm, job.skip,
     )  # fmt: skip
 

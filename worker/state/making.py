@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from learners.learner import Learner
 from learners.parameters import ParameterError
 from learners.reductions.maps import create_mapped
@@ -28,7 +30,10 @@ def make_filling(settings: ModelSettings, schema: Schema) -> Filling | None:
 
     kinds = {MEAN: filling.MEAN, LAST: filling.LAST}
     policies, watched = asked
-    return filling.Filling([(kinds.get(one.word, filling.CONSTANT), one.value) for one in policies], watched)
+    made = filling.Filling([(kinds.get(one.word, filling.CONSTANT), one.value) for one in policies], watched)
+    if settings.warm is not None and settings.warm.filling:
+        made.state.memory[:] = np.frombuffer(settings.warm.filling, np.uint8)
+    return made
 
 
 def make_learner(spec: Spec, settings: ModelSettings, d: int) -> Learner:

@@ -118,6 +118,11 @@ class Model:
         """Champion and challengers, for a look at their states; none before the schema is known."""
         return tuple(self._learners)
 
+    @property
+    def filling(self) -> Filling | None:
+        """What stands for missing values; None where none may be missing, or before the schema is known."""
+        return self._filling
+
     def advance(self, records: Records, emit: bool = True) -> Outputs:
         """Decode, predict, learn, observe, encode.
 

@@ -10,9 +10,11 @@ import contextlib
 import os
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from learners.learner import Learner
 from learners.spec import Spec
@@ -120,8 +122,10 @@ class ModelFile:
         """
         if self.saved.schema is None:
             raise Failure(f"{self.name} holds no learner yet: it was written before the first good event")
-        state = self.model().champion.state.memory.tobytes()
-        return WarmStart(self.name, self.digest, frozen, self.saved.schema, state)
+        model = self.model()
+        state = model.champion.state.memory.tobytes()
+        filling = b"" if model.filling is None else model.filling.state.memory.tobytes()
+        return WarmStart(self.name, self.digest, frozen, self.saved.schema, state, filling)
 
     def _cannot(self, error: object) -> Failure:
         return Failure(f"{self.name} cannot be used by this version: {error}")
@@ -173,7 +177,14 @@ def pack(model: Model, saved: Saved, offset: int, origin: dict[str, Any] | None 
     return snapshot.write(model, saved, offset, origin)
 
 
-def trained(learner: Learner, names: Sequence[str] | None, target: Target, origin: dict[str, Any]) -> bytes:
+def trained(
+    learner: Learner,
+    names: Sequence[str] | None,
+    target: Target,
+    origin: dict[str, Any],
+    reading: ModelSettings | None = None,
+    filling: bytes = b"",
+) -> bytes:
     """The bytes of a file with one learner, out of a registry or behind wrappers, that was trained elsewhere.
 
     Parameters
@@ -186,6 +197,10 @@ def trained(learner: Learner, names: Sequence[str] | None, target: Target, origi
         What it predicts.
     origin : dict
         Where it comes from.
+    reading : ModelSettings or None
+        With the schema of its events, and what stands for missing values; None: it has neither.
+    filling : bytes
+        State of what stands for them.
 
     Raises
     ------
@@ -197,12 +212,20 @@ def trained(learner: Learner, names: Sequence[str] | None, target: Target, origi
     spec = Spec(learner.name, tuple((name, _text(value)) for name, value in given.items()))
     # A learner that is not standardizable, such as `scaled:`, has none before it whatever the settings say.
     standardize = not learner.standardizable
-    model = Model(ModelSettings((spec,), target, learner.n_features, standardize=standardize), 0)
+    settings = ModelSettings((spec,), target, learner.n_features, standardize=standardize)
+    if reading is not None:
+        n = learner.n_features // (2 if reading.indicators else 1)
+        settings = replace(settings, n_features=None if reading.events is not None else n, events=reading.events)
+        settings = replace(settings, missing=reading.missing, indicators=reading.indicators)
+    model = Model(settings, 0)
     if model.champion.identity() != learner.identity():
         raise ValueError(f"{spec.text} makes another learner than the trained one")
     model.champion.state.memory[:] = learner.state.memory
+    if model.filling is not None and filling:
+        model.filling.state.memory[:] = np.frombuffer(filling, np.uint8)
     saved = model.save()
-    schema = Schema(learner.n_features, None if names is None else tuple(names))
+    n_features = model.schema.n_features if model.schema is not None else learner.n_features
+    schema = Schema(n_features, None if names is None else tuple(names))
     return pack(model, Saved(schema, saved.rows, saved.parts), 0, origin)
 
 

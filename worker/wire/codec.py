@@ -371,6 +371,19 @@ def write_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
 
 
+def write_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[bytes]:
+    """JSON objects of a table's rows, a key for each column, in their order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns.
+    columns : sequence of sequences
+        Values of each; None, NaN and infinity become null, dates and times ISO 8601.
+    """
+    return [orjson.dumps(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
 def encode_events(
     X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
 ) -> list[bytes]:

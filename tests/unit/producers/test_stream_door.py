@@ -40,14 +40,15 @@ def test_a_generator_wins_over_a_file_and_the_suffix_means_the_file(tmp_path: Pa
 
 def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
-    ending = "A file's name ends in .csv, .arff or .parquet, each also .gz"
+    endings = ".csv, .arff, .parquet, .jsonl or .ndjson, each also .gz"
+    ending = f"A file's name ends in {endings}"
     odd = tmp_path / "rows.txt"
     odd.write_text("a,y\n")
     expected = {
         "see": f"there is no stream 'see'; did you mean sea? {ending}",
         "quux": f"there is no stream 'quux'; generators are {', '.join(GENERATORS)}. {ending}",
         "absent.csv": "there is no file absent.csv",
-        str(odd): f"cannot tell the format of {odd}: it must end in .csv, .arff or .parquet, each also .gz",
+        str(odd): f"cannot tell the format of {odd}: it must end in {endings}",
     }
     for name, sentence in expected.items():
         with pytest.raises(UsageFailure) as failure:

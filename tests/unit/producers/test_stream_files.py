@@ -36,6 +36,11 @@ sunny, 21.5, 85, FALSE, no
 rainy,-3,?,TRUE,?
 """
 
+LEAVE = (
+    ": leave it out with --drop, or say with --feature how fields become features (driftway schema infer {} "
+    "proposes it; driftway replay sends such rows with --raw)"
+)
+
 
 @pytest.fixture
 def write(tmp_path: Path) -> Writer:
@@ -193,7 +198,12 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             "x.csv has no label column 'y'; name it with --label; columns: a, b",
         ),
         ("x.csv", "y\n1\n", {}, "x.csv has no column beside the label 'y'"),
-        ("x.csv", "a,b,y\n1,x,1\n", {}, "x.csv: feature column 'b' holds 'x', which is not a number"),
+        (
+            "x.csv",
+            "a,b,y\n1,x,1\n",
+            {},
+            "x.csv: feature column 'b' holds 'x', which is not a number" + LEAVE.format("x.csv"),
+        ),
         (
             "x.csv",
             "a,y\n1,UP\n",
@@ -215,7 +225,8 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             "x.arff",
             "@attribute a string\n@attribute y real\n@data\nt,1\n",
             {},
-            "x.arff: feature attribute 'a' is string; only numeric and nominal attributes can be features",
+            "x.arff: feature attribute 'a' is string; only numeric and nominal attributes can be features"
+            + LEAVE.format("x.arff"),
         ),
         (
             "x.arff",
@@ -267,10 +278,27 @@ def test_a_ragged_csv_is_one_sentence(write: Writer) -> None:
     assert refusal(write("x.csv", "a,b,y\n1,2,3\n1,2\n")).startswith("cannot read x.csv: ")
 
 
+def test_columns_are_left_out(write: Writer, tmp_path: Path) -> None:
+    path = write("x.csv", "when,a,b,y\nnoon,1,2,0\nnight,3,4,1\n")
+    stream = open_stream(path, drop=["when", "b"])
+    X, y = read(stream)
+    assert (stream.feature_names, X.tolist(), y.tolist()) == (("a",), [[1.0], [3.0]], [0.0, 1.0])
+    arff = open_stream(write("x.arff", ARFF.replace('"temp in C" REAL', '"temp in C" string')), drop=["temp in C"])
+    assert arff.feature_names == ("outlook", "humidity", "windy")
+    assert read(arff)[0][0].tolist() == [0.0, 85.0, 1.0]
+    table = str(tmp_path / "x.parquet")
+    parquet.write_table(pa.table({"a": ["t"], "b": [2.5], "y": [1]}), table)
+    assert read(open_stream(table, drop=["a"]))[0].tolist() == [[2.5]]
+    assert refusal(path, drop=["c"]) == "x.csv has no column 'c' for --drop; columns: when, a, b, y"
+    assert refusal(path, drop=["y"]) == "x.csv: the label 'y' cannot be left out: --drop says another column"
+    assert refusal(path, drop=["when", "a", "b"]) == "x.csv has no column beside the label 'y'"
+    assert refusal("sea", drop=["a"]) == "sea is a generator; only files have columns that --drop leaves out"
+
+
 def test_parquet_faults_name_the_column(tmp_path: Path) -> None:
     path = str(tmp_path / "x.parquet")
     parquet.write_table(pa.table({"a": ["t"], "y": [1]}), path)
-    assert refusal(path) == "x.parquet: feature column 'a' holds string, not numbers"
+    assert refusal(path) == "x.parquet: feature column 'a' holds string, not numbers" + LEAVE.format("x.parquet")
     parquet.write_table(pa.table({"a": [1.0], "b": [1]}), path)
     assert refusal(path).startswith("x.parquet has no label column 'y'")
     parquet.write_table(pa.table({"a": pa.array([], pa.float64()), "y": pa.array([], pa.int64())}), path)

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from worker.cli.events import schema_options
 from worker.cli.learning import target_options
 from worker.cli.output import bar
 from worker.cli.warming import warm_options
@@ -16,8 +17,8 @@ from worker.lab.cli.planning import PREQUENTIAL, PROTOCOLS, Plan, check_options,
 from worker.lab.cli.tabling import check_table_options, run_the_grids, table_options, write_a_table
 
 if TYPE_CHECKING:
+    from worker.lab.cli.evaluation_curves import Drawing
     from worker.lab.detection import Detection
-    from worker.lab.evaluation_curves import Drawing
     from worker.lab.regret import Regret
 
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whole stream once; ten pieces of it from scratch; or tests on fresh rows of the present concept.",
 )
-@click.option("--label", default="y", show_default=True, help="Label column of a file.")
+@schema_options("Label column of a file; with --feature where it stands in an event.  [default: y]")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a file out; repeatable.")
 @click.option("--skip", type=click.IntRange(1), help="Leave out the first rows.")
 @click.option("--limit", type=click.IntRange(1), help="Take the first rows only, behind those of --skip.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
@@ -88,7 +90,9 @@ if TYPE_CHECKING:
 def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> None:
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
-    STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped.
+    STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped. With --feature a
+    file's rows are events, as `driftway replay --raw` sends them, and read as by a worker with the same options; then
+    it may also hold a JSON text per line (.jsonl, .ndjson).
     Unless --task, --classes or --labels say otherwise, a stream that knows its task and classes decides: generators,
     streams that `driftway streams fetch` brought, nominal labels of ARFF.
 
@@ -132,6 +136,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea --learner dfop --detector adwin --detector hddm_w --detector ddm:drift=4
       driftway evaluate electricity --warm-start electricity.driftway --skip 20000 --learner dfop
       driftway evaluate electricity.csv.gz --learner dfop:mu=0.01 --scores scores.jsonl
+      driftway evaluate shop.csv --feature amount --feature "country:one-of=de|fr|*" --missing mean --label bought
       driftway evaluate sea --map polynomial:degree=2 --learner arow --csv results.csv --parquet results.parquet
       driftway evaluate sea --learner arow --inject gradual:at=5000,width=1000,to=sea:thresholds=5
       driftway evaluate sea --protocol segments --grid dfop:mu=0.0001/0.001/0.01/0.1 --jobs 2 --out grid
@@ -181,7 +186,7 @@ def _run(
     open_stream: Any, streams: tuple[str, ...], given: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[Drawing]]:
     """Results and curves of all streams; learners that share a process read a stream together where they can."""
-    from worker.lab.evaluation_curves import Drawing
+    from worker.lab.cli.evaluation_curves import Drawing
     from worker.lab.results import rows_of
 
     results: list[dict[str, Any]] = []
@@ -237,6 +242,10 @@ def _together(
     detection = _make_detection(one, given) if given["detectors"] else None
     with bar(stream.name, one.rows) as advance:
         run_evaluations(runs, rows_for(stream, one.jobs[0]), out, tag, advance, regret, detection)
+    if getattr(stream, "first_rejected", None) is not None:
+        click.echo(
+            f"driftway: some events of {stream.name} were rejected, the first in {stream.first_rejected}", err=True
+        )
     results = [{"protocol": PREQUENTIAL, **result} for run in runs for result in run.results(stream.name)]
     if regret is not None:
         for result in results:
@@ -274,7 +283,7 @@ def _write_files(results: list[dict[str, Any]], drawings: list[Drawing], given: 
         if given["parquet"]:
             write_parquet(results, given["parquet"])
     if given["curves"]:
-        from worker.lab.evaluation_curves import draw_curves
+        from worker.lab.cli.evaluation_curves import draw_curves
 
         for path in draw_curves(drawings, given["curves"], given["curve_metric"]):
             click.echo(f"wrote {path}", err=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from worker.cli.events import made_events
 from worker.cli.learning import DEFAULT_LEARNER, make_model_settings, make_target
 from worker.cli.options import was_given
 from worker.cli.output import bar
@@ -90,22 +91,28 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
     UsageFailure
         The stream cannot be opened, or an option does not fit it.
     """
-    from worker.lab.evaluation_curves import points_every
+    from worker.lab.cli.evaluation_curves import points_every
     from worker.lab.protocols import Job
+    from worker.lab.reading import is_read, open_rows
 
     task = given["task"] or (CLASSIFICATION if given["classes"] or given["labels"] else None)
     target = make_target(task or CLASSIFICATION, given["classes"], given["labels"])
     began = beginning(given, target)
     if began is not None:
         target = began.target
+    reading = made_events(given, columns=True) if began is None else began.reading
     opening = {
         "seed": given["seed"],
-        "label": given["label"],
+        "label": given["label"] or "y",
         "labels": target.labels or None,
         "data_dir": given["data_dir"],
         "inject": given["inject"],
+        "drop": given["drop"],
     }
-    stream = open_stream(name, **opening)
+    labelled, events = target, reading.get("events")
+    if events is not None:
+        require_events(given)
+    stream = open_rows(open_stream, name, opening, labelled, events)
     if began is None:
         target = _target_of(stream, task, given["classes"], target)
         learners = given["learner"] or (DEFAULT_LEARNER,)
@@ -114,7 +121,9 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
         target, columns = began.fit(stream)
         learners, maps, standardize = began.learners, began.maps, began.standardize
     warm = None if began is None else began.warm
-    settings = make_model_settings(learners, target, maps, n_features=stream.n_features, warm=warm)
+    width = None if events is not None else stream.n_features
+    settings = make_model_settings(learners, target, maps, n_features=width, warm=warm, **reading)
+    settings_read = replace(settings, target=labelled) if is_read(settings) else None
     jobs = [
         Job(
             name,
@@ -133,6 +142,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
             warm=warm if i == 0 else None,
             skip=given["skip"] or 0,
             columns=columns,
+            reading=settings_read,
         )
         for i, spec in enumerate(settings.specs)
     ]
@@ -140,6 +150,13 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
     if given["curves"]:
         made = Plan(stream, [job.with_points(points_every(made.rows)) for job in jobs])
     return made
+
+
+def require_events(given: dict[str, Any]) -> None:
+    """Refuse what does not go with a schema of events."""
+    for option in ("inject", "drop"):
+        if given[option]:
+            raise UsageFailure(f"--{option} is for columns of numbers: leave it or --feature out")
 
 
 def _target_of(stream: Any, task: str | None, classes: int | None, named: Target) -> Target:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from worker.cli.events import made_events, schema_options
 from worker.cli.learning import make_target
 from worker.cli.options import client_options, reading_option, was_typed
 from worker.cli.output import bar
 from worker.errors import Failure, UsageFailure
 from worker.kafka.client import parse_properties
+from worker.settings import ModelSettings
 from worker.wire.codec import FORMATS, write_json
 from worker.wire.events import CLASSIFICATION, Target
 
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 LINEAR, QUADRATIC = "linear", "quadratic"
 OF_TOPICS = ("partition", "first", "end", "form")
-OF_STREAMS = ("limit", "skip", "named")
+OF_STREAMS = ("limit", "skip", "named", "drop")
+OF_EVENTS = ("feature", "id", "time", "envelope", "missing", "missing-indicators", "drop")
+"""Options that say how rows are read, by their names."""
 PERCEPTRONS = ("perceptron", "quadratic_perceptron")
 OPTIONS = {
     "first": "--from",
@@ -72,7 +76,8 @@ OPTIONS = {
     show_default=True,
     help="Of the order of visits, or the draws, and of a generator.",
 )
-@click.option("--label", default="y", show_default=True, help="Label column of a file.")
+@schema_options("Label column of a file; with --feature where it stands in an event.  [default: y]")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a file out; repeatable.")
 @click.option("--labels", metavar="A,B", help="The two labels as they stand in the data, in class order.")
 @click.option("--skip", type=click.IntRange(0), help="Leave out the first rows of SOURCE.")
 @click.option("--limit", type=click.IntRange(1), help="Take only that many rows of SOURCE.")
@@ -117,6 +122,9 @@ def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
     until an online learner makes no mistake on those that are kept, and guarantee the error on the rows that were
     given. Features are scaled to mean 0 and variance 1 over all rows, and the model scales by the same numbers.
 
+    With --feature the rows of a file, or the events of a topic, are read as by a worker with the same options, and with
+    --missing they are filled likewise; a worker with --warm-start FILE takes both from the file.
+
     Rows without label, and events that a worker would reject, are left out and counted. Ctrl-C and SIGTERM leave
     FILE.partial, from which --resume goes on to the same bytes as an uninterrupted run.
 
@@ -124,6 +132,7 @@ def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
     Examples:
       driftway train phishing --out phishing.driftway
       driftway train shop.csv --label bought --labels no,yes --algorithm ii:phi_max=20 --out shop.driftway
+      driftway train shop.csv --feature amount --feature visits --missing mean --label bought --out shop.driftway
       driftway train sea --limit 20000 --test-skip 20000 --features quadratic --out sea.driftway --json
       driftway train --topic EVENTS --partition 2 --from 1000 --to 500000 --out events.driftway
       driftway train --topic EVENTS --from 2026-11-01T00:00:00Z --labels DOWN,UP --out november.driftway
@@ -158,7 +167,8 @@ def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) 
     if (source is None) == (given["topic"] is None):
         raise UsageFailure("name what to learn from: a SOURCE, or a --topic")
     # --label may be that of --test, beside a --topic.
-    others = OF_TOPICS if source is not None else (*OF_STREAMS, *(() if given["test"] else ("label",)))
+    labelled = given["test"] or given["feature"]
+    others = OF_TOPICS if source is not None else (*OF_STREAMS, *(() if labelled else ("label",)))
     for name in others:
         if was_typed(name):
             raise UsageFailure(f"{_option(name)} belongs to {'--topic' if source is not None else 'a SOURCE'}")
@@ -197,8 +207,12 @@ def _asked(source: str | None, given: dict[str, Any]) -> dict[str, Any]:
         "topic": given["topic"],
         "source": source,
     }
-    others = ("partition", "first", "end", "form") if source is None else ("label", "skip", "limit", "named")
-    return {**common, **{_option(name).lstrip("-"): given[name] for name in others}}
+    others = ("partition", "first", "end", "form") if source is None else ("skip", "limit", "named")
+    asked = {**common, **{_option(name).lstrip("-"): given[name] for name in others}}
+    if source is not None or given["feature"]:
+        asked["label"] = given["label"] or "y"
+    names = {name: {"id": "id_", "time": "time_"}.get(name, name.replace("-", "_")) for name in OF_EVENTS}
+    return {**asked, **{name: given[key] or None for name, key in names.items()}}
 
 
 def _algorithm(text: str) -> Spec:
@@ -252,14 +266,16 @@ def _train(
     target = make_target(CLASSIFICATION, None, given["labels"])
     if target.n_classes != 2:
         raise UsageFailure(f"--labels {given['labels']}: training knows two classes")
-    tests = _test_rows(open_stream, source, given, target)  # a mistyped name is told before hours of work
-    rows = _stream_rows(open_stream, source, given, target) if source else _topic_rows(given, target, resumed)
+    reading = _reading(given, target)
+    tests = _test_rows(open_stream, source, given, reading)  # a mistyped name is told before hours of work
+    rows = _stream_rows(open_stream, source, given, reading) if source else _topic_rows(given, reading, resumed)
     started = time.monotonic()
     if resumed is None:
         partial.unlink(missing_ok=True)
     with bar(f"reading {rows.name}", rows.length) as advance:
         problem = job.read(rows, advance)
     if tests is not None:
+        tests.begun = rows.filling
         job.require_testable(tests, problem.n_features)
     algorithm, learner = Spec.parse(asked["algorithm"]), Spec.parse(asked["learner"])
     procedure = job.begin(problem, algorithm, learner, given["seed"], resumed.progress if resumed else None)
@@ -288,43 +304,72 @@ def _train(
         click.echo("\n".join(job.sentences({**found, **seconds})), err=True)
 
 
-def _stream_rows(open_stream: Callable[..., Any], name: str, given: dict[str, Any], target: Target) -> StreamRows:
-    return _open(open_stream, name, given, target, given["skip"] or 0, given["limit"])
+def _reading(given: dict[str, Any], target: Target) -> ModelSettings:
+    """How events are read, and what stands for missing values.
+
+    Raises
+    ------
+    UsageFailure
+        It does not fit together.
+    """
+    from learners import Spec
+
+    if given["feature"]:
+        for option in ("drop", "named"):
+            if given[option]:
+                raise UsageFailure(f"--{option} is for columns of numbers: leave it or --feature out")
+    return ModelSettings((Spec("perceptron"),), target, form=given["form"], **made_events(given, columns=True))
+
+
+def _stream_rows(
+    open_stream: Callable[..., Any], name: str, given: dict[str, Any], reading: ModelSettings
+) -> StreamRows:
+    return _open(open_stream, name, given, reading, given["skip"] or 0, given["limit"])
 
 
 def _test_rows(
-    open_stream: Callable[..., Any], source: str | None, given: dict[str, Any], target: Target
+    open_stream: Callable[..., Any], source: str | None, given: dict[str, Any], reading: ModelSettings
 ) -> StreamRows | None:
     """Held-out rows, if they were asked for: of --test, or of SOURCE itself."""
     skip, limit = given["test_skip"] or 0, given["test_limit"]
     name = given["test"] or source
     if name is None or (given["test"] is None and given["test_skip"] is None and limit is None):
         return None
-    return _open(open_stream, name, given, target, skip, limit)
+    return _open(open_stream, name, given, reading, skip, limit)
 
 
 def _open(
-    open_stream: Callable[..., Any], name: str, given: dict[str, Any], target: Target, skip: int, limit: int | None
+    open_stream: Callable[..., Any],
+    name: str,
+    given: dict[str, Any],
+    reading: ModelSettings,
+    skip: int,
+    limit: int | None,
 ) -> StreamRows:
+    from worker.lab.reading import is_read, open_rows
     from worker.lab.training.rows import StreamRows
 
-    opening = {"seed": given["seed"], "label": given["label"], "labels": target.labels or None}
-    stream = open_stream(name, **opening, data_dir=given["data_dir"])
-    return StreamRows(stream, target, {"stream": name, **opening}, skip, limit, given["named"])
+    target = reading.target
+    opening = {"seed": given["seed"], "label": given["label"] or "y", "labels": target.labels or None}
+    more = {"drop": list(given["drop"])} if given["drop"] else {}
+    stream = open_rows(open_stream, name, {**opening, **more, "data_dir": given["data_dir"]}, target, reading.events)
+    read = reading if is_read(reading) else None
+    return StreamRows(stream, target, {"stream": name, **opening, **more}, skip, limit, given["named"], read)
 
 
-def _topic_rows(given: dict[str, Any], target: Target, resumed: ResumeFile | None) -> TopicRows:
+def _topic_rows(given: dict[str, Any], reading: ModelSettings, resumed: ResumeFile | None) -> TopicRows:
     from worker.kafka.choice import resolved
+    from worker.lab.reading import is_read
     from worker.lab.training.bounds import Bound
     from worker.lab.training.topic import Part, Range, TopicRows
 
     first, end = Bound.parse(given["first"], "--from"), Bound.parse(given["end"], "--to")
-    part = Part(given["topic"], given["partition"], first, end, given["form"])
+    part = Part(given["topic"], given["partition"], first, end, given["form"], reading if is_read(reading) else None)
     passthrough = parse_properties(given["properties"], given["client_properties"])
     ranges = None
     if resumed is not None:  # the log has grown since, and a time may mean other offsets now
         ranges = [Range(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
-    return TopicRows(given["bootstrap"], passthrough, part, target, ranges, resolved(given["client"])[0])
+    return TopicRows(given["bootstrap"], passthrough, part, reading.target, ranges, resolved(given["client"])[0])
 
 
 @contextlib.contextmanager

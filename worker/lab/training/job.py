@@ -128,7 +128,7 @@ def origin(source: Rows, result: Result, test: dict[str, Any] | None) -> dict[st
 
 def model_file(source: Rows, learner: Learner, came_from: dict[str, Any]) -> bytes:
     """The bytes of the model file."""
-    return trained(learner, source.names, source.target, came_from)
+    return trained(learner, source.names, source.target, came_from, source.reading, source.filling)
 
 
 def summary(out: str, source: Rows, result: Result, digest: str, test: dict[str, Any] | None) -> dict[str, Any]:

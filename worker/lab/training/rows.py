@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worker.errors import Failure, UsageFailure
+from worker.lab.reading import Fillings
+from worker.settings import ModelSettings
 from worker.wire.events import Target
 
 Array = NDArray[np.float64]
@@ -56,6 +58,14 @@ class Rows(Protocol):
         """What sentences call it."""
 
     @property
+    def reading(self) -> ModelSettings | None:
+        """With the schema of events and what stands for missing values, if there is either."""
+
+    @property
+    def filling(self) -> bytes:
+        """What is known of the columns, to put in the place of missing values; right once `blocks` is exhausted."""
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the features in the order of its columns, if the worker's events will have names."""
 
@@ -83,6 +93,8 @@ class StreamRows:
         Rows looked at after that; None: all.
     named : bool
         Order features by name, as events that name their features do.
+    reading : ModelSettings or None
+        With the schema that the stream is read by, and what stands for missing values; None: there is neither.
     """
 
     def __init__(
@@ -93,9 +105,14 @@ class StreamRows:
         skip: int = 0,
         limit: int | None = None,
         named: bool = False,
+        reading: ModelSettings | None = None,
     ) -> None:
         self.target = target
         self.counts = Counts()
+        self.reading = reading
+        self.begun = b""
+        """What is known of the columns before the first row."""
+        self._fillings: Fillings | None = None
         self._stream = stream
         self._opening = opening
         self._skip, self._limit = skip, limit
@@ -109,8 +126,15 @@ class StreamRows:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Sorted, if rows are ordered by them."""
+        """Sorted, if rows are ordered by them; the schema's."""
+        if self.reading is not None and self.reading.events is not None:
+            return self.reading.events.columns
         return None if self._order is None else tuple(sorted(self._stream.feature_names))
+
+    @property
+    def filling(self) -> bytes:
+        """What is known of the columns."""
+        return b"" if self._fillings is None else self._fillings.state
 
     @property
     def length(self) -> int | None:
@@ -130,6 +154,9 @@ class StreamRows:
             The stream ends before the rows begin.
         """
         self.counts = Counts()
+        self._fillings = None if self.reading is None else Fillings(self.reading, self._stream.n_features)
+        if self._fillings is not None:
+            self._fillings.begin(self.begun)
         row, end = 0, None if self._limit is None else self._skip + self._limit
         for block in self._stream.blocks():
             inside = slice(max(0, self._skip - row), None if end is None else end - row)
@@ -153,15 +180,19 @@ class StreamRows:
                 f"label {y[at]:g} in row {first + at} of {self.name} is neither 0 nor 1: training knows two classes; "
                 "--labels A,B names them as they stand in the data"
             )
+        X = X if self._order is None else X[:, self._order]
+        X = X if self._fillings is None else self._fillings.fill(X)
         finite, known = np.isfinite(X).all(axis=1), ~np.isnan(y)
         if counts.first_rejected is None and not finite.all():
-            counts.first_rejected = f"row {first + int(np.argmin(finite))}: a feature is missing or infinite"
+            where = f"row {first + int(np.argmin(finite))}: "
+            told: str | None = getattr(self._stream, "first_rejected", None)  # perhaps of a row that was left out
+            known_reason = told is not None and told.startswith(where)
+            counts.first_rejected = told if known_reason else f"{where}a feature is missing or infinite"
         keep = finite & known
         counts.rejected += int((~finite).sum())
         counts.unlabelled += int((finite & ~known).sum())
         counts.rows += int(keep.sum())
-        rows = X[keep] if self._order is None else X[keep][:, self._order]
-        return np.ascontiguousarray(rows), y[keep]
+        return np.ascontiguousarray(X[keep]), y[keep]
 
     def origin(self) -> dict[str, Any]:
         """What opened it, and which rows were looked at."""

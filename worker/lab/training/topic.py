@@ -19,10 +19,13 @@ from worker.kafka.reading.reader import ASK_SECONDS, POLL_SECONDS, lone_properti
 from worker.kafka.reading.records import RecordReader
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import Unfinished
+from worker.lab.reading import Fillings
 from worker.lab.training.bounds import Bound
 from worker.lab.training.rows import Blocks, Counts
+from worker.settings import ModelSettings
 from worker.wire.codec import Decoder
-from worker.wire.events import Records, Target
+from worker.wire.events import Batch, Records, Target
+from worker.wire.mapped.feature import REJECT
 from worker.wire.rejections import shown
 
 
@@ -48,8 +51,8 @@ class Part:
         Where the part begins, and the bound that it ends before, in each partition; None: the log's.
     form : str
         Format of the events, ``json`` or ``packed``.
-    headers : bool
-        Whether events are read with their headers.
+    reading : ModelSettings or None
+        With the schema of events, and what stands for missing values; None: there is neither.
     """
 
     topic: str
@@ -57,7 +60,7 @@ class Part:
     first: Bound | None = None
     end: Bound | None = None
     form: str = "json"
-    headers: bool = False
+    reading: ModelSettings | None = None
 
 
 class TopicRows:
@@ -108,7 +111,9 @@ class TopicRows:
         self.counts = Counts()
         self._bootstrap, self._client = bootstrap, client
         self._given = without_membership(base_properties(bootstrap, passthrough))
-        self._decoder = Decoder(target, form=part.form)
+        self._decoder = self._make_decoder()
+        self._fillings: Fillings | None = None
+        """Of all ranges that were read through."""
         partitions = range(n) if part.partition is None else (part.partition,)
         with closing(self._reader()) as reader, self._explained():
             self.ranges = list(ranges or (self._resolve(reader, p, Deadline(ASK_SECONDS)) for p in partitions))
@@ -126,6 +131,16 @@ class TopicRows:
     def names(self) -> tuple[str, ...] | None:
         """Feature names, sorted, if the events name them; known once a row was read."""
         return self._decoder.schema.names if self._decoder.schema is not None else None
+
+    @property
+    def reading(self) -> ModelSettings | None:
+        """That of the part."""
+        return self.part.reading
+
+    @property
+    def filling(self) -> bytes:
+        """What is known of the columns, of all partitions together."""
+        return b"" if self._fillings is None else self._fillings.state
 
     @property
     def length(self) -> int:
@@ -148,11 +163,12 @@ class TopicRows:
             The broker delivers nothing any more.
         """
         self.counts = Counts()
-        self._decoder = Decoder(self.target, form=self.part.form)
+        self._decoder, self._fillings = self._make_decoder(), None
         properties = lone_properties(self._given, CONSUMER_TUNING)
+        headers = self.part.reading is not None and self.part.reading.reads_headers
         with (
             closing(self._reader()) as reader,
-            closing(make_fetcher(self._client, properties, self.part.topic, self.part.headers)) as fetcher,
+            closing(make_fetcher(self._client, properties, self.part.topic, headers)) as fetcher,
             self._explained(),
         ):
             for one in self.ranges:
@@ -160,22 +176,38 @@ class TopicRows:
                     yield from self._read(fetcher, one)
             self._require_held(reader)
 
+    def _make_decoder(self) -> Decoder:
+        """As a worker's."""
+        read = self.part.reading
+        lenient = read is not None and read.missing.word != REJECT
+        return Decoder(self.target, form=self.part.form, lenient=lenient, events=None if read is None else read.events)
+
     def _reader(self) -> Consumer:
         return lone_reader(self._given, CONSUMER_TUNING)
 
     def _read(self, fetcher: Fetcher, one: Range) -> Blocks:
         place, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
         reading = RecordReader(fetcher, place, one.first, one.end, spoken(where, _lost(where, one.first)))
+        fillings: Fillings | None = None  # each partition has its own, as in a worker
         while reading.unread:
             inside = reading.take(POLL_SECONDS)
             if reading.unread:
                 reading.require_news(self._bootstrap, where)
-            if inside is not None:
-                yield self._rows(inside)
+            if inside is None:
+                continue
+            batch = self._decoder.decode(inside)
+            if fillings is None and self.part.reading is not None and self._decoder.schema is not None:
+                fillings = Fillings(self.part.reading, self._decoder.schema.n_features)
+            if fillings is not None:
+                batch.X = fillings.fill(batch.X)
+            yield self._rows(inside, batch)
+        if self._fillings is None:
+            self._fillings = fillings
+        elif fillings is not None:
+            self._fillings.take_in(fillings)
 
-    def _rows(self, records: Records) -> tuple[Any, Any]:
+    def _rows(self, records: Records, batch: Batch) -> tuple[Any, Any]:
         """Labelled rows of the records."""
-        batch = self._decoder.decode(records)
         known, counts = ~np.isnan(batch.y), self.counts
         if batch.rejected and counts.first_rejected is None:
             bad = batch.rejected[0]

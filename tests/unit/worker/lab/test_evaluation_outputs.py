@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 import driftway
 from worker.cli.output import check_file
 from worker.errors import Failure, UsageFailure
+from worker.lab.cli.evaluation_curves import Drawing, draw_curves, points_every
 from worker.lab.cli.evaluation_table import cell
-from worker.lab.evaluation_curves import Drawing, draw_curves, points_every
 from worker.lab.protocols import Outcome
 from worker.lab.results import add_robustness, rows_of, write_csv, write_parquet
 

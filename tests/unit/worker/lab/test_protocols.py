@@ -17,7 +17,8 @@ from learners.prequential import prequential
 from learners.spec import Spec
 from worker.errors import UsageFailure
 from worker.lab.cli import planning
-from worker.lab.protocols import PROTOCOLS, Figure, Job, Outcome, count_rows, first_rows, run, segments
+from worker.lab.protocols import PROTOCOLS, Figure, Job, Outcome, run, segments
+from worker.lab.reading import count_rows, first_rows
 from worker.wire.events import Target
 
 ROWS = 1030

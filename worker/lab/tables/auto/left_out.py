@@ -119,7 +119,7 @@ def rows_of(
     open_stream: Callable[..., Any], stream: str, data_dir: str | None, limit: int | None
 ) -> tuple[Array, Array]:
     """A stream's first rows, kept for the next run on it."""
-    from worker.lab.protocols import first_rows
+    from worker.lab.reading import first_rows
 
     blocks = list(first_rows(open_stream(stream, seed=1, data_dir=data_dir).blocks(), limit))
     X, y = (np.ascontiguousarray(np.concatenate([block[i] for block in blocks])) for i in range(2))
