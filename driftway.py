@@ -234,9 +234,11 @@ def open_stream(name: str, **options: Any) -> Any:
 
 def open_rows(name: str) -> Any:
     """Open a file's rows as JSON text, for a command of the worker; None where the name is no file's."""
-    from producers.streams.event_rows import open_rows as opened
+    from producers.streams import means_file, open_events
 
-    return opened(name)
+    if not means_file(name):
+        return None
+    return (row for block in open_events(name).blocks() for row in block.listed() if row is not None)
 
 
 def read_config(path: str | None) -> dict[str, Any]:

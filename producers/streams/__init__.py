@@ -143,6 +143,11 @@ def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] =
     return file
 
 
+def means_file(name: str) -> bool:
+    """Whether a name is that of a file of rows, there or not, rather than of something else."""
+    return Path(name).is_file() or os.sep in name or bool(suffix_of(name))
+
+
 def holds_events(name: str, data_dir: str | None = None) -> bool:
     """Whether a name means a file of JSON lines, whose events can only be read as they stand."""
     if _generator_in(re.sub(r"\s*:\s*", ":", name.strip())) is not None:

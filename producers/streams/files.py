@@ -11,7 +11,7 @@ from producers.streams.raw.event_file import EventFile
 from producers.streams.stream import Stream
 from worker.errors import UsageFailure
 
-LINES = (".jsonl.gz", ".jsonl", ".ndjson.gz", ".ndjson")
+LINES = (".jsonl.gz", ".jsonl", ".ndjson.gz", ".ndjson", ".json.gz", ".json")
 SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet", *LINES)
 """In the order in which a bare name is looked for."""
 ENDINGS = ".csv, .arff, .parquet, .jsonl or .ndjson, each also .gz"
