@@ -22,9 +22,9 @@ class Cells(NamedTuple):
     number: NDArray[np.float64]
     """f8[n, m], of a NUMBER; it may be infinite, from an integer that no float64 holds."""
     start: Integers
-    """i8[n, m]: where a token begins in the batch's text; of a TEXT behind its quote."""
+    """i8[n, m]: where a TEXT begins in the batch's text, behind its quote; of a scanned NUMBER where that begins."""
     end: Integers
-    """i8[n, m]: where it ends; of a TEXT before its quote."""
+    """i8[n, m]: where a TEXT ends, before its quote."""
 
     @classmethod
     def empty(cls, n: int, m: int) -> Cells:
@@ -63,7 +63,6 @@ def put(cells: Cells, i: int, j: int, value: Any, tail: Tail) -> None:
             cells.number[i, j] = float(value)
         except OverflowError:
             cells.number[i, j] = np.inf
-        cells.start[i, j], cells.end[i, j] = tail.add(str(value).encode())
 
 
 def kind_of(value: Any) -> int:
