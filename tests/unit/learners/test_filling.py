@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_equals_plain_python_however_cut(rows: list[list[float]], cuts: list[int
     expected = np.array(filled(rows)).reshape(-1, 7).tobytes()
     assert whole.fill(matrix(rows)).tobytes() == expected
     places = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
-    parts = [matrix(rows[a:b]) for a, b in zip(places, places[1:], strict=False)]
+    parts = [matrix(rows[a:b]) for a, b in pairwise(places)]
     assert b"".join(cut.fill(part).tobytes() for part in parts) == expected
     assert cut.state.memory.tobytes() == whole.state.memory.tobytes()
     found = b""
