@@ -14,6 +14,10 @@ NOTHING, NULL, NUMBER, FALSE, TRUE, TEXT, NESTED = range(7)
 """Kinds: nothing there, null, a number, false, true, a text, an object or a list."""
 
 
+MOST_KEPT = 1 << 22
+"""Bytes that each partition may keep: 5,000 events of 30 places."""
+
+
 class Cells(NamedTuple):
     """n events by m places."""
 
@@ -27,9 +31,36 @@ class Cells(NamedTuple):
     """i8[n, m]: where a TEXT ends, before its quote."""
 
     @classmethod
-    def empty(cls, n: int, m: int) -> Cells:
+    def of(cls, n: int, m: int) -> Cells:
         """Of which nothing is known."""
         return cls(np.zeros((n, m), np.uint8), np.empty((n, m)), np.empty((n, m), np.int64), np.empty((n, m), np.int64))
+
+    def first(self, n: int) -> Cells:
+        """Those of the first n events, of which nothing is known any more."""
+        self.kind[:n] = NOTHING
+        return Cells(self.kind[:n], self.number[:n], self.start[:n], self.end[:n])
+
+
+class Room:
+    """Keeps cells from batch to batch: the pages of new ones took as long as the events in them.
+
+    Parameters
+    ----------
+    places : int
+        m.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._kept, self._places = Cells.of(0, places), places
+
+    def cells(self, n: int) -> Cells:
+        """Of n events, of which nothing is known; those of the call before are no longer to be used."""
+        if n > len(self._kept.kind):
+            made = Cells.of(n, self._places)
+            if sum(column.nbytes for column in made) > MOST_KEPT:
+                return made
+            self._kept = made
+        return self._kept.first(n)
 
 
 class Tail:

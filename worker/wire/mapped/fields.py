@@ -36,7 +36,7 @@ DEEPEST = np.uint64(63)
 """Objects and lists in each other that are passed over."""
 
 
-def scan_fields(values: Strings, tree: Tree, places: int) -> tuple[Text, Cells, NDArray[np.bool_]]:
+def scan_fields(values: Strings, tree: Tree, cells: Cells) -> tuple[Text, NDArray[np.bool_]]:
     """Read the fields of a schema.
 
     Parameters
@@ -44,28 +44,25 @@ def scan_fields(values: Strings, tree: Tree, places: int) -> tuple[Text, Cells, 
     values : Strings
         n events.
     tree : Tree
-        The schema's names.
-    places : int
-        m, the places that it leads to.
+        The schema's names, which lead to m places.
+    cells : Cells
+        Of n events by m places, of which nothing is known; written.
 
     Returns
     -------
     text : u1[bytes]
         What the cells' bounds are in; it ends with TAIL.
-    cells : Cells
-        Of n events by m places.
     plain : bool[n]
         False where the event was left to orjson; its cells are then undefined.
     """
-    n = len(values)
-    cells, plain = Cells.empty(n, places), np.empty(n, np.bool_)
+    plain = np.empty(len(values), np.bool_)
     text = values.terminated()
     if not _scan(text, tree, cells, plain):
         # An event with a zero byte is no JSON, so nothing is lost with it.
         text = Listed([value if value and END not in value else b"" for value in values]).terminated()
-        cells.kind[:] = 0
+        cells.kind[:] = NOTHING
         _scan(text, tree, cells, plain)
-    return text, cells, plain
+    return text, plain
 
 
 @bare_kernel
@@ -124,9 +121,10 @@ def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uin
                 p = pass_over(text, p)
             else:
                 child, place = int(tree.child[name]), int(tree.place[name])
-                if tree.seen[name] == i or (place != NO_NAME and cells.kind[i, place] != NOTHING):
+                if tree.seen[name] == i if place == NO_NAME else cells.kind[i, place] != NOTHING:
                     return NOWHERE
-                tree.seen[name] = i
+                if place == NO_NAME:
+                    tree.seen[name] = i
                 if child != NO_NAME and text[p] == OPEN_LIST:
                     return NOWHERE  # a step may be a place in it
                 if child != NO_NAME and text[p] == OPEN:

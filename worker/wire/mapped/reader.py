@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from worker.wire.events import NOT_OBJECT, NULL_VALUE, Records, Reject, Target
-from worker.wire.mapped.cells import NOTHING, NUMBER, Cells, Tail, put
+from worker.wire.mapped.cells import NOTHING, NUMBER, Cells, Room, Tail, put
 from worker.wire.mapped.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
 from worker.wire.mapped.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD, EventSchema
 from worker.wire.strings import SPARE, TAIL, read_only
@@ -65,18 +65,20 @@ class Reader:
         self._places = {path: j for j, path in enumerate(schema.sources)}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
         self._tree = _tree(schema) if scanned else None
+        self._room = Room(len(self._places))
         self._columns = Columns(schema, target, self._places)
 
     def read(self, records: Records) -> Read:
         """Every event becomes a row or gets a reason that names the field. How records are cut changes nothing."""
         from worker.wire.mapped import fields
 
-        n, m = len(records), len(self._places)
+        n = len(records)
+        cells = self._room.cells(n)
         ids = np.empty((2, n), np.int64)
         if self._tree is None:
-            text, cells, plain = np.frombuffer(TAIL, np.uint8), Cells.empty(n, m), np.zeros(n, np.bool_)
+            text, plain = np.frombuffer(TAIL, np.uint8), np.zeros(n, np.bool_)
         else:
-            text, cells, plain = fields.scan_fields(records.values, self._tree, m)
+            text, plain = fields.scan_fields(records.values, self._tree, cells)
             fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
         reasons: dict[int, str] = {}
         tail = Tail(len(text))

@@ -10,6 +10,7 @@ from tests.unit.worker.rows import records
 from worker.wire import codec
 from worker.wire.codec import Decoder
 from worker.wire.events import Records, Target
+from worker.wire.mapped.cells import Cells
 from worker.wire.mapped.reader import Reader
 from worker.wire.mapped.schema import EventSchema
 
@@ -49,7 +50,8 @@ def plain(schema: EventSchema, values: list[bytes | None]) -> list[bool]:
 
     tree = _tree(schema)
     assert tree is not None
-    flags: list[bool] = fields.scan_fields(records(values).values, tree, len(schema.sources))[-1].tolist()
+    cells = Cells.of(len(values), len(schema.sources))
+    flags: list[bool] = fields.scan_fields(records(values).values, tree, cells)[-1].tolist()
     return flags
 
 
