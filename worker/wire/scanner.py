@@ -1,9 +1,9 @@
 """Plain JSON events straight into arrays, in one kernel call per batch.
 
 Plain means: one object; `x` a list of d numbers, or an object of exactly the d named ones in any order (where features
-may be missing: null, or not all of the names); `y` a number or null; `id` an integer or a simple string; `t` an integer;
-other fields holding numbers, simple strings, true, false or null. Everything else (escapes, non-ASCII, nesting, repeated
-keys, anything malformed) is marked and left to orjson, which decides.
+may be missing: null, or not all of the names); `y` a number or null; `id` an integer or a simple string; `t` an
+integer; other fields holding numbers, simple strings, true, false or null. Everything else (escapes, non-ASCII,
+nesting, repeated keys, anything malformed) is marked and left to orjson, which decides.
 
 A zero byte ends each event, at which all of `worker.wire.text.tokens` stop: nothing has to ask where that is. Eight
 bytes read at a time may be some of the next event, or of TAIL after the last one; those behind the first unrecognised
