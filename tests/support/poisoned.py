@@ -24,7 +24,8 @@ def main() -> None:
     """Spoil what is free, and run the command line."""
     import driftway
     from worker.kafka.native import arrivals
-    from worker.wire import packed, writer, written
+    from worker.wire import packed, writer
+    from worker.wire.text import written
 
     give, take = written.give_buffer, arrivals.Arrivals.take
 

@@ -1,9 +1,10 @@
 """Plain JSON events straight into arrays, in one kernel call per batch.
 
-Plain means: one object; `x` a list of d numbers, or an object of exactly the d named ones in any order; `y` a number or
-null; `id` an integer or a simple string; `t` an integer; other fields holding numbers, simple strings, true, false or
-null. A late label is the same without `x`, with `id` and `y`. Everything else (escapes, non-ASCII, nesting, repeated
-keys, anything malformed) is marked and left to orjson, which decides.
+Plain means: one object; `x` a list of d numbers, or an object of exactly the d named ones in any order (where features
+may be missing: null, or not all of the names); `y` a number or null; `id` an integer or a simple string; `t` an
+integer; other fields holding numbers, simple strings, true, false or null. A late label is the same without `x`, with
+`id` and `y`. Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to
+orjson, which decides.
 
 A zero byte ends each event, at which all of `worker.wire.text.tokens` stop: nothing has to ask where that is. Eight
 bytes read at a time may be some of the next event, or of TAIL after the last one; those behind the first unrecognised
@@ -29,6 +30,7 @@ from worker.wire.text.tokens import (
     COMMA,
     FOUR_BYTES,
     LOWER_N,
+    NULL,
     OPEN,
     OPEN_LIST,
     QUOTE,
@@ -66,14 +68,16 @@ class Names(NamedTuple):
     """i8[d], written by `scan`: which name stood at each place of the last event. It only says what is tried first."""
     patience: Integers
     """i8[1], written by `scan`: how many comparisons in vain are left."""
+    lenient: bool
+    """Whether a feature may be null, or not there where features have names."""
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> Names:
+    def of(cls, names: Sequence[str], lenient: bool = False) -> Names:
         """Those of a schema, in its order."""
         texts = [json.dumps(name, ensure_ascii=False).encode() for name in names]
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
-        return cls(text, bounds, np.arange(len(texts)), np.zeros(1, np.int64))
+        return cls(text, bounds, np.arange(len(texts)), np.zeros(1, np.int64), lenient)
 
 
 NO_NAMES = Names.of(())
@@ -195,7 +199,7 @@ def _field(
     """Read a field's value into row i; the position after it, or NOWHERE."""
     start = p
     if field == SEEN_X:
-        return _named(text, p, names, X, i) if len(names.places) else _listed(text, p, X, i)
+        return _named(text, p, names, X, i) if len(names.places) else _listed(text, p, names, X, i)
     if field == SEEN_T or (field == SEEN_ID and text[p] != QUOTE):
         p, whole = integer(text, p)
         if field == SEEN_T:
@@ -215,15 +219,18 @@ def _field(
 
 
 @fragment
-def _listed(text: Text, p: np.uint64, X: Floats, i: int) -> np.uint64:
+def _listed(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint64:
     """Read a list of exactly d numbers into row i; the position after it, or NOWHERE."""
     if text[p] != OPEN_LIST:
         return NOWHERE
     last = X.shape[1] - 1
     for j in range(last + 1):
-        p, X[i, j] = read_number(text, skip(text, p + ONE))
+        start = skip(text, p + ONE)
+        p, X[i, j] = read_number(text, start)
         if p == NOWHERE:
-            return NOWHERE
+            if not _lacking(text, start, names):
+                return NOWHERE
+            p, X[i, j] = start + FOUR, np.nan
         p = skip(text, p)
         if text[p] != (COMMA if j < last else CLOSE_LIST):
             return NOWHERE
@@ -232,7 +239,10 @@ def _listed(text: Text, p: np.uint64, X: Floats, i: int) -> np.uint64:
 
 @fragment
 def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint64:
-    """Read an object of exactly the d named numbers into row i; the position after it, or NOWHERE."""
+    """Read an object of the d named numbers into row i; the position after it, or NOWHERE.
+
+    A null that may be there leaves no mark: of a name that comes again behind it the last value counts, as in JSON.
+    """
     if text[p] != OPEN:
         return NOWHERE
     last = X.shape[1] - 1
@@ -242,17 +252,26 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint
         p = skip(text, p + ONE)
         j = _which(text, p, names, place)
         if j < 0 or not np.isnan(X[i, j]):  # no name, or one that was there before
-            return NOWHERE
+            return p + ONE if names.lenient and place == 0 and text[p] == CLOSE else NOWHERE
         p = skip(text, p + names.bounds[j + 1] - names.bounds[j])
         if text[p] != COLON:
             return NOWHERE
-        p, X[i, j] = read_number(text, skip(text, p + ONE))
+        start = skip(text, p + ONE)
+        p, X[i, j] = read_number(text, start)
         if p == NOWHERE:
-            return NOWHERE
+            if not _lacking(text, start, names):
+                return NOWHERE
+            p, X[i, j] = start + FOUR, np.nan
         p = skip(text, p)
         if text[p] != (COMMA if place < last else CLOSE):
-            return NOWHERE
+            return p + ONE if names.lenient and text[p] == CLOSE else NOWHERE
     return p + ONE
+
+
+@fragment
+def _lacking(text: Text, p: np.uint64, names: Names) -> bool:
+    """Whether a null stands at p, and may."""
+    return names.lenient and load8(text, p) & FOUR_BYTES == NULL
 
 
 @fragment

@@ -15,8 +15,8 @@ SIDES = (PASSTHROUGH, LIMIT, WORKER)
 CALLED = {PASSTHROUGH: "pass-through", LIMIT: "limit", WORKER: "worker"}
 LATENCY_SIDES = (PASSTHROUGH, WORKER)
 """Whose latency is measured: the limit of throughput is not one of latency."""
-NAMED = "named"
-"""Format of JSON events whose features have names."""
+NAMED, MAPPED = "named", "mapped"
+"""Formats of JSON events whose features have names, in `x` and as fields among others, which a schema reads."""
 FULL_DIGITS = 17
 """Decimals from which on features are left unrounded: text of 16 or 17 digits each."""
 
@@ -32,7 +32,7 @@ class Case:
     features, partitions, workers : int
         d, of the input, and processes of either side.
     form : str
-        Format of the events: ``json``, ``packed`` or NAMED.
+        Format of the events: ``json``, ``packed``, NAMED or MAPPED.
     output_form : str
         Format of the worker's predictions, ``json`` or ``packed``; the pass-through writes what it reads.
     commit_interval : float
@@ -66,6 +66,11 @@ class Case:
     def rows_key(self) -> tuple[object, ...]:
         """What decides the bytes of the input topic: cases that agree on it share one."""
         return self.messages, self.features, self.partitions, self.form, self.digits
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What features are called; empty where they have no names."""
+        return [f"feature_{j}" for j in range(self.features)] if self.form in (NAMED, MAPPED) else []
 
     def named(self) -> str:
         """The case in one line, for people."""

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from worker.errors import Failure
 from worker.kafka.topics import Topics
-from worker.tools.bench.cases import NAMED, WORKER, Case
+from worker.tools.bench.cases import MAPPED, WORKER, Case
 from worker.tools.bench.passthrough import Errand
 from worker.tools.broker.guarded import Guarded
 from worker.wire.codec import JSON, read_json
@@ -146,7 +146,8 @@ def worker_argv(
         "--group": topics.group,
         "--learner": case.learner,
         # Names are learned from the first event; a number of features says that there are none.
-        **({"--format": JSON} if case.form == NAMED else {"--features": str(case.features), "--format": case.form}),
+        **({} if case.feature_names else {"--features": str(case.features)}),
+        "--format": JSON if case.feature_names else case.form,
         "--output-format": case.output_form,
         "--commit-interval": repr(case.commit_interval),
         "--guarantee": case.guarantee,
@@ -157,6 +158,8 @@ def worker_argv(
     argv = [sys.executable, "-m", "driftway", "worker"]
     for pair in options.items():
         argv += pair
+    for name in case.feature_names if case.form == MAPPED else ():
+        argv += ["--feature", name]
     for key, value in properties.items():
         argv += ["-X", f"{key}={value}"]
     return argv + ["--stop-at-end"] * stop_at_end

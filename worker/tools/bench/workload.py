@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from worker.errors import Failure
 from worker.kafka.client import base_properties, quiet
 from worker.kafka.topics import Topics, create_topics, output_plan
-from worker.tools.bench.cases import FULL_DIGITS, NAMED, Case
+from worker.tools.bench.cases import FULL_DIGITS, MAPPED, Case
 from worker.wire import packed
 from worker.wire.codec import PACKED, encode_events
 
@@ -41,8 +41,14 @@ def blocks(case: Case, n: int) -> Iterator[list[bytes]]:
             X = X.round(case.digits)
         noise = 0.1 * np.sqrt(case.features) * rng.normal(size=rows)
         y = (X @ weight + noise > 0).astype(np.float64)
-        names = [f"feature_{j}" for j in range(case.features)] if case.form == NAMED else None
-        yield packed.encode_events(X, y) if case.form == PACKED else encode_events(X, y, start, names)
+        names = case.feature_names or None
+        events = packed.encode_events(X, y) if case.form == PACKED else encode_events(X, y, start, names)
+        yield list(map(_flat, events)) if case.form == MAPPED else events
+
+
+def _flat(event: bytes) -> bytes:
+    """An event with its named features as fields beside the others."""
+    return event.replace(b'"x":{', b"", 1).replace(b'},"y"', b',"y"', 1)
 
 
 class Loader:

@@ -15,7 +15,7 @@ from worker.cli.output import whole_console
 from worker.errors import UsageFailure
 from worker.kafka.client import AUTO, CLIENTS, parse_properties
 from worker.settings import GUARANTEES
-from worker.tools.bench.cases import NAMED
+from worker.tools.bench.cases import MAPPED, NAMED
 from worker.wire.codec import FORMATS
 from worker.wire.events import CLASSIFICATION
 
@@ -54,8 +54,9 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 @click.option("--workers", default="1", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Processes of each side.")  # fmt: skip
 @click.option("--format", "form", default="json", show_default=True, metavar="FORMAT[,..]",
-              callback=_several(click.Choice((*FORMATS, NAMED))),
-              help="Of the input: json, packed, or named: json with names of features.")  # fmt: skip
+              callback=_several(click.Choice((*FORMATS, NAMED, MAPPED))),
+              help="Of the input: json, packed, named: json with names of features, or mapped: these as fields, "
+              "which a schema reads.")  # fmt: skip
 @click.option("--output-format", "output_form", default="json", show_default=True, metavar="FORMAT[,..]",
               callback=_several(click.Choice(FORMATS)), help="Of the worker's predictions.")  # fmt: skip
 @click.option("--digits", default="6", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1, 17)),

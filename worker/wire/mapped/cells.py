@@ -14,6 +14,10 @@ NOTHING, NULL, NUMBER, FALSE, TRUE, TEXT, NESTED = range(7)
 """Kinds: nothing there, null, a number, false, true, a text, an object or a list."""
 
 
+MOST_KEPT = 1 << 22
+"""Bytes that each partition may keep: 5,000 events of 30 places."""
+
+
 class Cells(NamedTuple):
     """n events by m places."""
 
@@ -22,14 +26,41 @@ class Cells(NamedTuple):
     number: NDArray[np.float64]
     """f8[n, m], of a NUMBER; it may be infinite, from an integer that no float64 holds."""
     start: Integers
-    """i8[n, m]: where a token begins in the batch's text; of a TEXT behind its quote."""
+    """i8[n, m]: where a TEXT begins in the batch's text, behind its quote; of a scanned NUMBER where that begins."""
     end: Integers
-    """i8[n, m]: where it ends; of a TEXT before its quote."""
+    """i8[n, m]: where a TEXT ends, before its quote."""
 
     @classmethod
-    def empty(cls, n: int, m: int) -> Cells:
+    def of(cls, n: int, m: int) -> Cells:
         """Of which nothing is known."""
         return cls(np.zeros((n, m), np.uint8), np.empty((n, m)), np.empty((n, m), np.int64), np.empty((n, m), np.int64))
+
+    def first(self, n: int) -> Cells:
+        """Those of the first n events, of which nothing is known any more."""
+        self.kind[:n] = NOTHING
+        return Cells(self.kind[:n], self.number[:n], self.start[:n], self.end[:n])
+
+
+class Room:
+    """Keeps cells from batch to batch: the pages of new ones took as long as the events in them.
+
+    Parameters
+    ----------
+    places : int
+        m.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._kept, self._places = Cells.of(0, places), places
+
+    def cells(self, n: int) -> Cells:
+        """Of n events, of which nothing is known; those of the call before are no longer to be used."""
+        if n > len(self._kept.kind):
+            made = Cells.of(n, self._places)
+            if sum(column.nbytes for column in made) > MOST_KEPT:
+                return made
+            self._kept = made
+        return self._kept.first(n)
 
 
 class Tail:
@@ -63,7 +94,6 @@ def put(cells: Cells, i: int, j: int, value: Any, tail: Tail) -> None:
             cells.number[i, j] = float(value)
         except OverflowError:
             cells.number[i, j] = np.inf
-        cells.start[i, j], cells.end[i, j] = tail.add(str(value).encode())
 
 
 def kind_of(value: Any) -> int:

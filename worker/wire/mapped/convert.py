@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +12,16 @@ from numpy.typing import NDArray
 from learners.jit import bare_kernel, fragment
 from worker.wire.events import NUMBER as NUMBER_IN_TEXT
 from worker.wire.events import as_number
-from worker.wire.mapped.cells import FALSE, NESTED, NUMBER, TEXT, TRUE, Cells
+from worker.wire.mapped.cells import FALSE, NESTED, NULL, NUMBER, TEXT, TRUE, Cells
 from worker.wire.mapped.feature import OTHERS
+from worker.wire.mapped.times import NOT_A_TIME
 from worker.wire.strings import SPARE, Integers
 from worker.wire.text.decimals import Text, Words, read_number
 from worker.wire.text.tokens import same
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
+"""i1[n, features]: what became of each value."""
 
 GOOD, MISSING, WRONG, INFINITE, HARD = range(5)
 """What became of a value: read, not there, of another kind, not finite, or left to Python."""
@@ -43,39 +46,75 @@ class Categories(NamedTuple):
     """The one that all other values are; -1: none."""
 
     @classmethod
-    def of(cls, names: tuple[str, ...]) -> Categories:
-        """In this order; OTHERS takes what is none of them."""
+    def of(cls, names: tuple[str, ...], with_others: bool = True) -> Categories:
+        """In this order; OTHERS takes what is none of them, unless it is a name as others."""
         texts = [name.encode() for name in names]
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         numbers = [as_number(name) for name in names]
         values = [math.nan if isinstance(number, str) else float(number) for number in numbers]
         truth = [texts.index(word) if word in texts else -1 for word in (WORD_OF_FALSE, WORD_OF_TRUE)]
-        others = names.index(OTHERS) if OTHERS in names else -1
+        others = names.index(OTHERS) if with_others and OTHERS in names else -1
         whole = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
         return cls(whole, bounds, np.array(values), np.array(truth, np.int64), others)
 
 
+class Spot(NamedTuple):
+    """Where a feature is read and written."""
+
+    place: int
+    """Of its cells."""
+    feature: int
+    """Its number, the column of its codes."""
+    column: int
+    """Its first one in a row."""
+    width: int
+    """How many columns it has."""
+
+
+class Spots(NamedTuple):
+    """Of several features of one column each."""
+
+    feature: Integers
+    place: Integers
+    column: Integers
+
+    @classmethod
+    def of(cls, spots: Sequence[Spot]) -> Spots:
+        """The same by columns, i8[k] each."""
+        rows = [(spot.feature, spot.place, spot.column) for spot in spots]
+        return cls(*np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 3).T))
+
+
 @bare_kernel
-def read_numbers(cells: Cells, place: int, text: Text, out: Floats, codes: Codes) -> None:
-    """Numbers, truth values as 0 and 1, numbers in text. Shapes: out f8[n, 1], codes i1[n]; NaN where not GOOD."""
-    for i in range(out.shape[0]):
-        kind, value, code = cells.kind[i, place], math.nan, GOOD
-        if kind == NUMBER:
-            value = cells.number[i, place]
-            code = GOOD if math.isfinite(value) else INFINITE
-        elif FALSE <= kind <= TRUE:
-            value = 1.0 if kind == TRUE else 0.0
-        elif kind == TEXT:
-            start, end = cells.start[i, place], cells.end[i, place]
-            if start == end:
-                code = MISSING
+def read_numbers(cells: Cells, spots: Spots, text: Text, X: Floats, codes: Codes) -> bool:
+    """Numbers, truth values as 0 and 1, numbers in text; whether none is HARD.
+
+    Shapes: X f8[n, columns], NaN where not GOOD; codes i1[n, features].
+    """
+    easy = True
+    for i in range(X.shape[0]):
+        for k in range(spots.place.shape[0]):
+            place = spots.place[k]
+            kind, value, code = cells.kind[i, place], math.nan, GOOD
+            if kind == NUMBER:
+                value = cells.number[i, place]
+                if not math.isfinite(value):
+                    value, code = math.nan, INFINITE
+            elif FALSE <= kind <= TRUE:
+                value = 1.0 if kind == TRUE else 0.0
+            elif kind == TEXT:
+                start, end = cells.start[i, place], cells.end[i, place]
+                if start == end:
+                    code = MISSING
+                else:
+                    p, value = read_number(text, np.uint64(start))
+                    if p != np.uint64(end):
+                        value, code, easy = math.nan, HARD, False
             else:
-                p, value = read_number(text, np.uint64(start))
-                code = GOOD if p == np.uint64(end) else HARD
-        else:
-            code = WRONG if kind == NESTED else MISSING
-        out[i, 0] = value if code == GOOD else math.nan
-        codes[i] = code
+                code = WRONG if kind == NESTED else MISSING
+            X[i, spots.column[k]] = value
+            codes[i, spots.feature[k]] = code
+    return easy
 
 
 def number_in_text(text: bytes) -> tuple[float, int]:
@@ -90,19 +129,19 @@ def number_in_text(text: bytes) -> tuple[float, int]:
 
 
 @bare_kernel
-def read_categories(cells: Cells, place: int, text: Text, known: Categories, out: Integers, codes: Codes) -> None:
-    """Which category each value is, -1: none. Shapes: out i8[n], codes i1[n]."""
+def read_categories(cells: Cells, spot: Spot, text: Text, known: Categories, out: Integers, codes: Codes) -> None:
+    """Which category each value is, -1: none. Shapes: out i8[n], codes i1[n, features]."""
     for i in range(out.shape[0]):
-        kind = cells.kind[i, place]
+        kind = cells.kind[i, spot.place]
         out[i] = known.others
-        codes[i] = GOOD
+        codes[i, spot.feature] = GOOD
         if kind == TEXT:
-            found = _index_of(text, cells.start[i, place], cells.end[i, place], known)
+            found = _index_of(text, cells.start[i, spot.place], cells.end[i, spot.place], known)
             if found >= 0:
                 out[i] = found
         elif kind == NUMBER:
             for k in range(known.number.shape[0]):
-                if known.number[k] == cells.number[i, place]:
+                if known.number[k] == cells.number[i, spot.place]:
                     out[i] = k
                     break
         elif FALSE <= kind <= TRUE:
@@ -110,7 +149,7 @@ def read_categories(cells: Cells, place: int, text: Text, known: Categories, out
             if found >= 0:
                 out[i] = found
         else:
-            codes[i] = WRONG if kind == NESTED else MISSING
+            codes[i, spot.feature] = WRONG if kind == NESTED else MISSING
 
 
 @fragment
@@ -125,38 +164,60 @@ def _index_of(text: Text, start: int, end: int, known: Categories) -> int:
 
 
 @bare_kernel
-def one_hot(index: Integers, codes: Codes, out: Floats) -> None:
-    """1 in the column of the index, none for -1; NaN in all where not GOOD. Shapes: index i8[n], out f8[n, k]."""
-    for i in range(out.shape[0]):
-        for k in range(out.shape[1]):
-            out[i, k] = 0.0 if codes[i] == GOOD else math.nan
-        if codes[i] == GOOD and index[i] >= 0:
-            out[i, index[i]] = 1.0
+def as_classes(index: Integers, codes: Codes, y: Floats) -> None:
+    """Labels of categories; none of them is WRONG. Shapes: index i8[n], codes i1[n, 1], y f8[n, 1]."""
+    for i in range(y.shape[0]):
+        known = codes[i, 0] == GOOD and index[i] >= 0
+        y[i, 0] = float(index[i]) if known else math.nan
+        if codes[i, 0] == GOOD and not known:
+            codes[i, 0] = WRONG
 
 
 @bare_kernel
-def read_hashes(cells: Cells, place: int, text: Text, width: int, out: Integers, codes: Codes) -> None:
-    """Which of `width` columns each value's hash chooses: FNV-1a of the text, or of a number's bits.
+def one_hot(index: Integers, spot: Spot, codes: Codes, X: Floats) -> None:
+    """1 in the column of the index, none for -1; NaN in all where not GOOD. Shapes: index i8[n], X f8[n, columns]."""
+    for i in range(X.shape[0]):
+        good = codes[i, spot.feature] == GOOD
+        for k in range(spot.width):
+            X[i, spot.column + k] = 0.0 if good else math.nan
+        if good and index[i] >= 0:
+            X[i, spot.column + index[i]] = 1.0
 
-    Shapes: out i8[n], codes i1[n].
+
+@bare_kernel
+def read_hashes(cells: Cells, spot: Spot, text: Text, out: Integers, codes: Codes) -> None:
+    """Which of its columns each value's hash chooses: FNV-1a of the text, or of a number's bits.
+
+    Shapes: out i8[n], codes i1[n, features].
     """
     for i in range(out.shape[0]):
-        kind, h = cells.kind[i, place], OFFSET_BASIS
+        kind, h = cells.kind[i, spot.place], OFFSET_BASIS
         out[i] = -1
-        codes[i] = GOOD
+        codes[i, spot.feature] = GOOD
         if kind == TEXT:
-            for p in range(cells.start[i, place], cells.end[i, place]):
+            for p in range(cells.start[i, spot.place], cells.end[i, spot.place]):
                 h = (h ^ np.uint64(text[p])) * PRIME
         elif kind == NUMBER:
-            bits = np.float64(cells.number[i, place] + 0.0).view(np.uint64)  # -0.0 is 0
+            bits = np.float64(cells.number[i, spot.place] + 0.0).view(np.uint64)  # -0.0 is 0
             h = (h ^ HASHED_NUMBER) * PRIME
             for k in range(8):
                 h = (h ^ ((bits >> np.uint64(8 * k)) & np.uint64(255))) * PRIME
         elif FALSE <= kind <= TRUE:
             h = (h ^ np.uint64(kind)) * PRIME
         else:
-            codes[i] = WRONG if kind == NESTED else MISSING
+            codes[i, spot.feature] = WRONG if kind == NESTED else MISSING
             continue
         # FNV's low bits alone are poor: fold the high ones in.
         h ^= h >> np.uint64(32)
-        out[i] = np.int64(h % np.uint64(width))
+        out[i] = np.int64(h % np.uint64(spot.width))
+
+
+@bare_kernel
+def judge_times(cells: Cells, spot: Spot, times: Integers, codes: Codes) -> None:
+    """What became of a place's times. Shapes: times i8[n], codes i1[n, features]."""
+    for i in range(times.shape[0]):
+        kind, code = cells.kind[i, spot.place], GOOD
+        if times[i] == NOT_A_TIME:
+            empty = kind == TEXT and cells.start[i, spot.place] == cells.end[i, spot.place]
+            code = MISSING if kind <= NULL or empty else WRONG
+        codes[i, spot.feature] = code

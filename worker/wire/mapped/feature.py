@@ -45,7 +45,7 @@ class Missing:
     value: float = math.nan
 
     def __str__(self) -> str:
-        return self.word or f"{self.value:g}"
+        return self.word or repr(self.value).removesuffix(".0")
 
     @classmethod
     def parse(cls, text: str) -> Missing:

@@ -1,7 +1,7 @@
 """Fields of JSON events straight into cells, in one kernel call per batch.
 
-An event is read so if it is an object whose names and texts need no escapes and are ASCII, that has none of the names
-on the schema's ways twice, and whose row is there once. Everything else is marked and left to orjson, which decides.
+An event is read so if it is an object whose names and texts have no escapes, that has none of the names on the schema's
+ways twice, and whose row is there once. Everything else is marked and left to orjson, which decides.
 What the schema does not name is passed over, nested as it may be, but must be JSON.
 """
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import bare_kernel, fragment, load8
-from worker.wire.mapped.cells import FALSE, NESTED, NULL, NUMBER, TEXT, TRUE, Cells
+from worker.wire.mapped.cells import FALSE, NESTED, NOTHING, NULL, NUMBER, TEXT, TRUE, Cells
 from worker.wire.mapped.tree import NO_NAME, Tree, which
-from worker.wire.strings import END, SPARE, Listed, Strings
+from worker.wire.strings import END, SPARE, Integers, Listed, Strings
 from worker.wire.text import tokens
 from worker.wire.text.decimals import MINUS, NINE, NOWHERE, ONE, ZERO, ZERO_DIGIT, Text, read_number
 from worker.wire.text.tokens import (
@@ -25,16 +25,18 @@ from worker.wire.text.tokens import (
     OPEN,
     OPEN_LIST,
     QUOTE,
+    any_string,
+    integer,
     literal,
+    same,
     skip,
-    string,
 )
 
 DEEPEST = np.uint64(63)
 """Objects and lists in each other that are passed over."""
 
 
-def scan_fields(values: Strings, tree: Tree, places: int) -> tuple[Text, Cells, NDArray[np.bool_]]:
+def scan_fields(values: Strings, tree: Tree, cells: Cells) -> tuple[Text, NDArray[np.bool_]]:
     """Read the fields of a schema.
 
     Parameters
@@ -42,28 +44,25 @@ def scan_fields(values: Strings, tree: Tree, places: int) -> tuple[Text, Cells, 
     values : Strings
         n events.
     tree : Tree
-        The schema's names.
-    places : int
-        m, the places that it leads to.
+        The schema's names, which lead to m places.
+    cells : Cells
+        Of n events by m places, of which nothing is known; written.
 
     Returns
     -------
     text : u1[bytes]
         What the cells' bounds are in; it ends with TAIL.
-    cells : Cells
-        Of n events by m places.
     plain : bool[n]
         False where the event was left to orjson; its cells are then undefined.
     """
-    n = len(values)
-    cells, plain = Cells.empty(n, places), np.empty(n, np.bool_)
+    plain = np.empty(len(values), np.bool_)
     text = values.terminated()
     if not _scan(text, tree, cells, plain):
         # An event with a zero byte is no JSON, so nothing is lost with it.
         text = Listed([value if value and END not in value else b"" for value in values]).terminated()
-        cells.kind[:] = 0
+        cells.kind[:] = NOTHING
         _scan(text, tree, cells, plain)
-    return text, cells, plain
+    return text, plain
 
 
 @bare_kernel
@@ -91,7 +90,7 @@ def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uin
     p = skip(text, p)
     if text[p] != OPEN:
         return NOWHERE
-    node, depth = 0, 0
+    node, depth, last = 0, 0, tree.place.shape[0]
     rows = 1 if tree.row == 0 else 0
     p = skip(text, p + ONE)
     ended = text[p] == CLOSE
@@ -100,21 +99,32 @@ def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uin
         if not ended:
             if text[p] != QUOTE:
                 return NOWHERE
-            after = string(text, p)
-            if after == NOWHERE:
-                return NOWHERE
-            name = which(text, p, after, tree, node)
-            p = skip(text, after)
+            # Fields mostly come in the order of the event before.
+            name = int(tree.next[last])
+            if tree.owner[name] == node and same(text, p, tree.text, tree.bounds[name], tree.bounds[name + 1]):
+                p += tree.bounds[name + 1] - tree.bounds[name]
+                last = name
+            else:
+                after = any_string(text, p)
+                if after == NOWHERE:
+                    return NOWHERE
+                name = which(text, p, after, tree, node)
+                if name != NO_NAME:
+                    tree.next[last] = name
+                    last = name
+                p = after
+            p = skip(text, p)
             if text[p] != COLON:
                 return NOWHERE
             p = skip(text, p + ONE)
             if name == NO_NAME:
                 p = pass_over(text, p)
             else:
-                if tree.seen[name] == i:
+                child, place = int(tree.child[name]), int(tree.place[name])
+                if tree.seen[name] == i if place == NO_NAME else cells.kind[i, place] != NOTHING:
                     return NOWHERE
-                tree.seen[name] = i
-                child, place = tree.child[name], tree.place[name]
+                if place == NO_NAME:
+                    tree.seen[name] = i
                 if child != NO_NAME and text[p] == OPEN_LIST:
                     return NOWHERE  # a step may be a place in it
                 if child != NO_NAME and text[p] == OPEN:
@@ -138,7 +148,7 @@ def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uin
             if depth == 0:
                 return skip(text, p + ONE) if rows == 1 else NOWHERE
             depth -= 1
-            node = tree.stack[depth]
+            node = int(tree.stack[depth])
             p = skip(text, p + ONE)
         if text[p] != COMMA:
             return NOWHERE
@@ -149,7 +159,7 @@ def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uin
 def _value(text: Text, p: np.uint64, cells: Cells, i: int, place: int) -> np.uint64:
     """Read a value into a cell; the position after it, or NOWHERE."""
     if text[p] == QUOTE:
-        end = string(text, p)
+        end = any_string(text, p)
         cells.kind[i, place] = TEXT
         cells.start[i, place] = np.int64(p + ONE)
         cells.end[i, place] = np.int64(end - ONE)
@@ -159,7 +169,6 @@ def _value(text: Text, p: np.uint64, cells: Cells, i: int, place: int) -> np.uin
         cells.kind[i, place] = NUMBER
         cells.number[i, place] = number
         cells.start[i, place] = np.int64(p)
-        cells.end[i, place] = np.int64(end)
         return end
     if text[p] == OPEN or text[p] == OPEN_LIST:
         cells.kind[i, place] = NESTED
@@ -167,6 +176,26 @@ def _value(text: Text, p: np.uint64, cells: Cells, i: int, place: int) -> np.uin
     eight = load8(text, p) & FOUR_BYTES
     cells.kind[i, place] = NULL if eight == tokens.NULL else TRUE if eight == tokens.TRUE else FALSE
     return literal(text, p)
+
+
+@bare_kernel
+def find_ids(cells: Cells, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
+    """Bounds of the JSON text of each event's id, i8[2, n]: of a text, of an integer, of a null where there is none.
+
+    Of any other id orjson's text is not the event's: that event is not plain.
+    """
+    null = len(text) - SPARE
+    for i in range(plain.shape[0]):
+        kind = cells.kind[i, place]
+        ids[0, i], ids[1, i] = null, null + 4
+        if plain[i] and kind == TEXT:
+            ids[0, i], ids[1, i] = cells.start[i, place] - 1, cells.end[i, place] + 1
+        elif plain[i] and kind == NUMBER:
+            end, _ = integer(text, np.uint64(cells.start[i, place]))
+            ids[0, i], ids[1, i] = cells.start[i, place], np.int64(end)
+            plain[i] = end != NOWHERE
+        elif kind > NULL:
+            plain[i] = False
 
 
 @bare_kernel
@@ -189,7 +218,7 @@ def pass_over(text: Text, p: np.uint64) -> np.uint64:
                         return NOWHERE
                 continue
         elif text[p] == QUOTE:
-            p = string(text, p)
+            p = any_string(text, p)
         elif text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:
             p, _ = read_number(text, p)
         else:
@@ -220,7 +249,7 @@ def _past_name(text: Text, p: np.uint64) -> np.uint64:
     """The position of the value behind a name and a colon, or NOWHERE."""
     if text[p] != QUOTE:
         return NOWHERE
-    p = string(text, p)
+    p = any_string(text, p)
     if p == NOWHERE:
         return NOWHERE
     p = skip(text, p)

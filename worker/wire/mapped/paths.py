@@ -71,14 +71,15 @@ class Path:
             if found is None:
                 raise UsageFailure(f"path {text or repr('')}: a field's name is expected at {text[at:]!r}")
             quoted, bare = found.groups()
-            step = re.sub(r"\\(.)", r"\1", quoted) if bare is None else bare
             at = found.end()
-            if bare is not None and ":" in bare:
-                step, colon, _ = bare.partition(":")
-                at = found.start() + len(step)
-                if not step:
-                    raise UsageFailure(f"path {text}: a field's name is expected before {colon!r}")
-            steps.append(step.strip() if bare is not None else step)
+            if bare is None:
+                steps.append(re.sub(r"\\(.)", r"\1", quoted))
+            else:
+                before, colon, _ = bare.partition(":")
+                at = found.start() + len(before)
+                if not before.strip():
+                    raise UsageFailure(f"path {text}: a field's name is expected before {colon or text[at:]!r}")
+                steps.append(before.strip())
             if at == len(text) or text[at] == ":":
                 break
             if text[at] != ".":

@@ -14,8 +14,10 @@ from worker.wire.mapped.cells import NUMBER, TEXT, Cells
 from worker.wire.strings import Integers
 from worker.wire.text.decimals import Text
 
+Floats = NDArray[np.float64]
+
 NOT_A_TIME = np.iinfo(np.int64).min
-SECOND, MINUTE, HOUR, DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
+MILLISECOND, SECOND, MINUTE, HOUR, DAY = 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 """In us."""
 LATEST_SECONDS, LATEST_MILLIS, LATEST_MICROS, LATEST_NANOS = 1e11, 1e14, 1e17, 9.2e18
 """Below which a number counts seconds, ms, us and ns since 1970: until the year 5138, and not before 1973 in ms."""
@@ -34,6 +36,14 @@ def read_times(cells: Cells, place: int, text: Text, times: Integers) -> None:
             times[i] = of_number(cells.number[i, place])
         elif kind == TEXT:
             times[i] = of_text(text, cells.start[i, place], cells.end[i, place])
+
+
+@bare_kernel
+def to_millis(times: Integers) -> None:
+    """Make us to ms, in place; NOT_A_TIME stays, which events call NO_TIME. Shapes: times i8[n]."""
+    for i in range(times.shape[0]):
+        if times[i] != NOT_A_TIME:
+            times[i] = times[i] // MILLISECOND
 
 
 @fragment
@@ -89,7 +99,8 @@ def of_text(text: Text, p: int, end: int) -> int:
         return time if p + 1 == end else NOT_A_TIME
     if p == end:
         return time
-    return time - zone(text, p, end) if zone(text, p, end) != NOT_A_TIME else NOT_A_TIME
+    ahead = zone(text, p, end)
+    return time - ahead if ahead != NOT_A_TIME else NOT_A_TIME
 
 
 @fragment
@@ -177,61 +188,61 @@ def day_and_month(days: int) -> tuple[int, int]:
 
 
 @bare_kernel
-def write_hour(times: Integers, out: NDArray[np.float64]) -> None:
-    """Hours since midnight, 0 <= out < 24. Shapes: times i8[n], out f8[n, 1]; NaN where there is no time."""
+def write_hour(times: Integers, X: Floats, column: int) -> None:
+    """Hours since midnight, 0 <= hour < 24. Shapes: times i8[n], X f8[n, columns]; NaN where there is no time."""
     for i in range(times.shape[0]):
-        out[i, 0] = hour_of(times[i])
+        X[i, column] = hour_of(times[i])
 
 
 @bare_kernel
-def write_hour_circle(times: Integers, out: NDArray[np.float64]) -> None:
-    """Sine and cosine of the hour's angle on a dial of 24 hours. Shapes: out f8[n, 2]."""
+def write_hour_circle(times: Integers, X: Floats, column: int) -> None:
+    """Sine and cosine of the hour's angle on a dial of 24 hours."""
     for i in range(times.shape[0]):
-        on_circle(hour_of(times[i]) / 24.0, out, i)
+        on_circle(hour_of(times[i]) / 24.0, X, i, column)
 
 
 @bare_kernel
-def write_weekday(times: Integers, out: NDArray[np.float64]) -> None:
-    """0 is Monday, 6 Sunday. Shapes: out f8[n, 1]."""
+def write_weekday(times: Integers, X: Floats, column: int) -> None:
+    """0 is Monday, 6 Sunday."""
     for i in range(times.shape[0]):
-        out[i, 0] = weekday_of(times[i])
+        X[i, column] = weekday_of(times[i])
 
 
 @bare_kernel
-def write_weekday_circle(times: Integers, out: NDArray[np.float64]) -> None:
-    """Sine and cosine of the weekday's angle on a dial of 7. Shapes: out f8[n, 2]."""
+def write_weekday_circle(times: Integers, X: Floats, column: int) -> None:
+    """Sine and cosine of the weekday's angle on a dial of 7."""
     for i in range(times.shape[0]):
-        on_circle(weekday_of(times[i]) / 7.0, out, i)
+        on_circle(weekday_of(times[i]) / 7.0, X, i, column)
 
 
 @bare_kernel
-def write_day(times: Integers, out: NDArray[np.float64]) -> None:
-    """Day of the month, 1 to 31. Shapes: out f8[n, 1]."""
+def write_day(times: Integers, X: Floats, column: int) -> None:
+    """Day of the month, 1 to 31."""
     for i in range(times.shape[0]):
         day, _ = day_and_month(times[i] // DAY)
-        out[i, 0] = math.nan if times[i] == NOT_A_TIME else float(day)
+        X[i, column] = math.nan if times[i] == NOT_A_TIME else float(day)
 
 
 @bare_kernel
-def write_month(times: Integers, out: NDArray[np.float64]) -> None:
-    """Month, 1 to 12. Shapes: out f8[n, 1]."""
+def write_month(times: Integers, X: Floats, column: int) -> None:
+    """Month, 1 to 12."""
     for i in range(times.shape[0]):
         _, month = day_and_month(times[i] // DAY)
-        out[i, 0] = math.nan if times[i] == NOT_A_TIME else float(month)
+        X[i, column] = math.nan if times[i] == NOT_A_TIME else float(month)
 
 
 @bare_kernel
-def write_seconds(times: Integers, out: NDArray[np.float64]) -> None:
-    """Seconds since 1970. Shapes: out f8[n, 1]."""
+def write_seconds(times: Integers, X: Floats, column: int) -> None:
+    """Seconds since 1970."""
     for i in range(times.shape[0]):
-        out[i, 0] = math.nan if times[i] == NOT_A_TIME else times[i] / 1e6
+        X[i, column] = math.nan if times[i] == NOT_A_TIME else times[i] / 1e6
 
 
 @bare_kernel
-def write_age(times: Integers, now: Integers, out: NDArray[np.float64]) -> None:
-    """Seconds from the time to `now`, i8[n] in us. Shapes: out f8[n, 1]."""
+def write_age(times: Integers, now: Integers, X: Floats, column: int) -> None:
+    """Seconds from the time to `now`, i8[n] in us."""
     for i in range(times.shape[0]):
-        out[i, 0] = math.nan if times[i] == NOT_A_TIME else (float(now[i]) - float(times[i])) / 1e6
+        X[i, column] = math.nan if times[i] == NOT_A_TIME else (float(now[i]) - float(times[i])) / 1e6
 
 
 @fragment
@@ -247,11 +258,11 @@ def weekday_of(time: int) -> float:
 
 
 @fragment
-def on_circle(share: float, out: NDArray[np.float64], i: int) -> None:
+def on_circle(share: float, X: Floats, i: int, column: int) -> None:
     """Write sine and cosine of a share of a full turn."""
     angle = 2.0 * math.pi * share
-    out[i, 0] = sin(angle)
-    out[i, 1] = cos(angle)
+    X[i, column] = sin(angle)
+    X[i, column + 1] = cos(angle)
 
 
 WRITERS = {

@@ -37,6 +37,11 @@ class Tree(NamedTuple):
     """i8[k]: the place of the schema whose value stands there, or NO_NAME."""
     seen: Integers
     """i8[k], written by the scanner: the last event that had the name."""
+    owner: Integers
+    """i8[k + 1]: the node that the name is in; of the last, which is no name, NO_NAME."""
+    next: Integers
+    """i8[k + 1], written by the scanner: the name that came after it last; k stands for an event's begin. It only says
+    what is tried first."""
     stack: Integers
     """i8[DEEPEST], written by the scanner: the nodes above."""
     row: int
@@ -85,10 +90,12 @@ def tree_of(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[s
     room = 1 << max(1, (LEAST_ROOM * max(map(len, nodes)) - 1).bit_length())
     table = np.full((len(nodes), room), NO_NAME, np.int64)
     owner = {name: node for node, found in enumerate(nodes) for name in found.values()}
-    _enter(text, bounds, np.array([owner[name] for name in range(len(names))], np.int64), table)
     k = len(names)
-    columns = np.array(child, np.int64), np.array(place, np.int64), np.zeros(k, np.int64), np.zeros(DEEPEST, np.int64)
-    return Tree(text, bounds, table, *columns, row)
+    owners = np.array([*(owner[name] for name in range(k)), NO_NAME], np.int64)
+    _enter(text, bounds, owners[:k], table)
+    tried = np.full(k + 1, k, np.int64)
+    places = np.array(child, np.int64), np.array(place, np.int64), np.zeros(k, np.int64)
+    return Tree(text, bounds, table, *places, owners, tried, np.zeros(DEEPEST, np.int64), row)
 
 
 @fragment

@@ -31,6 +31,8 @@ QUOTE, COLON, COMMA = 34, 58, 44
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
 LOWER_N = 110
 SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
+LEAST_LEADER, LAST_LEADER, FIRST_MIDDLE, LAST_MIDDLE = 0xC2, 0xF4, 0x80, 0xBF
+"""Bytes of UTF-8: the first of a letter that has several, and those after it."""
 MOST_INTEGER_DIGITS = np.uint64(18)
 
 
@@ -39,7 +41,7 @@ def word(text: bytes) -> np.uint64:
     return np.uint64(int.from_bytes(text, "little"))
 
 
-FIVE = np.uint64(5)
+TWO, FIVE = np.uint64(2), np.uint64(5)
 THREE_BYTES, FOUR_BYTES, FIVE_BYTES = (np.uint64(256**n - 1) for n in (3, 4, 5))
 NULL, TRUE, FALSE = word(b"null"), word(b"true"), word(b"false")
 LOW_BITS, SPACES, QUOTES, BACKSLASHES = word(b"\1" * 8), word(b" " * 8), word(b'"' * 8), word(b"\\" * 8)
@@ -76,6 +78,50 @@ def string(text: Text, p: np.uint64) -> np.uint64:
         others = _no_letters(load8(text, p))
     p += trailing_zeros(others) >> THREE
     return p + ONE if text[p] == QUOTE else NOWHERE
+
+
+@fragment
+def any_string(text: Text, p: np.uint64) -> np.uint64:
+    """The position after a string of UTF-8 without escapes whose quote is at p, or NOWHERE."""
+    p += ONE
+    while True:
+        others = _no_letters(load8(text, p))
+        while others == ZERO:
+            p += EIGHT
+            others = _no_letters(load8(text, p))
+        p += trailing_zeros(others) >> THREE
+        if text[p] < LEAST_LEADER:
+            return p + ONE if text[p] == QUOTE else NOWHERE
+        p = _letter(text, p)
+        if p == NOWHERE:
+            return NOWHERE
+
+
+@fragment
+def _letter(text: Text, p: np.uint64) -> np.uint64:
+    """The position after a letter of two to four bytes, or NOWHERE if it is not UTF-8.
+
+    Source: The Unicode Standard, table 3-7: none that fewer bytes can say, no surrogates, none beyond U+10FFFF.
+    """
+    first, second = text[p], text[p + ONE]
+    low, high, more = FIRST_MIDDLE, LAST_MIDDLE, ZERO
+    if first >= 0xF0:
+        more = TWO
+        low = 0x90 if first == 0xF0 else FIRST_MIDDLE
+        high = 0x8F if first == 0xF4 else LAST_MIDDLE
+    elif first >= 0xE0:
+        more = ONE
+        low = 0xA0 if first == 0xE0 else FIRST_MIDDLE
+        high = 0x9F if first == 0xED else LAST_MIDDLE
+    if first > LAST_LEADER or second < low or second > high:
+        return NOWHERE
+    p += TWO
+    while more > ZERO:
+        if text[p] < FIRST_MIDDLE or text[p] > LAST_MIDDLE:
+            return NOWHERE
+        p += ONE
+        more -= ONE
+    return p
 
 
 @fragment

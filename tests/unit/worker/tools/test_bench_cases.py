@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from worker.kafka.topics import Topics
 from worker.tools.bench.cases import LIMIT, PASSTHROUGH, SIDES, WORKER, Case, Effort, expand, order
 from worker.tools.bench.report import Result
 from worker.tools.bench.side import Side
 from worker.tools.bench.throughput import Run
+from worker.tools.bench.workload import blocks
 
 
 def swept(*forms: str) -> list[Case]:
@@ -30,6 +33,18 @@ def test_the_worker_is_told_the_output_format_and_the_bare_client_is_not() -> No
     at = told[WORKER].index("--output-format")
     assert told[WORKER][at + 1] == "packed"
     assert "packed" not in " ".join(told["passthrough"])
+
+
+def test_mapped_events_are_the_named_ones_with_their_features_beside_the_other_fields() -> None:
+    plain, named, mapped = (Case(features=3, form=form) for form in ("json", "named", "mapped"))
+    rows = [[json.loads(value) for value in next(iter(blocks(case, 20)))] for case in (plain, named, mapped)]
+    for listed, inside, beside in zip(*rows, strict=True):
+        assert list(inside["x"].values()) == listed["x"]
+        assert beside == {"id": inside["id"], **inside["x"], "y": inside["y"]}
+    told = {case.form: Side(WORKER, case, "h:1", {}, Topics("E", "g"), True)._argv for case in (plain, named, mapped)}
+    assert [told[form].count("--feature") for form in told] == [0, 0, 3]
+    assert [told[form].count("--features") for form in told] == [1, 0, 0]
+    assert [told[form][told[form].index("--format") + 1] for form in told] == ["json"] * 3
 
 
 def test_those_that_only_copy_are_modules_with_the_same_errand() -> None:

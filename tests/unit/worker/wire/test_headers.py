@@ -17,7 +17,8 @@ from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.ways import Resumption
 from worker.settings import ModelSettings
 from worker.state import snapshot
-from worker.state.model import Model, Outputs, joined
+from worker.state.model import Model
+from worker.state.outputs import Outputs, joined
 from worker.wire.headers import Header, Headers, passed_headers
 
 NAMES = "a", "b", "offset", ""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from worker.wire import written
 from worker.wire.scanner import NO_TIME
+from worker.wire.text import written
 from worker.wire.writer import MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
 
 FAST = settings(max_examples=150, deadline=None)

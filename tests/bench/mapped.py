@@ -1,0 +1,86 @@
+"""Microseconds a row of reading events by a schema, beside the plain form of the same numbers, in one run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from worker.wire.codec import Decoder
+from worker.wire.events import Records, Schema, Target
+from worker.wire.mapped.schema import EventSchema
+from worker.wire.strings import Listed
+
+ROWS, ROUNDS = 2_000, 25
+"""Rows of a batch, about as many as a busy worker takes at once; alternating rounds, of which the best counts."""
+CITIES = ("berlin", "hamburg", "munich", "cologne")
+BEYOND_ASCII = ("Berlin", "Hamburg", "München", "Köln")
+FIRST = 1_700_000_000_000
+
+
+def records(values: list[bytes]) -> Records:
+    n = len(values)
+    return Records(0, np.arange(n), Listed(values), Listed([None] * n), [FIRST + i for i in range(n)])
+
+
+def numbers(d: int) -> np.ndarray:
+    """As `driftway bench` makes them: six decimals."""
+    return np.round(np.random.default_rng(3).normal(size=(ROWS, d)), 6)
+
+
+def plain(d: int, named: bool = False) -> tuple[Decoder, Records]:
+    """The plain form: {"id": .., "x": [..] or {..}, "y": ..}."""
+    names = tuple(sorted(f"feature{j}" for j in range(d))) if named else None
+    rows: list[Any] = numbers(d).tolist()
+    if names:
+        rows = [dict(zip(names, row, strict=True)) for row in rows]
+    values = [json.dumps({"id": i, "x": row, "y": i % 2}, separators=(",", ":")).encode() for i, row in enumerate(rows)]
+    return Decoder(Target(), Schema(d, names)), records(values)
+
+
+def flat(d: int, rich: bool, cities: tuple[str, ...] = CITIES, spare: int = 0) -> tuple[Decoder, Records]:
+    """A flat object of d fields; `rich`: one of them a category, one a time; and some that nobody asks for."""
+    names, values = [f"feature{j}" for j in range(d - 2 * rich)], []
+    for i, row in enumerate(numbers(d).tolist()):
+        event: dict[str, Any] = {"id": i, **dict(zip(names, row, strict=False)), "label": i % 2}
+        if rich:
+            event |= {"city": cities[i % len(cities)], "created": "2026-11-24T12:30:05.250Z"}
+        event |= {f"spare{k}": f"text {k}" for k in range(spare)}
+        values.append(json.dumps(event, separators=(",", ":"), ensure_ascii=False).encode())
+    features = [*names]
+    if rich:
+        features += [f"city:one-of={'|'.join(cities)}|*", "created:time=hour|weekday"]
+    return Decoder(Target(), events=EventSchema.parse(features, label="label")), records(values)
+
+
+def cases(d: int) -> dict[str, tuple[Decoder, Records]]:
+    """What is measured, the plain form first."""
+    return {
+        "plain": plain(d),
+        "plain, named": plain(d, named=True),
+        "flat numbers": flat(d, rich=False),
+        "with city and time": flat(d, rich=True),
+        "beyond ASCII": flat(d, rich=True, cities=BEYOND_ASCII),
+        "four more fields": flat(d, rich=True, spare=4),
+    }
+
+
+def measured(d: int) -> dict[str, float]:
+    """Case -> us a row, the best of alternating rounds."""
+    made = cases(d)
+    for decoder, whole in made.values():
+        assert len(decoder.decode(whole)) == ROWS
+    best = dict.fromkeys(made, np.inf)
+    for _ in range(ROUNDS):
+        for name, (decoder, whole) in made.items():
+            best[name] = min(best[name], _seconds(lambda d=decoder, w=whole: d.decode(w)))
+    return {name: 1e6 * seconds / ROWS for name, seconds in best.items()}
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    started = time.thread_time()
+    run()
+    return time.thread_time() - started
