@@ -48,7 +48,8 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     from as a worker would. Then every event has exactly one prediction (of either format, whatever
     --output-format says) or one rejection, no other is visible, accuracy points of all learners and drift alarms of all
     detectors are the same, and every complete snapshot holds the state of its offset. Give the options that the workers
-    were given; without --pass-headers nobody looks at the headers of predictions. Workers may go on meanwhile; nothing is written, no group joined, and memory stays bounded.
+    were given; without --pass-headers nobody looks at the headers of predictions. Workers may go on meanwhile; nothing
+    is written, no group joined, and memory stays bounded.
 
     Where retention has taken the input's beginning, the earliest snapshot whose offset is still there is believed
     and what follows is checked; the last lines say what was not. Exit code 1 names the first difference.
