@@ -155,8 +155,8 @@ class Decoder:
         from worker.wire.scanner import NO_TIME, Names, scan
         from worker.wire.writer import as_text
 
-        self._names = self._names or Names.of(schema.names or (), self._lenient)
-        text, X, y, spans, t, plain = scan(records.values, schema.n_features, self._names)
+        self._names = self._names or Names.of(schema.names or ())
+        text, X, y, spans, t, plain = scan(records.values, schema.n_features, self._names, self._lenient)
         y, known = self.target.indices(y)
         plain &= known
         reasons: dict[int, str] = {}
