@@ -6,5 +6,7 @@ DRIFTWAY_BENCH=1 asserts that the learner reaches 0.8 of the plain loop's:
 
     DRIFTWAY_BENCH=1 pytest tests/bench -m slow -s
 
+`test_mapped` reads events by a schema beside events of the plain form, in the same way.
+
 Throughput and latency on a real Kafka are measured by `driftway bench`; tests/broker/test_bench.py shows that it works.
 """

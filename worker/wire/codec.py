@@ -170,8 +170,8 @@ class Decoder:
         from worker.wire.scanner import LABEL, LEFT, NO_TIME, Names, scan
         from worker.wire.writer import as_text
 
-        self._names = self._names or Names.of(schema.names or (), self._lenient)
-        text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names)
+        self._names = self._names or Names.of(schema.names or ())
+        text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names, self._lenient)
         y, known = self.target.indices(y)
         found[~known | ((found == LABEL) & np.isnan(y))] = LEFT
         reasons: dict[int, str] = {}

@@ -68,23 +68,21 @@ class Names(NamedTuple):
     """i8[d], written by `scan`: which name stood at each place of the last event. It only says what is tried first."""
     patience: Integers
     """i8[1], written by `scan`: how many comparisons in vain are left."""
-    lenient: bool
-    """Whether a feature may be null, or not there where features have names."""
 
     @classmethod
-    def of(cls, names: Sequence[str], lenient: bool = False) -> Names:
+    def of(cls, names: Sequence[str]) -> Names:
         """Those of a schema, in its order."""
         texts = [json.dumps(name, ensure_ascii=False).encode() for name in names]
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
-        return cls(text, bounds, np.arange(len(texts)), np.zeros(1, np.int64), lenient)
+        return cls(text, bounds, np.arange(len(texts)), np.zeros(1, np.int64))
 
 
 NO_NAMES = Names.of(())
 
 
 def scan(
-    values: Strings, n_features: int, names: Names = NO_NAMES
+    values: Strings, n_features: int, names: Names = NO_NAMES, lenient: bool = False
 ) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.int8]]:
     """Read plain events.
 
@@ -96,6 +94,8 @@ def scan(
         d, the length that `x` must have to be plain.
     names : Names
         What its features are called; NO_NAMES: `x` is a list.
+    lenient : bool
+        A feature that is null, or not there where features have names, is NaN, and its event plain.
 
     Returns
     -------
@@ -119,10 +119,11 @@ def scan(
     found = np.empty(n, np.int8)
     names.patience[0] = len(names.places) * (len(names.places) + PATIENCE * n)
     text = values.terminated()
-    if not _scan(text, names, X, y, spans, t, found):
+    run = _scan_with_gaps if lenient else _scan
+    if not run(text, names, X, y, spans, t, found):
         # An event with a zero byte is no JSON, so nothing is lost with it.
         text = Listed([value if value and END not in value else b"" for value in values]).terminated()
-        _scan(text, names, X, y, spans, t, found)
+        run(text, names, X, y, spans, t, found)
     return text, X, y, spans, t, found
 
 
@@ -131,6 +132,29 @@ def _scan(
     text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:
     """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as in `scan`."""
+    return _events(text, names, X, y, spans, t, found, False)
+
+
+@bare_kernel
+def _scan_with_gaps(
+    text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
+) -> bool:
+    """The same where features may be missing: a kernel apart, so that those who lack none do not ask for it."""
+    return _events(text, names, X, y, spans, t, found, True)
+
+
+@fragment
+def _events(
+    text: Text,
+    names: Names,
+    X: Floats,
+    y: Floats,
+    spans: Integers,
+    t: Integers,
+    found: NDArray[np.int8],
+    lenient: bool,
+) -> bool:
+    """Read event after event, as the kernels say."""
     p = ZERO
     null = len(text) - SPARE
     for i in range(len(y)):
@@ -138,7 +162,7 @@ def _scan(
         t[i] = NO_TIME
         spans[0, i] = null
         spans[1, i] = null + 4
-        end, kind = _event(text, p, names, X, y, spans, t, i)
+        end, kind = _event(text, p, names, X, y, spans, t, i, lenient)
         found[i] = LEFT
         if end != NOWHERE:
             p = end
@@ -151,7 +175,7 @@ def _scan(
 
 @fragment
 def _event(
-    text: Text, p: np.uint64, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
+    text: Text, p: np.uint64, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int, lenient: bool
 ) -> tuple[np.uint64, int]:
     """Read one event into row i: (position after it, ROW or LABEL); position NOWHERE if it is not plain."""
     p = skip(text, p)
@@ -166,7 +190,7 @@ def _event(
         p = skip(text, p)
         if text[p] != COLON:
             return NOWHERE, LEFT
-        p = _field(text, skip(text, p + ONE), field, names, X, y, spans, t, i)
+        p = _field(text, skip(text, p + ONE), field, names, X, y, spans, t, i, lenient)
         if p == NOWHERE:
             return NOWHERE, LEFT
         p = skip(text, p)
@@ -194,12 +218,21 @@ def _name(text: Text, p: np.uint64) -> tuple[np.uint64, int]:
 
 @fragment
 def _field(
-    text: Text, p: np.uint64, field: int, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int
+    text: Text,
+    p: np.uint64,
+    field: int,
+    names: Names,
+    X: Floats,
+    y: Floats,
+    spans: Integers,
+    t: Integers,
+    i: int,
+    lenient: bool,
 ) -> np.uint64:
     """Read a field's value into row i; the position after it, or NOWHERE."""
     start = p
     if field == SEEN_X:
-        return _named(text, p, names, X, i) if len(names.places) else _listed(text, p, names, X, i)
+        return _named(text, p, names, X, i, lenient) if len(names.places) else _listed(text, p, X, i, lenient)
     if field == SEEN_T or (field == SEEN_ID and text[p] != QUOTE):
         p, whole = integer(text, p)
         if field == SEEN_T:
@@ -219,7 +252,7 @@ def _field(
 
 
 @fragment
-def _listed(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint64:
+def _listed(text: Text, p: np.uint64, X: Floats, i: int, lenient: bool) -> np.uint64:
     """Read a list of exactly d numbers into row i; the position after it, or NOWHERE."""
     if text[p] != OPEN_LIST:
         return NOWHERE
@@ -228,7 +261,7 @@ def _listed(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uin
         start = skip(text, p + ONE)
         p, X[i, j] = read_number(text, start)
         if p == NOWHERE:
-            if not _lacking(text, start, names):
+            if not lenient or load8(text, start) & FOUR_BYTES != NULL:
                 return NOWHERE
             p, X[i, j] = start + FOUR, np.nan
         p = skip(text, p)
@@ -238,7 +271,7 @@ def _listed(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uin
 
 
 @fragment
-def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint64:
+def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int, lenient: bool) -> np.uint64:
     """Read an object of the d named numbers into row i; the position after it, or NOWHERE.
 
     A null that may be there leaves no mark: of a name that comes again behind it the last value counts, as in JSON.
@@ -252,26 +285,20 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int) -> np.uint
         p = skip(text, p + ONE)
         j = _which(text, p, names, place)
         if j < 0 or not np.isnan(X[i, j]):  # no name, or one that was there before
-            return p + ONE if names.lenient and place == 0 and text[p] == CLOSE else NOWHERE
+            return p + ONE if lenient and place == 0 and text[p] == CLOSE else NOWHERE
         p = skip(text, p + names.bounds[j + 1] - names.bounds[j])
         if text[p] != COLON:
             return NOWHERE
         start = skip(text, p + ONE)
         p, X[i, j] = read_number(text, start)
         if p == NOWHERE:
-            if not _lacking(text, start, names):
+            if not lenient or load8(text, start) & FOUR_BYTES != NULL:
                 return NOWHERE
             p, X[i, j] = start + FOUR, np.nan
         p = skip(text, p)
         if text[p] != (COMMA if place < last else CLOSE):
-            return p + ONE if names.lenient and text[p] == CLOSE else NOWHERE
+            return p + ONE if lenient and text[p] == CLOSE else NOWHERE
     return p + ONE
-
-
-@fragment
-def _lacking(text: Text, p: np.uint64, names: Names) -> bool:
-    """Whether a null stands at p, and may."""
-    return names.lenient and load8(text, p) & FOUR_BYTES == NULL
 
 
 @fragment

@@ -48,8 +48,8 @@ def assert_same(schema: Schema, whole: Records, cuts: list[int] | None = None) -
 
 
 def plain(values: list[bytes], schema: Schema, may_lack: bool = True) -> list[bool]:
-    names = Names.of(schema.names or (), may_lack)
-    flags: list[bool] = scan(Listed(values), schema.n_features, names)[-1].tolist()
+    names = Names.of(schema.names or ())
+    flags: list[bool] = scan(Listed(values), schema.n_features, names, may_lack)[-1].tolist()
     return flags
 
 

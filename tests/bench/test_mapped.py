@@ -1,0 +1,27 @@
+"""Events read by a schema beside the plain form; see the package's docstring."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.bench.mapped import measured
+
+pytestmark = pytest.mark.slow
+
+LEAST = 0.4
+"""Of the plain form's events/s, decoded alone: a flat event has twice the bytes of a plain one. Of messages/s in a
+worker it is more, for there is more to do."""
+CASES = ("flat numbers", "with city and time", "beyond ASCII")
+
+
+@pytest.mark.parametrize("d", [8, 30])
+def test_mapped_events_are_read_nearly_as_fast_as_plain_ones(d: int, capsys: pytest.CaptureFixture[str]) -> None:
+    found = measured(d)
+    with capsys.disabled():
+        print(f"\n{d} fields {'':18} {'us/row':>8} {'of plain':>8}")
+        for name, spent in found.items():
+            print(f"{name:28} {spent:8.3f} {found['plain'] / spent:8.2f}")
+    if os.environ.get("DRIFTWAY_BENCH"):
+        assert {name: found["plain"] / found[name] for name in CASES if found["plain"] < LEAST * found[name]} == {}
