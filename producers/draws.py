@@ -16,7 +16,7 @@ from learners.random import Words
 from producers.streams.options import read_seed
 from producers.streams.stream import BLOCK_ROWS, Array, Block, Stream, copy_schema
 
-SHUFFLE, POISON, LABELS = 1, 2, 3
+SHUFFLE, POISON, LABELS, DELAYS = 1, 2, 3, 4
 """What is drawn for: purposes do not share numbers."""
 
 

@@ -52,9 +52,11 @@ class Messages:
         Timestamps in ms; None: the time of sending.
     positions : i8[m] or None
         Each message's row, rising; None: one message per row. Malformed messages stand before a row and share its
-        position, and with it partition and key.
+        position, and with it partition and key; late labels stand behind one.
     truth : f8[rows, 2] or None
         Of each row, for the headers, as `WithTruth` has it; None: no headers.
+    homes : i8[m] or None
+        The row whose partition each message belongs to; None: its own.
     """
 
     first: int
@@ -64,6 +66,7 @@ class Messages:
     times: Sequence[int] | None = None
     positions: Places | None = None
     truth: Array | None = None
+    homes: Places | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -78,12 +81,17 @@ class Messages:
             positions = positions[part]
         keys, times = (None if column is None else column[part] for column in (self.keys, self.times))
         truth = None if self.truth is None else self.truth[low:high]
+        homes = None if self.homes is None else self.homes[part]
         values = self.values[part]
-        return Messages(self.first + low, high - low, values, keys, times, positions, truth)  # type: ignore[arg-type]
+        return Messages(self.first + low, high - low, values, keys, times, positions, truth, homes)  # type: ignore[arg-type]
 
     def by_row(self) -> Places:
         """Each message's row, counted from 0. Shapes: returns i8[m]."""
         return np.arange(len(self)) if self.positions is None else self.positions - self.first
+
+    def spread(self) -> Places:
+        """The row by which each message's partition goes. Shapes: returns i8[m]."""
+        return self.first + self.by_row() if self.homes is None else self.homes
 
     def shares(self, partitions: int) -> Iterator[tuple[int, Sequence[int]]]:
         """(partition, which messages go there) with row i in partition i mod `partitions`."""
@@ -92,7 +100,7 @@ class Messages:
             if self.positions is None:
                 share = range((partition - self.first) % partitions, len(self), partitions)
             else:
-                share = np.flatnonzero(self.positions % partitions == partition).tolist()
+                share = np.flatnonzero(self.spread() % partitions == partition).tolist()
             if share:
                 yield partition, share
 

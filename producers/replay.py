@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from producers.draws import Withheld
 from producers.event_time import EventTime
+from producers.late_labels import LateLabels
 from producers.messages import Encoding, Messages, encoder, raw_encoder, stamped
 from producers.outlets.dry_run import DryRun
 from producers.outlets.latency import Latencies
@@ -114,6 +115,8 @@ class Replay:
         Puts malformed messages among the rows.
     truth : bool
         The stream is a `WithTruth`, or its rows in another order: each message gets its row's truth as headers.
+    late : LateLabels or None
+        Sends labels behind later rows.
     stop : Stop
         Call it to end the replay early.
     on_progress : callable
@@ -130,6 +133,7 @@ class Replay:
     poison: Poison | None = None
     truth: bool = False
     stop: Stop = field(default_factory=Stop)
+    late: LateLabels | None = None
     on_progress: Callable[[int], None] = lambda _rows: None
 
     @property
@@ -236,10 +240,15 @@ class Replay:
             without = np.zeros(len(block.y), np.bool_)
             if self.withheld is not None:
                 block, without = self.withheld.apply(position, block)
+            y = block.y
+            if self.late is not None:
+                block = Block(block.X, np.full(len(y), np.nan))
             values, keys = encode(position, block)
             if times is not None and self.encoding.form == codec.JSON:
                 values = stamped(values, times)
             messages = Messages(position, len(values), values, keys, times)
+            if self.late is not None:
+                messages = self.late.among(messages, y)
             if self.poison is not None:
                 messages = self.poison.among(messages)
             return messages if truth is None else dataclasses.replace(messages, truth=truth), without

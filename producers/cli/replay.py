@@ -60,11 +60,13 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay sea --profile ramp:from=100,to=50000,seconds=60 --latency
       driftway replay trips.csv --time-column start --time-unit s --speed 60
       driftway replay sea --poison 0.01 --missing-labels 0.5 --shuffle --seed 7
+      driftway replay electricity --label-delay 48
       driftway replay sea --transactional loader:5000 --resume position.json
       driftway replay sea --dry-run rows.jsonl
       driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --truth
     """
     from producers.draws import Shuffled, Withheld
+    from producers.late_labels import LateLabels
     from producers.messages import Encoding
     from producers.outlets.outlet import Stop
     from producers.poison import Poison
@@ -75,6 +77,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
 
     given["raw"] = given["raw"] or holds_events(stream, given["data_dir"])
     _check(given)
+    _check_late(given)
     if given["raw"]:
         _check_raw(ctx, given)
     labels = None if given["labels"] is None else tuple(given["labels"].split(","))
@@ -100,6 +103,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         Poison(given["poison"], given["seed"], opened, encoding) if given["poison"] else None,
         given["truth"],
         Stop(),
+        LateLabels(given["label_delay"], given["seed"], labels) if given["label_delay"] is not None else None,
     )
     with _signals(work.stop), progress(work, given["quiet"]) as work.on_progress:
         report = work.run(given["bootstrap"], properties, given["partitions"])
@@ -141,6 +145,23 @@ def _check(given: Mapping[str, Any]) -> None:
                 raise UsageFailure(f"--dry-run speaks to no broker: leave out --{name}")
         if given["dry_run"] == "-" and given["json"]:
             raise UsageFailure("--dry-run - and --json both write to stdout; give --dry-run a file")
+
+
+def _check_late(given: Mapping[str, Any]) -> None:
+    """Refuse what late labels do not go with.
+
+    Raises
+    ------
+    UsageFailure
+        Names it.
+    """
+    if given["label_delay"] is None:
+        return
+    if given["format"] != "json":
+        raise UsageFailure("--label-delay needs --format json: packed messages have no ids")
+    for name in ("poison", "truth", "resume", "transactional", "time_column", "raw"):
+        if given[name]:
+            raise UsageFailure(f"--label-delay does not go with --{name.replace('_', '-')}")
 
 
 def _check_raw(ctx: click.Context, given: Mapping[str, Any]) -> None:

@@ -118,6 +118,12 @@ HOW = (
         help="Withhold this share of the labels.",
     ),
     click.option(
+        "--label-delay",
+        metavar="ROWS|geometric:MEAN",
+        help='Send labels by themselves, {"id": .., "y": ..}, behind so many later rows: for --label-wait of a worker. '
+        "Those that are due behind the last row are not sent.",
+    ),
+    click.option(
         "--poison",
         type=click.FloatRange(0, 1),
         default=0.0,

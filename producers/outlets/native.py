@@ -31,7 +31,7 @@ class NativeSender(Sender):
         """
         values = messages.values if isinstance(messages.values, Strings) else Listed(messages.values)
         if messages.keys is None:
-            spread = (messages.first + messages.by_row()) % self.partitions
+            spread = messages.spread() % self.partitions
             self._feeder.feed(values, None, spread if self._partition is None else self._partition)
         else:
             self._feeder.feed(values, Listed(messages.keys), self._partition)

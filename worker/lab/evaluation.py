@@ -17,6 +17,7 @@ from learners.prequential import predicted_class
 from learners.reductions.maps import create_mapped
 from learners.spec import Spec
 from worker.errors import UsageFailure
+from worker.lab.delays import Delays
 from worker.warm_start import WarmStart
 from worker.wire.codec import write_json
 from worker.wire.events import Target
@@ -39,8 +40,28 @@ class Part:
     learner: Learner
     metrics: Metrics
     offline: OfflineMetrics
+    delays: Delays | None = None
     rows: int = 0
     rejected: int = 0
+    seconds: float = 0.0
+
+    def learn(self, X: Array, y: Array, frozen: bool) -> Array:
+        """Predict rows, learn from their labels, now or when these come, and count them; their scores f8[n, k]."""
+        score, started = np.empty((len(X), self.learner.n_scores)), time.perf_counter()
+        if self.delays is not None:
+            steps = self.delays.arrange(X, y)
+            score, emitted = self.delays.run(steps)
+            self.seconds += time.perf_counter() - started
+            self.metrics.counter(emitted, steps.y, steps.slot, self.delays.guesses)(0, len(steps.y))
+            self.offline.observe(emitted, steps.y)
+            return score
+        if frozen:
+            self.learner.predict(X, score)
+        else:
+            self.learner.predict_then_update(X, y, score)
+        self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
+        self.observe(score, y)
+        return score
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]."""
@@ -79,6 +100,8 @@ class Evaluation:
         Every partition begins in this state; None: empty.
     rows : int
         Of the stream, that have gone by: those that were left out at first.
+    label_delay : int
+        Rows of its partition that are predicted before a row's label comes; 0: it comes with the row.
     """
 
     spec: Spec
@@ -91,6 +114,7 @@ class Evaluation:
     points_every: int = 0
     warm: WarmStart | None = None
     rows: int = 0
+    label_delay: int = 0
     seconds: float = 0.0
     points: list[dict[str, Any]] = field(default_factory=list)
     parts: list[Part] = field(init=False)
@@ -105,7 +129,8 @@ class Evaluation:
             if self.warm is not None:
                 learner.state.memory[:] = np.frombuffer(self.warm.state, np.uint8)
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
-            self.parts.append(Part(learner, metrics, OfflineMetrics(learner, self.window)))
+            delays = Delays(self.label_delay, learner) if self.label_delay else None
+            self.parts.append(Part(learner, metrics, OfflineMetrics(learner, self.window), delays))
         self.parts[0].learner.warm()
 
     @property
@@ -148,18 +173,11 @@ class Evaluation:
             mine = slice((p - self.rows) % self.partitions, None, self.partitions)
             keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
-            scores = np.empty((len(rows), score.shape[1]))
-            started = time.perf_counter()
-            if self.warm is not None and self.warm.frozen:
-                part.learner.predict(rows, scores)
-            else:
-                part.learner.predict_then_update(rows, labels, scores)
-            self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
-            part.observe(scores, labels)
-            score[keep] = scores
+            score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.rows += len(X)
+        self.seconds = sum(part.seconds for part in self.parts)
         return score
 
     def _mark(self) -> None:

@@ -69,6 +69,8 @@ class Job:
         `prequential`: leave out so many rows of the stream; `rows` counts those behind them.
     columns : tuple of int or None
         The stream's columns in the learner's order; None: as they are.
+    label_delay : int
+        `prequential`: as `Evaluation`.
     reading : ModelSettings or None
         With the schema of events, and what stands for missing values; None: rows as the stream has them.
     """
@@ -93,6 +95,7 @@ class Job:
     skip: int = 0
     columns: tuple[int, ...] | None = None
     reading: ModelSettings | None = None
+    label_delay: int = 0
 
     @property
     def name(self) -> str:
@@ -360,7 +363,7 @@ def evaluation_of(stream: Any, job: Job) -> Evaluation:
     every = job.points_every if job.protocol == PREQUENTIAL else 0
     return Evaluation(
         job.spec, job.target, job.width(stream), job.standardize, job.partitions, job.window, job.maps, every,
-        job.warm, job.skip,
+        job.warm, job.skip, job.label_delay,
     )  # fmt: skip
 
 

@@ -429,6 +429,13 @@ def write_events(
     return write(layout, none_at_all, offsets, first, _numbers(X.ravel()), back, np.where(unknown, NO_TIME, known))
 
 
+def write_label(name: Any, y: float, labels: Sequence[str] | None = None) -> bytes:
+    """The label of an event that was sent before, as JSON; `name` is its id, `labels` as in `write_events`."""
+    whole = y.is_integer() and abs(y) < LARGEST_SHORT
+    word = as_number(labels[int(y)]) if labels else int(y) if whole else y
+    return orjson.dumps({"id": name, "y": word})
+
+
 def _events_one_by_one(X: Floats, y: Floats, first_id: int, names: Sequence[str] | None) -> list[bytes]:
     """Events whose labels are not all whole numbers."""
     whole = _short(y).tolist()

@@ -37,6 +37,14 @@ if TYPE_CHECKING:
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a file out; repeatable.")
 @click.option("--skip", type=click.IntRange(1), help="Leave out the first rows.")
 @click.option("--limit", type=click.IntRange(1), help="Take the first rows only, behind those of --skip.")
+@click.option(
+    "--label-delay",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="ROWS",
+    help="A row's label comes behind so many later rows, as to a worker with --label-wait; what was predicted counts.",
+)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True, help="Learn as that many would.")
 @click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
@@ -135,6 +143,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea --learner ogd_logistic --regret logistic:k=3,ball=20
       driftway evaluate sea --learner dfop --detector adwin --detector hddm_w --detector ddm:drift=4
       driftway evaluate electricity --warm-start electricity.driftway --skip 20000 --learner dfop
+      driftway evaluate electricity --label-delay 48 --learner auto --learner dfop
       driftway evaluate electricity.csv.gz --learner dfop:mu=0.01 --scores scores.jsonl
       driftway evaluate shop.csv --feature amount --feature "country:one-of=de|fr|*" --missing mean --label bought
       driftway evaluate sea --map polynomial:degree=2 --learner arow --csv results.csv --parquet results.parquet

@@ -66,8 +66,15 @@ def check_options(given: dict[str, Any]) -> None:
             raise UsageFailure(f"--{option} needs all learners in one process: leave --jobs out")
     if given["detectors"] and given["partitions"] > 1:
         raise UsageFailure("--detector watches learners that see the whole stream: leave --partitions out")
-    elsewhere = given["partitions"] > 1, given["warm_start"] is not None, given["skip"] is not None
-    for option, used in zip(("partitions", "warm-start", "skip"), elsewhere, strict=True):
+    if given["label_delay"] and (given["frozen"] or given["detectors"] or given["regret"] is not None):
+        raise UsageFailure("--label-delay does not go with --frozen, --detector or --regret")
+    elsewhere = {
+        "partitions": given["partitions"] > 1,
+        "warm-start": given["warm_start"] is not None,
+        "skip": given["skip"] is not None,
+        "label-delay": given["label_delay"] > 0,
+    }
+    for option, used in elsewhere.items():
         if used and protocol != PREQUENTIAL:
             raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
     if given["curves"] and protocol == SEGMENTS:
@@ -142,6 +149,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
             warm=warm if i == 0 else None,
             skip=given["skip"] or 0,
             columns=columns,
+            label_delay=given["label_delay"],
             reading=settings_read,
         )
         for i, spec in enumerate(settings.specs)
