@@ -138,6 +138,8 @@ class Reader:
         if path.source == TIMESTAMP:
             cells.kind[:, j] = NUMBER
             cells.number[:, j] = np.asarray(records.timestamps, np.float64)
+            if path != self.schema.id:
+                return
         for i in range(len(records)):
             value = self._beside_value(path, records, i)
             if path.source != TIMESTAMP:
