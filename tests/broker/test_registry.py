@@ -18,6 +18,9 @@ from worker.errors import Failure, Unreachable
 from worker.kafka.registry.parser import FORMS, make_parser
 from worker.wire.events import Reject
 
+pytestmark = pytest.mark.slow
+"""Apicurio is 158 MB, fetched once."""
+
 
 @pytest.fixture(scope="module")
 def registry(request: pytest.FixtureRequest) -> Iterator[str]:
