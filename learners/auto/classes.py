@@ -157,6 +157,7 @@ def learn_late(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory
     """Judge what was said when the row came, and count its label behind those that were known then.
 
     What the experts say of the row now, a day wiser, must not decide whom to believe of rows whose label is a day off.
+    Shapes: opinion f4[C E + 2].
     """
     raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
     place = 0

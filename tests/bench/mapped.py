@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Schema, Target
 from worker.wire.mapped.schema import EventSchema
 from worker.wire.strings import Listed

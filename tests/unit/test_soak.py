@@ -18,7 +18,7 @@ from tests.soak.ending import Ending
 from tests.soak.gauge import Gauge, Living, Sample, look, trend, warm
 from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
 from tests.soak.schedule import faults
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Schema, Target
 from worker.wire.strings import Listed
 

@@ -17,7 +17,7 @@ from learners.prequential import predicted_class
 from learners.reductions.maps import create_mapped
 from learners.spec import Spec
 from worker.errors import UsageFailure
-from worker.lab.delays import Delays
+from worker.state.late.delays import Delays
 from worker.warm_start import WarmStart
 from worker.wire.codec import write_json
 from worker.wire.events import Target

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from worker.errors import UsageFailure
 from worker.settings import ModelSettings
 from worker.state.making import make_filling
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Schema, Target
 from worker.wire.mapped.feature import AGE
 from worker.wire.mapped.paths import HEADER, KEY, TIMESTAMP

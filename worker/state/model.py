@@ -25,7 +25,8 @@ from worker.state.late.waiting import Arranged, Piece, Waiting
 from worker.state.making import allocating, make_filling, make_learner
 from worker.state.outputs import Outputs, merged
 from worker.wire import packed
-from worker.wire.codec import PACKED, Decoder, encode_point, encode_predictions, key_of, write_json
+from worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, write_json
+from worker.wire.decoder import Decoder
 from worker.wire.events import Batch, Records, Schema
 from worker.wire.headers import passed_headers
 from worker.wire.mapped.feature import REJECT, indicator_of

@@ -143,6 +143,8 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
     if batch.rejected:
         require_form(model.settings, records)
         raise Failure(f"the event at offset {offset} of {source} was rejected: {batch.rejected[0].reason}")
+    if not len(batch):
+        raise Failure(f"at offset {offset} of {source} stands the label of an earlier event, which has no prediction")
     target, champion = model.settings.target, model.champion
     score = np.empty((1, champion.n_scores))
     champion.predict(batch.X, score)

@@ -1,14 +1,13 @@
-"""The wire format: events in, predictions, accuracy points, drift alarms and rejections out. Leaf module.
+"""The wire format, as far as it is written: events, predictions, accuracy points, drift alarms. Leaf module.
 
-The only door to orjson. Batches of plain JSON events go through compiled kernels (`worker.wire.scanner`,
-`worker.wire.writer`); whatever is not plain is read by orjson, event by event, with the same result. The packed format
-is that of `worker.wire.packed`.
+The only door to orjson. Batches go through compiled kernels (`worker.wire.writer`). What is read is in
+`worker.wire.decoder`, the packed format in `worker.wire.packed`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,37 +15,21 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from worker.wire import packed
 from worker.wire.events import (
-    BAD_X,
     DEEP_ID,
-    LATE_LABEL,
-    NO_LABEL,
-    NO_X,
     NOT_JSON,
-    NOT_OBJECT,
-    NULL_VALUE,
     REGRESSION,
-    UNKNOWN_ID,
     Batch,
-    Labels,
-    Records,
     Reject,
-    Rejection,
-    Schema,
     Target,
     as_number,
-    finite,
 )
-from worker.wire.headers import chosen_headers
-from worker.wire.mapped.reader import Reader
-from worker.wire.mapped.schema import EventSchema
-from worker.wire.strings import Listed, none, read_only
+from worker.wire.strings import Listed, none
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats, Names
-    from worker.wire.strings import Integers, Strings
-    from worker.wire.writer import Column, Layout
+    from worker.wire.scanner import Floats
+    from worker.wire.strings import Strings
+    from worker.wire.writer import Layout
 
 JSON, PACKED = "json", "packed"
 FORMATS = (JSON, PACKED)
@@ -57,210 +40,7 @@ MOST_LAYOUTS = 1024
 """Of predictions that are kept, one for each partition; far more than a worker has."""
 
 
-class Decoder:
-    """Turns a partition's records into batches; learns the partition's schema from its first good event.
-
-    Parameters
-    ----------
-    target : Target
-        What labels mean.
-    schema : Schema or None
-        None: the first good event fixes it.
-    form : str
-        ``json`` or ``packed``.
-    admit : callable or None
-        Given the first good event's schema, returns the one to go by, or raises a `Failure`.
-    lenient : bool
-        A feature that is null, or not there where features have names, is NaN and no reason to reject its event.
-    late : bool
-        Labels of earlier events may come; otherwise they are rejected.
-    loads : callable or None
-        What reads an event's bytes in place of JSON, with `events`.
-    events : EventSchema or None
-        How other objects than ``{"x": ..}`` are read; what they lack is NaN if that says so.
-    """
-
-    def __init__(
-        self,
-        target: Target,
-        schema: Schema | None = None,
-        form: str = JSON,
-        admit: Callable[[Schema], Schema] | None = None,
-        lenient: bool = False,
-        late: bool = False,
-        events: EventSchema | None = None,
-        loads: Callable[[bytes], Any] | None = None,
-    ) -> None:
-        self.target = target
-        self.schema = schema if events is None else events.shape
-        self.form = form
-        self._admit = admit
-        self._lenient = lenient
-        self._late = late
-        self._reader = None if events is None else Reader(events, target, loads or _loads, _dumps, loads is None)
-
-    @property
-    def schema(self) -> Schema | None:
-        """The one to go by; None until an event has fixed it."""
-        return self._schema
-
-    @schema.setter
-    def schema(self, schema: Schema | None) -> None:
-        """Go by this one."""
-        self._schema = schema
-        self._names: Names | None = None
-
-    def decode(self, records: Records) -> Batch:
-        """Read records; each becomes a row or a rejection. How records are cut into calls changes nothing."""
-        rejected: list[Rejection] = []
-        start = 0
-        while self.schema is None and start < len(records):
-            try:
-                found = self._schema_of(records.values[start])
-                self.schema = found if self._admit is None else self._admit(found)
-            except Reject as reject:
-                rejected.append(records.rejection(start, str(reject)))
-                start += 1
-        schema = self.schema or Schema(1)
-        rest = records.after(start) if start else records
-        batch, reasons = self._read(rest, schema)
-        rejected += [rest.rejection(i, reason) for i, reason in sorted(reasons.items())]
-        batch.rejected = rejected
-        batch.next_offset = int(records.offsets[-1]) + 1
-        return batch
-
-    def _read(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        if self._reader is not None:
-            X, y, ids, t, reasons, labels = self._reader.read(records, self._late)
-            return self._batch(records, X, y, ids, t, reasons, labels), reasons
-        return self._packed(records, schema) if self.form == PACKED else self._json(records, schema)
-
-    def _schema_of(self, value: bytes | None) -> Schema:
-        if self.form == PACKED:
-            return packed.schema_of(value, self.target, self._lenient)
-        x, *_ = self._event(value)
-        if x is None:
-            raise Reject(UNKNOWN_ID)
-        schema = Schema.of(x)
-        for name, feature in zip(schema.names or range(len(x)), schema.check(x), strict=True):
-            self._feature(feature, f"x[{name}]")
-        return schema
-
-    def _feature(self, value: Any, what: str) -> float:
-        return math.nan if value is None and self._lenient else finite(value, what)
-
-    def _event(self, value: bytes | None) -> tuple[Any, float, bytes, int | None]:
-        """Features as parsed (None: a late label), class index, JSON text of the id, time of one JSON event."""
-        if value is None:
-            raise Reject(NULL_VALUE)
-        event = _loads(value)
-        if not isinstance(event, dict):
-            raise Reject(NOT_OBJECT)
-        x, t = event.get("x"), event.get("t")
-        if "x" not in event:
-            if "id" not in event or "y" not in event:
-                raise Reject(NO_X)
-            _require_label(event["y"] is not None, self._late)
-        elif not isinstance(x, list | dict):
-            raise Reject(BAD_X)
-        known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
-        return x, self.target.index(event.get("y")), _dumps(event.get("id")), t if known else None
-
-    def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        from worker.wire.scanner import LABEL, LEFT, NO_TIME, Names, scan
-        from worker.wire.writer import as_text
-
-        self._names = self._names or Names.of(schema.names or ())
-        text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names, self._lenient)
-        y, known = self.target.indices(y)
-        found[~known | ((found == LABEL) & np.isnan(y))] = LEFT
-        reasons: dict[int, str] = {}
-        tail: list[bytes] = []
-        end = len(text)
-        labels = found == LABEL
-        for i in np.flatnonzero((found == LEFT) | labels if not self._late else found == LEFT).tolist():
-            try:
-                x, y[i], name, time = self._event(records.values[i])
-                labels[i] = x is None
-                for j, feature in enumerate(() if x is None else schema.check(x, self._lenient)):
-                    X[i, j] = self._feature(feature, f"x[{schema.names[j] if schema.names else j}]")
-            except Reject as reject:
-                reasons[i] = str(reject)
-                continue
-            t[i] = NO_TIME if time is None else time
-            tail.append(name)
-            spans[:, i] = end, end + len(name)
-            end += len(name)
-        ids = read_only(np.concatenate([text, as_text(b"".join(tail))])) if tail else text, spans
-        return self._batch(records, X, y, ids, t, reasons, labels), reasons
-
-    def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        from worker.wire.scanner import NO_TIME
-        from worker.wire.writer import as_text
-
-        n = len(records)
-        X, y, reasons = packed.decode_events(records.values, schema, self.target, self._lenient)
-        ids = as_text(NULL), np.repeat([[0], [len(NULL)]], n, axis=1)
-        no_labels = np.zeros(n, np.bool_)
-        return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons, no_labels), reasons
-
-    def _batch(
-        self,
-        records: Records,
-        X: Floats,
-        y: Floats,
-        ids: Column,
-        t: Integers,
-        reasons: dict[int, str],
-        labels: NDArray[np.bool_],
-    ) -> Batch:
-        """Everything that was not rejected."""
-        stamps = np.asarray(records.timestamps, np.int64) if self._late else None
-        if not reasons and not labels.any():
-            batch = Batch(
-                records.partition, 0, records.offsets, X, y, ids, t, records.keys, records.headers, stamps=stamps
-            )
-        else:
-            keep = ~labels
-            keep[list(reasons)] = False
-            batch = Batch(
-                records.partition,
-                0,
-                records.offsets[keep],
-                X[keep],
-                y[keep],
-                _ids_of(ids, keep),
-                t[keep],
-                records.keys.chosen(keep),
-                chosen_headers(records.headers, keep),
-                stamps=None if stamps is None else stamps[keep],
-            )
-        if stamps is not None:
-            labels[list(reasons)] = False
-            batch.labels = Labels(
-                batch.offsets.searchsorted(records.offsets[labels]),
-                records.offsets[labels],
-                y[labels],
-                _ids_of(ids, labels),
-                t[labels],
-                records.chosen(labels),
-            )
-        return batch
-
-
-def _ids_of(ids: Column, rows: NDArray[np.bool_]) -> Column:
-    return ids[0], np.ascontiguousarray(ids[1][:, rows])
-
-
-def _require_label(given: bool, late: bool) -> None:
-    """Raise `Reject` unless an event without features may be the label of an earlier one."""
-    if not late:
-        raise Reject(LATE_LABEL)
-    if not given:
-        raise Reject(NO_LABEL)
-
-
-def _loads(value: bytes) -> Any:
+def parse_json(value: bytes) -> Any:
     """A JSON value; raises `Reject`."""
     try:
         return orjson.loads(value)
@@ -268,7 +48,7 @@ def _loads(value: bytes) -> Any:
         raise Reject(NOT_JSON) from None
 
 
-def _dumps(value: Any) -> bytes:
+def id_text(value: Any) -> bytes:
     """JSON text of an id; raises `Reject`."""
     try:
         return orjson.dumps(value)

@@ -12,7 +12,7 @@ from producers.messages import Encoding, Messages, encoder, stamped
 from producers.poison import Poison, kinds
 from producers.streams import open_stream
 from producers.streams.stream import Block
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Schema, Target
 from worker.wire.strings import Listed
 

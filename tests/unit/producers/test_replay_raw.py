@@ -14,7 +14,7 @@ from producers.messages import field_text, raw_encoder
 from producers.poison import raw_kinds
 from producers.streams import open_events
 from worker.errors import UsageFailure
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Target
 from worker.wire.mapped.paths import Path as Way
 from worker.wire.mapped.schema import EventSchema

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from learners import Spec
 from worker.settings import ModelSettings
 from worker.state.outputs import Outputs
-from worker.wire.codec import JSON, Decoder, encode_events
+from worker.wire.codec import JSON, encode_events
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Reject, Schema, Target, finite
 from worker.wire.headers import Headers
 from worker.wire.scanner import NO_TIME

@@ -23,7 +23,7 @@ from worker.lab.reading import Fillings
 from worker.lab.training.bounds import Bound
 from worker.lab.training.rows import Blocks, Counts
 from worker.settings import ModelSettings
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Batch, Records, Target
 from worker.wire.mapped.feature import REJECT
 from worker.wire.rejections import shown

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from worker.tools.schema.proposal import Proposal
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records
 from worker.wire.strings import Listed
 

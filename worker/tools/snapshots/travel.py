@@ -20,7 +20,8 @@ from worker.state.model import Model
 from worker.state.snapshot import unlike
 from worker.tools.snapshots.listing import Found, History, Progress, look
 from worker.tools.snapshots.source import Source, read_snapshot
-from worker.wire.codec import JSON, PACKED, Decoder
+from worker.wire.codec import JSON, PACKED
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records
 
 Bars = Callable[[str, int], Progress]

@@ -223,7 +223,7 @@ def test_a_schema_of_events_reads_what_was_parsed(stub):
     value, _ = registered.avro(stub.url)
     schema = EventSchema.parse(["d", "w", "a.1", "us:time=hour", "b:one-of=x|*"], label="e", id="id")
     reader = Reader(
-        schema, Target(labels=("RED", "BLUE")), make_parser("avro", stub.url, QUICK), codec._dumps, scanned=False
+        schema, Target(labels=("RED", "BLUE")), make_parser("avro", stub.url, QUICK), codec.id_text, scanned=False
     )
     values = [value, b"{}", value[:-1]]
     stamps = np.zeros(3, np.int64)

@@ -16,7 +16,8 @@ from learners.reductions.maps import create_mapped
 from tests.unit.worker.rows import drifting, records
 from worker.errors import UsageFailure
 from worker.tools.explain import Emitted, Why, _chosen, _word, scores_for
-from worker.wire.codec import Decoder, encode_events, encode_predictions
+from worker.wire.codec import encode_events, encode_predictions
+from worker.wire.decoder import Decoder
 from worker.wire.events import Batch, Target
 from worker.wire.packed import encode_predictions as pack_predictions
 

@@ -33,7 +33,7 @@ def read_by(table: dict[str, Any], target: Target, values: list[bytes | None]) -
     schema = EventSchema.parse(table["feature"], **rest)
     n = len(values)
     records = Records(0, np.arange(n), Listed(values), Listed([None] * n), np.zeros(n, np.int64))
-    return Reader(schema, target, codec._loads, codec._dumps).read(records)
+    return Reader(schema, target, codec.parse_json, codec.id_text).read(records)
 
 
 def checked(values: list[bytes | None], **known: str) -> tuple[dict[str, Any], str, Proposal]:

@@ -16,7 +16,6 @@ from tests.unit.worker.rows import reason, records, tabled
 from worker.wire import packed
 from worker.wire.codec import (
     PACKED,
-    Decoder,
     encode_events,
     encode_point,
     encode_predictions,
@@ -24,6 +23,7 @@ from worker.wire.codec import (
     write_events,
     write_json,
 )
+from worker.wire.decoder import Decoder
 from worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target, as_number
 from worker.wire.scanner import NO_TIME
 

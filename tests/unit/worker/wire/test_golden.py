@@ -17,7 +17,8 @@ from tests.unit.worker.rows import events, model_settings, records, tabled
 from worker.state import snapshot
 from worker.state.model import Model
 from worker.wire import packed
-from worker.wire.codec import PACKED, Decoder, encode_events
+from worker.wire.codec import PACKED, encode_events
+from worker.wire.decoder import Decoder
 from worker.wire.events import Target
 from worker.wire.scanner import NO_TIME
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.unit.worker.rows import drifting, model_settings, pieces, reason, records, tabled
 from worker.state.model import Model
 from worker.state.warming import warm
-from worker.wire.codec import PACKED, Decoder, encode_events, encode_predictions
+from worker.wire.codec import PACKED, encode_events, encode_predictions
+from worker.wire.decoder import Decoder
 from worker.wire.events import Batch, Reject, Schema, Target, finite
 from worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
 from worker.wire.packed import encode_events as encode_packed

@@ -15,7 +15,8 @@ from tests.unit.worker.rows import Array, model_settings, records
 from worker.state.model import Model
 from worker.state.warming import warm
 from worker.wire import packed, writer
-from worker.wire.codec import PACKED, Decoder, encode_predictions
+from worker.wire.codec import PACKED, encode_predictions
+from worker.wire.decoder import Decoder
 from worker.wire.events import Batch, Target
 from worker.wire.scanner import NO_TIME
 from worker.wire.strings import Listed

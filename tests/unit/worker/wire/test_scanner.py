@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Schema, Target
 from worker.wire.scanner import NO_TIME, scan
 from worker.wire.strings import Listed

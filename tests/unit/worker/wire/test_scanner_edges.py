@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.unit.worker.rows import one_by_one, records, tabled
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Schema, Target
 from worker.wire.scanner import scan
 from worker.wire.strings import Listed

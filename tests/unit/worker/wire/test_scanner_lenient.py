@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.worker.rows import pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import EVENTS, HOSTILE, SPACE, joined
 from tests.unit.worker.wire.test_scanner_names import SOME, named_events, spelled
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Reject, Schema, Target
 from worker.wire.scanner import NO_TIME, Names, scan
 from worker.wire.strings import Listed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import FLOATS, HOSTILE, SCALARS, SPACE, joined
 from worker.wire import scanner
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Schema, Target
 from worker.wire.scanner import Names, scan
 from worker.wire.strings import Listed

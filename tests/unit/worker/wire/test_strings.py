@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.unit.worker.rows import drifting, pieces, records, tabled
 from worker.tools.audit.columns import same
-from worker.wire.codec import JSON, PACKED, Decoder, encode_events
+from worker.wire.codec import JSON, PACKED, encode_events
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Target
 from worker.wire.packed import encode_events as pack_events
 from worker.wire.strings import END, NOTHING, Listed, Located, Strings, Terminated, joined, none, read_only

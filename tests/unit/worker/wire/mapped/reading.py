@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.unit.worker.rows import records
 from worker.wire import codec
-from worker.wire.codec import Decoder
+from worker.wire.decoder import Decoder
 from worker.wire.events import Records, Target
 from worker.wire.mapped.cells import Cells
 from worker.wire.mapped.reader import Reader
@@ -20,7 +20,7 @@ def schema_of(*features: str, **rest: Any) -> EventSchema:
 
 
 def reader_of(schema: EventSchema, target: Target, scanned: bool) -> Reader:
-    return Reader(schema, target, codec._loads, codec._dumps, scanned)
+    return Reader(schema, target, codec.parse_json, codec.id_text, scanned)
 
 
 def tabled(reader: Reader, parts: list[Records]) -> dict[int, Any]:
