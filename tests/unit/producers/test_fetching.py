@@ -259,7 +259,7 @@ FAULTS: dict[str, tuple[Callable[[Server], Entry], str]] = {
     "label": (lambda s: tiny(unsummed(s, CSV + b"1,2,?\n")), r"tiny: row 4 holds '\?', which is no known value"),
     "text": (
         lambda s: tiny(unsummed(s, CSV.replace(b"6", b"six"))),
-        r"http://.*/x is not the data set tiny: .* holds 'six', which is not a number",
+        r"http://.*/x is not the data set tiny: .* holds 'six', which is not a number.*",
     ),
     "column name": (lambda s: tiny(unsummed(s, CSV), drop=("z",)), r"tiny has no column 'z'; there is: x0, x1, y"),
     "cut gzip": (lambda s: tiny(unsummed(s, gzip.compress(CSV * 9)[:-12])), r"tiny is damaged: .*"),
