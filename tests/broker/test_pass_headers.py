@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worker.state.position import Position
 
 from tests.broker.test_log_decides import SECONDS, Forger, settings_of
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
@@ -24,6 +23,7 @@ from worker.kafka.native.headers import Told
 from worker.kafka.native.library import COPY
 from worker.kafka.native.message import LENGTH, PAYLOAD, WORDS
 from worker.kafka.native.sender import NativeSender
+from worker.state.log.position import Position
 from worker.state.model import Model
 from worker.wire.headers import Header, Headers, passed_headers
 from worker.wire.strings import Listed

@@ -55,7 +55,11 @@ class Life:
         task: Any = a_task()
         task.committed, batch = 0, records(events(100))
         point = {"window_accuracy": 0.9, "no_change_accuracy": 0.7}
-        task.model = SimpleNamespace(latest_points=lambda: {"arow": point}, experts=lambda: {"auto": {"nearest": 0.5}})
+        task.model = SimpleNamespace(
+            latest_points=lambda: {"arow": point},
+            experts=lambda: {"auto": {"nearest": 0.5}},
+            late_figures=lambda: {"waiting": 7},
+        )
         pulse: Any = SimpleNamespace(reachable=True, still=0.05, ends={3: 0})
         self.telemetry.restored(task, Resumption(None, 0, 0, None), 0.5)
         for step in range(HISTORY_SECONDS // EVERY_SECONDS):
@@ -119,7 +123,11 @@ def late(telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
 
 def learning_nothing(_telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
     point = {"window_accuracy": 0.5, "no_change_accuracy": 0.7}
-    task.model = SimpleNamespace(latest_points=lambda: {"arow": point}, experts=lambda: {"auto": {"nearest": 0.5}})
+    task.model = SimpleNamespace(
+        latest_points=lambda: {"arow": point},
+        experts=lambda: {"auto": {"nearest": 0.5}},
+        late_figures=lambda: {"waiting": 7},
+    )
 
 
 CAUSES = {

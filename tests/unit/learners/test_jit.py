@@ -130,7 +130,7 @@ def test_bare_kernel_that_makes_or_returns_an_array_is_refused(wrong, argument):
 
 
 def test_files_with_pieces_of_kernels_count_for_the_cache():
-    texts = {path.stem: path.read_bytes() for path in (SOURCES / "worker" / "wire").glob("*.py")}
+    texts = {path.stem: path.read_bytes() for path in (SOURCES / "worker" / "wire").rglob("*.py")}
     for name in ("scanner", "decimals"):
         assert any(mark in texts[name] for mark in MARKS)
 

@@ -28,7 +28,7 @@ def worker(**more: Any) -> WorkerSettings:
     [
         ({"specs": ()}, "name at least one --learner"),
         ({"specs": (SPEC, Spec.parse(" dfop:mu=0.01"))}, "the same --learner is given twice"),
-        ({"form": "xml"}, "format must be one of json, packed"),
+        ({"form": "xml"}, "format must be one of json, packed, avro, protobuf, json-schema"),
         ({"output_form": "xml"}, "output-format must be one of json, packed"),
         (
             {"output_form": "packed", "target": Target("classification", 65_536)},

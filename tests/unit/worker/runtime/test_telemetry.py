@@ -19,6 +19,7 @@ from worker.runtime.observability.telemetry import STATES, Telemetry, readiness
 from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.task import State
 from worker.runtime.partition.ways import Resumption
+from worker.settings import Wait
 from worker.state.alarms import Alarm
 from worker.state.model import Model
 from worker.state.outputs import Outputs
@@ -233,8 +234,8 @@ def test_experts_are_shown_by_what_they_count_for() -> None:
 
 def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     telemetry, task = a_telemetry(), a_task(position=40)
-    task.model = Model(model_settings("auto"), 3)
-    task.model.advance(records(events(100)))
+    task.model = Model(model_settings("auto", wait=Wait(50)), 3)
+    task.model.advance(records([*events(100), b'{"id":"late","x":[1,2,3]}']))
     before = {family.name: [s.value for s in family.samples] for family in telemetry.registry.collect()}
     bad = Rejection("not JSON", 5, b"?", None, 0)
     telemetry.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), passed=3)
