@@ -33,6 +33,8 @@ CONSUMER, CLASSIC = "consumer", "classic"
 
 MOST_WAITING = 100_000
 """Rows that wait for labels at once, where only a time was given."""
+MOST_ROWS = 10_000_000
+"""That may be asked for: the room of all is there from the start."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 DEFEATS = {
@@ -83,8 +85,8 @@ class Wait:
             raise UsageFailure(
                 f"label-wait {text!r}: write a number of rows, or a time as 90s, 30m, 12h or 7d, or 7d/ROWS"
             )
-        if not int(rows):
-            raise UsageFailure("label-wait must be at least 1 row")
+        if not 1 <= int(rows) <= MOST_ROWS:
+            raise UsageFailure(f"label-wait must be 1 to {MOST_ROWS:,} rows")
         return cls(int(rows), int(number) * SECONDS[unit] * 1000 if duration else 0)
 
 
