@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import unique
-from worker.errors import Failure
+from tests.support.provided import provided
 from worker.tools.broker import provide
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,15 +55,7 @@ def kernels_of(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[str]:
     """Bootstrap address of a real Kafka: DRIFTWAY_BOOTSTRAP, or one that is started for this session."""
-    given = provide(request.config.getoption("--broker"))
-    try:
-        bootstrap = given.__enter__()
-    except Failure as failure:
-        if request.config.getoption("--require-broker"):
-            pytest.fail(f"no broker: {failure}", pytrace=False)
-        pytest.skip(f"no broker: {failure}")
-    yield bootstrap
-    given.__exit__(None, None, None)
+    yield from provided(request, lambda: provide(request.config.getoption("--broker")), "broker")
 
 
 @pytest.fixture

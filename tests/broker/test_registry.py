@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.schema_registry import Schema
 
 from tests.support import registered
+from tests.support.provided import provided
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import apicurio, client
 from worker.errors import Failure, Unreachable
@@ -24,15 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def registry(request: pytest.FixtureRequest) -> Iterator[str]:
-    try:
-        started = apicurio()
-        url = started.__enter__()
-    except Failure as failure:
-        if request.config.getoption("--require-broker"):
-            pytest.fail(f"no registry: {failure}", pytrace=False)
-        pytest.skip(f"no registry: {failure}")
-    yield url
-    started.__exit__(None, None, None)
+    yield from provided(request, apicurio, "registry")
 
 
 @pytest.mark.parametrize("name", ROUND_TRIPS)

@@ -140,11 +140,10 @@ class Model:
         outputs.rejected = merged(batch.rejected, steps.rejected)
         scores = [np.empty((len(steps.batch), learner.n_scores)) for learner in self._learners]
         weights = [self._learn(i, steps, score) for i, score in enumerate(scores)]
-        emitted = [score[steps.at] for score in scores[:1]] if self._waiting is not None else scores
         self._observe(steps, scores, weights, outputs if emit else None)
         self.rows += len(batch)
         if emit and len(batch):
-            outputs.predictions = self._encode(batch, emitted[0])
+            outputs.predictions = self._encode(batch, scores[0] if steps.at is None else scores[0][steps.at])
             outputs.keys = batch.keys
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
@@ -160,7 +159,7 @@ class Model:
             return self._waiting.arrange(batch, cuts)
         starts, ends = [0, *cuts], [*cuts, *([n] if n and cuts[-1:] != [n] else [])]
         pieces = [Piece(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
-        return Arranged(batch, NO_SLOTS, np.arange(n), pieces)
+        return Arranged(batch, NO_SLOTS, None, pieces)
 
     def _learn(self, i: int, steps: Arranged, score: NDArray[np.float64]) -> list[dict[str, float]]:
         """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""

@@ -160,12 +160,13 @@ class Decoder:
         self._names = self._names or Names.of(schema.names or ())
         text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names, self._lenient)
         y, known = self.target.indices(y)
-        found[~known | ((found == LABEL) & np.isnan(y))] = LEFT
+        labels = found == LABEL
+        left = (found == LEFT) | ~known | (labels & np.isnan(y) if self._late else labels)
+        labels &= ~left
         reasons: dict[int, str] = {}
         tail: list[bytes] = []
         end = len(text)
-        labels = found == LABEL
-        for i in np.flatnonzero((found == LEFT) | labels if not self._late else found == LEFT).tolist():
+        for i in np.flatnonzero(left).tolist():
             try:
                 x, y[i], name, time = self._event(records.values[i])
                 labels[i] = x is None

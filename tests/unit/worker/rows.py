@@ -13,7 +13,7 @@ from worker.settings import ModelSettings
 from worker.state.outputs import Outputs
 from worker.wire.codec import JSON, encode_events
 from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Reject, Schema, Target, finite
+from worker.wire.events import Records, Reject, Schema, Target
 from worker.wire.headers import Headers
 from worker.wire.scanner import NO_TIME
 from worker.wire.strings import Listed
@@ -82,7 +82,8 @@ def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:
         try:
             x, y, name, t = decoder._event(whole.values[i])
             names = schema.names or range(schema.n_features)
-            row = np.array([finite(f, f"x[{n}]") for n, f in zip(names, schema.check(x), strict=True)])
+            pairs = zip(names, schema.check(x, decoder._lenient), strict=True)
+            row = np.array([decoder._feature(value, f"x[{n}]") for n, value in pairs])
         except Reject as reject:
             found[offset] = str(reject)
         else:

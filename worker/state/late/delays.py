@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from learners.driver import Late
 from learners.learner import Learner
 from learners.metrics.classification import Guesses
-from worker.state.late.store import recall
+from worker.state.late.store import emitted
 
 Array = NDArray[np.float64]
 
@@ -66,6 +66,4 @@ class Delays:
         """Predict and learn; the scores of the rows, f8[n, k], and what was emitted of each step's row."""
         score = np.empty((len(steps.y), self._learner.n_scores))
         self._learner.take_late(steps.X, steps.y, score, Late(steps.slot, self._opinions))
-        emitted = score.copy()
-        recall(steps.slot, steps.y, score, self._score, emitted)
-        return score[steps.is_row], emitted
+        return score[steps.is_row], emitted(steps.slot, steps.y, score, self._score)

@@ -254,6 +254,13 @@ def enter_all(store: Store) -> None:
             enter(store, slot)
 
 
+def emitted(slot: Integers, y: Floats, score: Floats, then: Floats) -> Floats:
+    """What was emitted of each operation's row, f8[k, s]; keeps it, in `then`, of those that wait."""
+    seen = score.copy()
+    recall(slot, y, score, then, seen)
+    return seen
+
+
 @bare_kernel
 def recall(slot: Integers, y: Floats, score: Floats, then: Floats, seen: Floats) -> None:
     """Keep the scores of rows that wait, and write them where their labels come.

@@ -34,9 +34,9 @@ from worker.state.late.store import (
     Rows,
     Store,
     arrange,
+    emitted,
     enter_all,
     hash_ids,
-    recall,
 )
 from worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Rejection
 from worker.wire.strings import Integers
@@ -44,6 +44,7 @@ from worker.wire.writer import Column
 
 Floats = NDArray[np.float64]
 
+OTHER_SIZES = "the saved rows that wait are of other sizes than these learners'"
 REASONS = {UNKNOWN: UNKNOWN_ID, SAME: SAME_LABEL, OTHER: OTHER_LABEL}
 
 
@@ -68,8 +69,8 @@ class Arranged:
         As if each operation were a row: X, y, offsets, ids, times.
     slot : i8
         See `Order`; i8[0] where nothing waits.
-    at : i8[n]
-        The operation of each row.
+    at : i8[n] or None
+        The operation of each row; None: there are no others.
     pieces : list of Piece
         Where it is cut, so that accuracy points stand at fixed rows.
     rejected : list of Rejection
@@ -78,7 +79,7 @@ class Arranged:
 
     batch: Batch
     slot: Integers
-    at: Integers
+    at: Integers | None
     pieces: list[Piece]
     rejected: list[Rejection] = field(default_factory=list)
 
@@ -159,10 +160,8 @@ class Waiting:
 
     def observed(self, arranged: Arranged, scores: list[Floats]) -> list[Floats]:
         """What was emitted of each operation's row, of each learner f8[ops, k]; keeps it of those that wait."""
-        seen = [score.copy() for score in scores]
-        for score, then, one in zip(scores, self._scores, seen, strict=True):
-            recall(arranged.slot, arranged.batch.y, score, then, one)
-        return seen
+        slot, y = arranged.slot, arranged.batch.y
+        return [emitted(slot, y, score, then) for score, then in zip(scores, self._scores, strict=True)]
 
     def point(self) -> dict[str, Any]:
         """What an accuracy point says of delays."""
@@ -192,14 +191,14 @@ class Waiting:
         ValueError
             It is of other sizes.
         """
-        store, left = self._store, saved.tobytes()
+        store, whole, place = self._store, saved.tobytes(), 0
 
         def take(array: NDArray[Any]) -> NDArray[Any]:
-            nonlocal left
-            part, left = left[: array.nbytes], left[array.nbytes :]
-            if len(part) < array.nbytes:
-                raise ValueError("the saved rows that wait are of other sizes than these learners'")
-            return np.frombuffer(part, array.dtype).reshape(array.shape)
+            nonlocal place
+            place += array.nbytes
+            if place > len(whole):
+                raise ValueError(OTHER_SIZES)
+            return np.frombuffer(whole, array.dtype, array.size, place - array.nbytes).reshape(array.shape)
 
         store.number[:] = take(store.number)
         store.delay[:] = take(store.delay)
@@ -211,8 +210,8 @@ class Waiting:
         _, waits = self._slots()
         for column in self._said():
             column[waits] = take(column[: len(waits)])
-        if left:
-            raise ValueError("the saved rows that wait are of other sizes than these learners'")
+        if place < len(whole):
+            raise ValueError(OTHER_SIZES)
         store.table[:] = EMPTY
         enter_all(store)
 

@@ -79,8 +79,7 @@ class Columns:
         X, codes = np.empty((n, self._width)), np.empty((n, len(self._features)), np.int8)
         t = np.empty(n, np.int64)
         times.read_times(cells, self._time, text, t)
-        if len(self._numbers.place) and not convert.read_numbers(cells, self._numbers, text, X, codes):
-            self._hard_numbers(cells, text, X, codes)
+        self._read_numbers(self._numbers, cells, text, X, codes)
         now = self._now(records, t) if self._aging else t
         for feature, spot, known in self._others:
             if feature.kind == TIME:
@@ -105,9 +104,12 @@ class Columns:
         """When an event happened, in us: as it says, else as its record does."""
         return np.where(t == times.NOT_A_TIME, np.asarray(records.timestamps, np.int64) * MICROS, t)
 
-    def _hard_numbers(self, cells: Cells, text: Text, X: Floats, codes: Codes) -> None:
-        """Numbers in text that are none of JSON's."""
-        for feature, place, column in zip(*map(np.ndarray.tolist, self._numbers), strict=True):
+    @staticmethod
+    def _read_numbers(spots: Spots, cells: Cells, text: Text, X: Floats, codes: Codes) -> None:
+        """Numbers, those in text that are none of JSON's by Python."""
+        if not len(spots.place) or convert.read_numbers(cells, spots, text, X, codes):
+            return
+        for feature, place, column in zip(*map(np.ndarray.tolist, spots), strict=True):
             for i in np.flatnonzero(codes[:, feature] == HARD).tolist():
                 start, end = int(cells.start[i, place]), int(cells.end[i, place])
                 X[i, column], codes[i, feature] = convert.number_in_text(text[start:end].tobytes())
@@ -139,10 +141,7 @@ class Columns:
         n = len(cells.kind)
         codes, y, spot = np.empty((n, 1), np.int8), np.empty((n, 1)), Spot(self._label, 0, 0, 1)
         if self._target.task == REGRESSION:
-            if not convert.read_numbers(cells, Spots.of([spot]), text, y, codes):
-                for i in np.flatnonzero(codes == HARD).tolist():
-                    start, end = int(cells.start[i, spot.place]), int(cells.end[i, spot.place])
-                    y[i], codes[i] = convert.number_in_text(text[start:end].tobytes())
+            self._read_numbers(Spots.of([spot]), cells, text, y, codes)
         else:
             index = np.empty(n, np.int64)
             convert.read_categories(cells, spot, text, self._classes, index, codes)

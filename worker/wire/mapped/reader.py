@@ -66,7 +66,8 @@ class Reader:
 
         self.schema, self._loads, self._dumps = schema, loads, dumps
         self._places = {path: j for j, path in enumerate(schema.sources)}
-        self._learned = {feature.path for feature in schema.features}
+        self._own = [self._places[path] for path in {feature.path for feature in schema.features} if path.source == ROW]
+        self._told = [self._places[schema.id], self._places[schema.label]]
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
         self._tree = _tree(schema) if scanned else None
         self._room = Room(len(self._places))
@@ -105,10 +106,8 @@ class Reader:
 
     def _late_labels(self, cells: Cells) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""
-        own = [self._places[path] for path in self.schema.sources if path in self._learned and path.source == ROW]
-        found: NDArray[np.bool_] = (cells.kind[:, own] == NOTHING).all(axis=1)
-        for path in (self.schema.id, self.schema.label):
-            found &= cells.kind[:, self._places[path]] > NULL
+        found: NDArray[np.bool_] = (cells.kind[:, self._own] == NOTHING).all(axis=1)
+        found &= (cells.kind[:, self._told] > NULL).all(axis=1)
         return found
 
     def _by_python(self, records: Records, i: int, cells: Cells, tail: Tail, ids: Integers) -> None:

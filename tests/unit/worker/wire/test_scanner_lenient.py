@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.worker.rows import pieces, records, tabled
+from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import EVENTS, HOSTILE, SPACE, joined
 from tests.unit.worker.wire.test_scanner_names import SOME, named_events, spelled
 from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Reject, Schema, Target
-from worker.wire.scanner import NO_TIME, Names, scan
+from worker.wire.events import Records, Schema, Target
+from worker.wire.scanner import Names, scan
 from worker.wire.strings import Listed
 
 FAST = settings(max_examples=200, deadline=None)
@@ -24,25 +24,8 @@ def lenient(schema: Schema) -> Decoder:
     return Decoder(Target(), schema, lenient=True)
 
 
-def one_by_one(schema: Schema, whole: Records) -> dict[int, Any]:
-    """From the slow path alone."""
-    decoder, found = lenient(schema), dict[int, Any]()
-    for i, offset in enumerate(whole.offsets.tolist()):
-        try:
-            x, y, name, t = decoder._event(whole.values[i])
-            names = schema.names or range(schema.n_features)
-            pairs = zip(names, schema.check(x, lenient=True), strict=True)
-            row = np.array([decoder._feature(value, f"x[{n}]") for n, value in pairs])
-        except Reject as reject:
-            found[offset] = str(reject)
-        else:
-            time = NO_TIME if t is None else t
-            found[offset] = row.tobytes(), None if np.isnan(y) else y, name, time, whole.keys[i]
-    return found
-
-
 def assert_same(schema: Schema, whole: Records, cuts: list[int] | None = None) -> None:
-    expected = one_by_one(schema, whole)
+    expected = one_by_one(lenient(schema), whole)
     assert tabled(lenient(schema), [whole]) == expected
     assert tabled(lenient(schema), pieces(whole, cuts or [])) == expected
 
