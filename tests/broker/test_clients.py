@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException, Producer
 
 from tests.broker.test_rejections import Mixed, malformed
 from tests.support.kafka import Record, await_until, committed_offset, create_topic, produce, read_all, unique
@@ -12,7 +14,9 @@ from tests.support.poisoned import PoisonedDriftway
 from tests.support.process import Driftway, driftway
 from tests.support.stage import LEARNER, Stage
 from worker.kafka import choice
-from worker.kafka.client import NATIVE, PYTHON
+from worker.kafka.client import NATIVE, PYTHON, quiet
+from worker.kafka.plain.sender import PlainSender
+from worker.kafka.verdicts import Verdict, judge
 
 pytestmark = pytest.mark.broker
 
@@ -133,3 +137,41 @@ def test_metadata_of_any_length_comes_back_as_it_was(kafka: str, topic: str, gro
         member.commit(0, n, text)
         assert committed_offset(kafka, group, topic) == (n, text)
     member.close()
+
+
+class Silent:
+    """A producer that once, when it is flushed, ends as the client does when a callback has cleared a fatal error."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def flush(self, seconds: float) -> int:
+        with pytest.raises(KafkaException):
+            self._producer.flush(seconds)
+        raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
+
+
+def test_a_fatal_error_that_the_client_keeps_to_itself_is_told(kafka: str, topic: str) -> None:
+    create_topic(kafka, topic, 1)
+    properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
+    zombie, successor = (PlainSender(properties, 0, every_report=False) for _ in range(2))
+    zombie.init_transactions(30)
+    zombie.begin_transaction()
+    successor.init_transactions(30)
+    zombie._producer = Silent(zombie._producer)  # type: ignore[assignment]
+    zombie.send_one(topic, b"of a dead worker", None)
+    with pytest.raises(KafkaException) as fenced:
+        zombie.flush(30)
+    assert judge(fenced.value.args[0]) is Verdict.FENCED
+
+
+def test_what_is_no_fatal_error_is_not_made_one(kafka: str) -> None:
+    properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
+    sender = PlainSender(properties, 0, every_report=False)
+    sender.init_transactions(30)
+    sender.begin_transaction()
+    with pytest.raises(SystemError), sender._answering():
+        raise SystemError

@@ -161,14 +161,16 @@ def _record(message: Any) -> Record:
 
 
 def committed_offset(bootstrap: str, group: str, topic: str, partition: int = 0) -> tuple[int, str]:
-    """What `group` has committed: the offset (-1001 when nothing) and its metadata text."""
-    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+    """What `group` has committed: the offset (-1001 when nothing) and its metadata text.
 
-    request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
-    client = admin(bootstrap)  # a client that is garbage never answers
+    Not asked of an AdminClient: one whose group's coordinator has just begun ends the process (librdkafka 5040).
+    """
+    from confluent_kafka import Consumer, TopicPartition
 
-    def asked() -> TopicPartition:
-        return client.list_consumer_group_offsets([request])[group].result(timeout=END_SECONDS).topic_partitions[0]
-
-    found = ask(asked, Deadline(END_SECONDS))  # a coordinator that has just begun does not answer at first
+    reader = Consumer(quiet({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}))
+    try:
+        place = TopicPartition(topic, partition)
+        (found,) = ask(lambda: reader.committed([place], END_SECONDS), Deadline(END_SECONDS))
+    finally:
+        reader.close()
     return found.offset, found.metadata or ""

@@ -6,7 +6,7 @@ But for those with headers, which the client takes one by one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
@@ -45,7 +45,8 @@ class PlainSender(Sender):
         return len(self._producer)
 
     def know(self, topic: str, seconds: float) -> None:
-        self._producer.list_topics(topic, seconds)
+        with self._answering():
+            self._producer.list_topics(topic, seconds)
 
     def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
         if headers is not None:  # a batch's records cannot have any
@@ -75,31 +76,33 @@ class PlainSender(Sender):
         self._reports.clear()
 
     def poll(self, seconds: float) -> None:
-        self._producer.poll(seconds)
+        with self._answering():
+            self._producer.poll(seconds)
 
     def flush(self, seconds: float) -> int:
-        try:
+        with self._answering():
             return int(self._producer.flush(seconds))
-        except SystemError as error:  # a fatal error came first: the client calls back with its exception still set
-            if isinstance(error.__cause__, KafkaException):
-                raise error.__cause__ from None
-            raise
 
     def init_transactions(self, seconds: float) -> None:
-        self._producer.init_transactions(seconds)
+        with self._answering():
+            self._producer.init_transactions(seconds)
 
     def begin_transaction(self) -> None:
-        self._producer.begin_transaction()
+        with self._answering():
+            self._producer.begin_transaction()
 
     def send_offset(self, topic: str, offset: int, metadata: str | None, member: Any, seconds: float) -> None:
         place = TopicPartition(topic, self._partition, offset, metadata)
-        self._producer.send_offsets_to_transaction([place], member, seconds)
+        with self._answering():
+            self._producer.send_offsets_to_transaction([place], member, seconds)
 
     def commit_transaction(self, seconds: float) -> None:
-        self._producer.commit_transaction(seconds)
+        with self._answering():
+            self._producer.commit_transaction(seconds)
 
     def abort_transaction(self, seconds: float) -> None:
-        self._producer.abort_transaction(seconds)
+        with self._answering():
+            self._producer.abort_transaction(seconds)
 
     def drop(self) -> None:
         with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
@@ -108,3 +111,27 @@ class PlainSender(Sender):
     def _produce(self, topic: str, value: bytes | None, key: bytes | None, headers: list[Any]) -> None:
         report = self._reports.one(topic)
         self._producer.produce(topic, value, key=key, partition=self._partition, on_delivery=report, headers=headers)
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Have a fatal error told as what it is.
+
+        The client calls back with a fatal error's exception still set: what then comes out of the call is a SystemError
+        that has the exception as its cause, or, where a callback has cleared it, one without. But whatever call comes
+        next in a transaction is refused with the fatal error; to begin another does nothing else.
+        """
+        try:
+            yield
+        except SystemError as error:
+            if isinstance(error.__cause__, KafkaException):
+                raise error.__cause__ from None
+            with contextlib.suppress(SystemError):
+                self._require_alive()
+            raise
+
+    def _require_alive(self) -> None:
+        try:
+            self._producer.begin_transaction()
+        except KafkaException as error:
+            if error.args[0].fatal():
+                raise
