@@ -297,6 +297,8 @@ class WorkerSettings:
         ``python`` or ``native``, see `worker.kafka.choice`.
     outputs : str
         What the names of output topics begin with; empty: ``INPUT.GROUP``.
+    label_topic : str
+        A topic of labels, with as many partitions as the input; empty: they come with their events, or among them.
     """
 
     bootstrap: str
@@ -315,9 +317,11 @@ class WorkerSettings:
     transactional_prefix: str = ""
     passthrough: dict[str, Any] = field(default_factory=dict)
     outputs: str = ""
+    label_topic: str = ""
     client: str = PYTHON
 
     def __post_init__(self) -> None:
+        self._require_labels()
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
         if not self.give_up_after > 0:
@@ -330,7 +334,18 @@ class WorkerSettings:
     @property
     def topics(self) -> Topics:
         """Names of the topics."""
-        return Topics(self.input, self.group, self.outputs, watched=bool(self.model.detectors))
+        return Topics(self.input, self.group, self.outputs, bool(self.model.detectors), self.label_topic)
+
+    def _require_labels(self) -> None:
+        """See that labels may come out of their topic."""
+        if not self.label_topic:
+            return
+        if self.label_topic in (self.input, *self.topics.outputs()):
+            raise UsageFailure(f"--label-topic {self.label_topic}: it is the input, or one of the outputs")
+        if self.model.wait is None:
+            raise UsageFailure("--label-topic: say with --label-wait how long an event waits for its label")
+        if self.guarantee != EXACTLY_ONCE:
+            raise UsageFailure("--label-topic needs --guarantee exactly-once: the order of both topics is committed")
 
     def transactional_id(self, partition: int) -> str:
         """A partition's, the same for whoever owns it next. No input has a slash in its name: no two ids are alike."""

@@ -11,7 +11,7 @@ import pytest
 from tests.meta.sources import ROOT
 
 SUITE = ("tests/conformance/test_learners.py", "tests/unit/learners")
-CHECKS = "split_invariant or hostile_rows or one_class_only or metrics or generator or batch_oracle"
+CHECKS = "split_invariant or hostile_rows or metrics or generator or batch_oracle"
 
 OUT_OF_BOUNDS = """
 import numpy as np

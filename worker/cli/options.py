@@ -41,6 +41,17 @@ def outputs_option(command: Command) -> Command:
     )(command)
 
 
+def label_topic_option(command: Command) -> Command:
+    """Add ``--label-topic``; the command gets `label_topic`, empty by default."""
+    return click.option(
+        "--label-topic",
+        default="",
+        metavar="TOPIC",
+        help="Where labels come, with --label-wait: a topic of their own, with as many partitions as the input and "
+        "each label in that of its event.  [default: among the events]",
+    )(command)
+
+
 def _address(context: click.Context, option: click.Parameter, value: str) -> str:
     """A bootstrap address, which is no web address."""
     if value.lower().startswith(("http://", "https://")):

@@ -12,7 +12,7 @@ import click
 
 from worker.cli.events import schema_options
 from worker.cli.learning import event_options, given_model, target_options
-from worker.cli.options import client_options, outputs_option
+from worker.cli.options import client_options, label_topic_option, outputs_option
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
 from worker.kafka.client import AUTO, CLIENTS, parse_properties
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @target_options
 @event_options
 @schema_options()
+@label_topic_option
 @warm_options
 @outputs_option
 @client_options
@@ -170,7 +171,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         model = given_model(given, max_rejected=None if limit is None else Limit.parse(limit))
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
-        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "client",
+        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic", "client",
     )  # fmt: skip
     given["client"], why = resolved(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])

@@ -21,6 +21,10 @@ Partitions = Callable[[list[int]], None]
 """Called inside `Member.take`, and `Member.close`, with the partitions that a rebalance hands over or takes away."""
 
 
+Offsets = Mapping[str, tuple[int, str | None]]
+"""Topic -> an offset of a partition, and its metadata."""
+
+
 class Problem(NamedTuple):
     """An error that came in a message's place."""
 
@@ -176,8 +180,8 @@ class Sender(Protocol):
     def begin_transaction(self) -> None:
         """Open one."""
 
-    def send_offset(self, topic: str, offset: int, metadata: str | None, member: Any, seconds: float) -> None:
-        """Let an input offset of the partition join the transaction; `member` is from `Member.metadata`."""
+    def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
+        """Let offsets of the partition, in several topics, join the transaction; `member`: from `Member.metadata`."""
 
     def commit_transaction(self, seconds: float) -> None:
         """Make it visible."""

@@ -47,12 +47,15 @@ class Topics:
         What the outputs' names begin with, where somebody has chosen it; empty: ``INPUT.GROUP``.
     watched : bool
         Whether drift detectors watch the champion: only then there is a topic of alarms.
+    labels : str
+        The topic of labels; empty: they come with their events, or among them.
     """
 
     input: str
     group: str
     named: str = ""
     watched: bool = False
+    labels: str = ""
 
     @property
     def prefix(self) -> str:

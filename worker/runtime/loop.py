@@ -30,6 +30,7 @@ from worker.runtime.errands.commit_errands import CommitErrands
 from worker.runtime.errands.errand import GRACE_SECONDS, Errand, end_process
 from worker.runtime.errands.restore_errands import RestoreErrands
 from worker.runtime.group.intake import Intake
+from worker.runtime.group.label_intake import LabelIntake
 from worker.runtime.group.lookout import Lookout
 from worker.runtime.group.setbacks import Setbacks
 from worker.runtime.kernels import prepare
@@ -79,6 +80,7 @@ class Worker:
         self.tasks: dict[int, Task] = {}
         self._probe = probe
         self._intake: Intake | None = None
+        self._labels = LabelIntake(settings, journal, self.tasks)
         self._restores = RestoreErrands(settings)
         self._commits = CommitErrands()
         self._setbacks = Setbacks(settings.give_up_after)
@@ -133,10 +135,10 @@ class Worker:
         """One turn of the loop; see the module's docstring."""
         self.instruments.turned()
         arrived = self.intake.take(self._patience())
-        if arrived:
+        if flowing := [*((records.partition, records) for records in arrived), *self._labels.take(arrived)]:
             started = time.monotonic()
-            for records in arrived:
-                self._advance(records)
+            for partition, records in flowing:
+                self._advance(partition, records)
             seconds = time.monotonic() - started
             self.telemetry.own(self.telemetry.batch_seconds).observe(seconds)
             self.intake.adapt(seconds, sum(map(len, arrived)))
@@ -158,9 +160,9 @@ class Worker:
 
     # 2. Advancing.
 
-    def _advance(self, records: Records) -> None:
-        """Give a task its records. A partition that is not ours any more, or not restored yet, gets none."""
-        task = self.tasks.get(records.partition)
+    def _advance(self, partition: int, records: Records | None) -> None:
+        """Give a task its records, None: those that waited. One that is not ours, or not restored yet, gets none."""
+        task = self.tasks.get(partition)
         if task is None or not task.lives:
             return
         was = task.running
@@ -169,7 +171,7 @@ class Worker:
         except (KafkaException, Setback) as error:
             self._settle(task, error)
             return
-        self.instruments.advanced(task, records, outputs, self.intake.passed.pop(records.partition, 0))
+        self.instruments.advanced(task, records, outputs, self.intake.passed.pop(partition, 0))
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
         if not was and task.running:
@@ -396,5 +398,6 @@ class Worker:
         self.instruments.end()
         self._drop(list(self.tasks), Deadline(0.0))
         self._leaving = True
+        self._labels.close()
         self.intake.close()
         self.journal.event("left", group=self.settings.group)

@@ -44,6 +44,13 @@ def prepare_topics(settings: WorkerSettings, journal: Journal) -> int:
     if settings.input not in present:
         raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
     wanted = present[settings.input]
+    if settings.label_topic and present.get(settings.label_topic) != wanted:
+        name = settings.label_topic
+        has = f"has {present[name]} partitions" if name in present else "is not there"
+        raise UsageFailure(
+            f"topic {name} of labels {has}: it needs {wanted}, as many as {settings.input}, for each label lies in the "
+            "partition of its event"
+        )
     plan = output_plan(settings.topics, wanted)
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:

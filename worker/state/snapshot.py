@@ -300,6 +300,16 @@ def position_key(partition: int) -> bytes:
     return f"{partition}.position".encode()
 
 
+def order_key(partition: int, begin: int) -> bytes:
+    """Key of the record that says in which order labels were taken from an input offset to a snapshot."""
+    return f"{partition}.order.{begin}".encode()
+
+
+def is_order_key(key: bytes | None, partition: int) -> bool:
+    """Whether a record says in which order labels were taken."""
+    return (key or b"").startswith(f"{partition}.order.".encode())
+
+
 def claim_key(group: str, input_topic: str) -> bytes:
     """Key of the record that says whose the outputs are; see `worker.state.log.claim`."""
     return CLAIM + f"{group}/{input_topic}".encode()

@@ -21,6 +21,7 @@ from worker.wire.events import (
     LATE_LABEL,
     NO_LABEL,
     NO_X,
+    NOT_A_LABEL,
     NOT_OBJECT,
     NULL_VALUE,
     UNKNOWN_ID,
@@ -103,6 +104,8 @@ class Decoder:
         start = 0
         while self.schema is None and start < len(records):
             try:
+                if records.apart[start]:
+                    raise Reject(UNKNOWN_ID)
                 found = self._schema_of(records.values[start])
                 self.schema = found if self._admit is None else self._admit(found)
             except Reject as reject:
@@ -203,6 +206,7 @@ class Decoder:
         labels: NDArray[np.bool_],
     ) -> Batch:
         """Everything that was not rejected."""
+        reasons |= {i: NOT_A_LABEL for i in np.flatnonzero(records.apart & ~labels).tolist() if i not in reasons}
         stamps = np.asarray(records.timestamps, np.int64) if self._late else None
         if not reasons and not labels.any():
             batch = Batch(

@@ -38,6 +38,10 @@ OTHER_LABEL = "late label: another than the first"
 BAD_X = "x is neither a list nor an object"
 EMPTY_X = "x is empty"
 DEEP_ID = "id is nested too deeply"
+NOT_A_LABEL = "late label: an event stands in the topic of labels"
+
+APART = -1
+"""In `Records.own`: an event, no label out of the topic of labels."""
 
 
 class Reject(Exception):
@@ -181,6 +185,9 @@ class Records:
     """Of the records, in ms."""
     headers: Headers | None = None
     """Of each record, in their order; None: nobody asked for them."""
+    own: Integers | None = None
+    """Offsets of labels in a topic of their own, APART from events; None: there is no such topic. The offset of such a
+    label is that of the event before which it was taken."""
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -192,15 +199,22 @@ class Records:
 
     def rejection(self, i: int, reason: str) -> Rejection:
         """Record `i`, set aside."""
-        return Rejection(reason, int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i]))
+        own = None if self.own is None or self.own[i] == APART else int(self.own[i])
+        return Rejection(reason, int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i]), own)
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """Which records, bool[n], are out of the topic of labels."""
+        return np.zeros(len(self), np.bool_) if self.own is None else self.own != APART
 
     def chosen(self, keep: NDArray[np.bool_]) -> Records:
         """The records where `keep`, bool[n], is true."""
         rows = np.flatnonzero(keep).tolist()
         headers = None if self.headers is None else [self.headers[i] for i in rows]
         stamps = np.asarray(self.timestamps, np.int64)[keep]
+        own = None if self.own is None else self.own[keep]
         return Records(
-            self.partition, self.offsets[keep], self.values.chosen(keep), self.keys.chosen(keep), stamps, headers
+            self.partition, self.offsets[keep], self.values.chosen(keep), self.keys.chosen(keep), stamps, headers, own
         )
 
     def after(self, start: int) -> Records:
@@ -214,7 +228,8 @@ class Records:
     def _slice(self, part: slice) -> Records:
         offsets, stamps = self.offsets[part], self.timestamps[part]
         headers = None if self.headers is None else self.headers[part]
-        return Records(self.partition, offsets, self.values[part], self.keys[part], stamps, headers)
+        own = None if self.own is None else self.own[part]
+        return Records(self.partition, offsets, self.values[part], self.keys[part], stamps, headers, own)
 
 
 @dataclass(frozen=True)
@@ -226,6 +241,13 @@ class Rejection:
     value: bytes | None
     key: bytes | None
     timestamp: int
+    own: int | None = None
+    """Of a label out of a topic of its own, its offset there; `offset` is that of the event it was taken before."""
+
+    @property
+    def answers(self) -> tuple[int, bytes | None]:
+        """See `worker.wire.rejections.answered`."""
+        return self.offset, None if self.own is None else b"%d" % self.own
 
 
 @dataclass

@@ -21,12 +21,15 @@ from worker.wire.events import Rejection
 from worker.wire.headers import Header
 
 if TYPE_CHECKING:
+    from worker.kafka.topics import Topics
     from worker.wire.strings import Integers
 
 WINDOW = 1000
 """Events that a share without a window is of."""
 
 Flags = NDArray[np.bool_]
+BEFORE = "before"
+"""Header of a label's rejection: the input offset of the event before which it was taken."""
 
 KINDS = {
     "null value": "null",
@@ -60,15 +63,33 @@ OTHER = "features"
 """Of reasons that compare the features of an event with those of the first: x has, lacks."""
 
 
-def headers_of(bad: Rejection, topic: str, partition: int) -> tuple[Header, ...]:
-    """The headers of the record that a rejection becomes: why, and where its event stands in the input."""
+def headers_of(bad: Rejection, topics: Topics, partition: int) -> tuple[Header, ...]:
+    """The headers of the record that a rejection becomes: why, and where its event stands in the input.
+
+    Of a label out of a topic of its own where it stands there, and the event in the input that it was taken before.
+    """
+    topic, offset = (topics.input, bad.offset) if bad.own is None else (topics.labels, bad.own)
     return (
         ("reason", bad.reason.encode()),
         ("topic", topic.encode()),
         ("partition", b"%d" % partition),
-        ("offset", b"%d" % bad.offset),
+        ("offset", b"%d" % offset),
         ("timestamp", b"%d" % bad.timestamp),
+        *(() if bad.own is None else ((BEFORE, b"%d" % bad.offset),)),
     )
+
+
+def answered(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:
+    """The input offset that a rejection answers, and what tells it from others that answer the same.
+
+    Raises
+    ------
+    KeyError, ValueError
+        It has not the headers of a rejection.
+    """
+    if BEFORE in headers:
+        return int(headers[BEFORE]), headers["offset"]
+    return int(headers["offset"]), None
 
 
 def kind_of(reason: str) -> str:

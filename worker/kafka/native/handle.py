@@ -164,19 +164,23 @@ class PlaceList:
     """Partitions and offsets as the library takes them, for a ``with`` block; with `metadata`, all have it."""
 
     def __init__(
-        self, library: Library, topic: str, places: Iterable[tuple[int, int]], metadata: str | None = None
+        self, library: Library, topic: str = "", places: Iterable[tuple[int, int]] = (), metadata: str | None = None
     ) -> None:
         self._library = library
-        found = list(places)
-        self._list = library.topic_partition_list_new(len(found))
-        for partition, offset in found:
-            place = library.topic_partition_list_add(self._list, topic.encode(), partition).contents
-            place.offset = offset
-            if metadata is not None:
-                text = metadata.encode() + b"\0"  # its size is given, and yet the library looks for its end
-                place.metadata = library.mem_malloc(None, len(text))  # freed with the list
-                ctypes.memmove(place.metadata, text, len(text))
-                place.metadata_size = len(text)
+        self._list = library.topic_partition_list_new(0)
+        for partition, offset in places:
+            self.add(topic, partition, offset, metadata)
+
+    def add(self, topic: str, partition: int, offset: int, metadata: str | None = None) -> None:
+        """One more; of any topic."""
+        library = self._library
+        place = library.topic_partition_list_add(self._list, topic.encode(), partition).contents
+        place.offset = offset
+        if metadata is not None:
+            text = metadata.encode() + b"\0"  # its size is given, and yet the library looks for its end
+            place.metadata = library.mem_malloc(None, len(text))  # freed with the list
+            ctypes.memmove(place.metadata, text, len(text))
+            place.metadata_size = len(text)
 
     def __enter__(self) -> Any:
         return self._list

@@ -9,7 +9,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from learners.jit import callback, set_word_at, word_at
-from worker.kafka.interface import Sender, Span
+from worker.kafka.interface import Offsets, Sender, Span
 from worker.kafka.native.handle import Handle, PlaceList, milliseconds
 from worker.kafka.native.headers import Told
 from worker.kafka.native.library import COPY, PRODUCER, PURGE_IN_FLIGHT, PURGE_QUEUED, Library
@@ -143,9 +143,11 @@ class NativeSender(Sender):
     def begin_transaction(self) -> None:
         self._library.check(self._library.begin_transaction(self._handle.address))
 
-    def send_offset(self, topic: str, offset: int, metadata: str | None, member: Any, seconds: float) -> None:
-        library, handle = self._library, self._handle.address
-        with PlaceList(library, topic, [(self._partition, offset)], metadata) as places:
+    def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
+        library, handle, listed = self._library, self._handle.address, PlaceList(self._library)
+        for topic, place in offsets.items():
+            listed.add(topic, self._partition, *place)
+        with listed as places:
             wait = milliseconds(seconds)
             library.check(library.send_offsets_to_transaction(handle, places, member.address, wait))
 

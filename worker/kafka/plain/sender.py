@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from worker.kafka.interface import Sender, Span
+from worker.kafka.interface import Offsets, Sender, Span
 from worker.kafka.plain.reports import Reports
 from worker.wire.headers import Headers
 from worker.wire.strings import Strings
@@ -91,10 +91,10 @@ class PlainSender(Sender):
         with self._answering():
             self._producer.begin_transaction()
 
-    def send_offset(self, topic: str, offset: int, metadata: str | None, member: Any, seconds: float) -> None:
-        place = TopicPartition(topic, self._partition, offset, metadata)
+    def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
+        places = [TopicPartition(topic, self._partition, *place) for topic, place in offsets.items()]
         with self._answering():
-            self._producer.send_offsets_to_transaction([place], member, seconds)
+            self._producer.send_offsets_to_transaction(places, member, seconds)
 
     def commit_transaction(self, seconds: float) -> None:
         with self._answering():

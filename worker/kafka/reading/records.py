@@ -114,7 +114,9 @@ class Row:
 
 
 class RecordStream:
-    """The records of one partition from its log's start, as a read_committed reader sees them, for a ``with`` block.
+    """The records of one partition, by default from its log's start, as a read_committed reader sees them.
+
+    For a ``with`` block.
 
     Parameters
     ----------
@@ -128,16 +130,28 @@ class RecordStream:
         Where to stop.
     headers : bool
         Whether records come with theirs.
+    first : int or None
+        Where to begin.
     """
 
-    def __init__(self, link: Link, client: str, topic: str, partition: int, end: int, headers: bool = False) -> None:
+    def __init__(
+        self,
+        link: Link,
+        client: str,
+        topic: str,
+        partition: int,
+        end: int,
+        headers: bool = False,
+        first: int | None = None,
+    ) -> None:
         self.topic, self.partition, self.end = topic, partition, end
         self._bootstrap = link.bootstrap
         with closing(reader_of(link)) as asking:
             self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
         self._fetcher = make_fetcher(client, reader_properties(link, tuning=TUNING), topic, headers)
+        begin = self.low if first is None else first
         complain = spoken(str(self), f"{self} has lost its beginning while it was read: run this again")
-        self._reading = RecordReader(self._fetcher, (topic, partition), self.low, end, complain)
+        self._reading = RecordReader(self._fetcher, (topic, partition), begin, end, complain)
         self._over = not self._reading.unread
         self._buffer = Columns(np.empty(0, np.int64), none(), none())
 

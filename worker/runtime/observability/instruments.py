@@ -58,7 +58,7 @@ class Instruments:
         self.pulse.beat(settled=not any(task.uncommitted for task in self._tasks.values()))
         self.chronicle.tick(list(self._tasks.values()), self.pulse.ends)
 
-    def advanced(self, task: Task, records: Records, outputs: Outputs | None, passed: int) -> None:
+    def advanced(self, task: Task, records: Records | None, outputs: Outputs | None, passed: int) -> None:
         """A task took records; what it emitted, None while it only relearns; offsets before them without a record."""
         self.telemetry.advanced(task, records, outputs, passed)
         if outputs is not None:

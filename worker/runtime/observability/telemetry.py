@@ -167,20 +167,21 @@ class Telemetry:
         """The one of the worker."""
         return metric.labels(*self._worker, *more)
 
-    def advanced(self, task: Task, records: Records, outputs: Outputs | None, passed: int = 0) -> None:
-        """Count a batch that a task took, and the offsets before it that had no record."""
-        partition = task.partition
-        self.at(self.records, partition).inc(len(records))
+    def advanced(self, task: Task, records: Records | None, outputs: Outputs | None, passed: int = 0) -> None:
+        """Count a batch that a task took, None: of what had waited; and the offsets before it that had no record."""
+        partition, n = task.partition, 0 if records is None else len(records)
+        self.at(self.records, partition).inc(n)
         self.at(self.passed, partition).inc(passed)
         if outputs is None:
-            self.at(self.replayed, partition).inc(len(records))
+            self.at(self.replayed, partition).inc(0 if task.running else n)
             return
         self.at(self.predictions, partition).inc(outputs.rows)
         for kind, count in Counted(kind_of(one.reason) for one in outputs.rejected).items():
             self.at(self.rejections, partition, kind).inc(count)
         for alarm in outputs.alarms:
             self.at(self.drifts, partition, alarm.detector).inc()
-        self._unseen.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
+        if records is not None:
+            self._unseen.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
 
     def committed(self, task: Task, seconds: float) -> None:
         """Note a commit that took `seconds`: what was before it is visible now."""

@@ -23,7 +23,7 @@ import contextlib
 import enum
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -37,9 +37,10 @@ from worker.kafka.interface import Sender, Span
 from worker.kafka.topics import LARGEST_RECORD
 from worker.kafka.verdicts import Unfinished, refused_properties
 from worker.settings import EXACTLY_ONCE, WorkerSettings
+from worker.state.log.order import Order
 from worker.state.log.position import Position
 from worker.state.outputs import Outputs
-from worker.state.snapshot import Pointer, chunk_key, cut
+from worker.state.snapshot import Pointer, chunk_key, cut, order_key
 from worker.wire.headers import Headers
 from worker.wire.rejections import headers_of
 from worker.wire.strings import Listed, Strings
@@ -100,12 +101,15 @@ class Due:
         A snapshot standing at `offset`, if one is due.
     pointer : Pointer or None
         The newest committed snapshot; kept if `snapshot` is None.
+    order : Order or None
+        In which order events and labels were taken since that; None: there is one topic.
     """
 
     previous: int
     offset: int
     snapshot: bytes | None
     pointer: Pointer | None
+    order: Order | None = None
 
 
 class Checkpoint:
@@ -218,6 +222,9 @@ class Checkpoint:
         spans, pointer = explained(self, partial(self._deliver, due, deadline))
         self.reached(Step.FLUSHED)
         position = Position(due.offset, due.previous, pointer, spans)
+        if due.order is not None:
+            since = due.order if due.snapshot is None else Order(due.order.end)
+            position = replace(position, labels=self.topics.labels, order=since)
         written = explained(self, partial(self._send_offsets, position, membership, deadline))
         self.reached(Step.OFFSETS_SENT)
         self._conclude(deadline)
@@ -231,6 +238,9 @@ class Checkpoint:
     def _deliver(self, due: Due, deadline: Deadline) -> tuple[dict[str, Span], Pointer | None]:
         """The snapshot, if one is due, and all records delivered: where they are, and the newest snapshot."""
         chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
+        if due.snapshot is not None and due.order is not None:
+            key = order_key(self.partition, due.order.begin.offset)
+            self.sender.send_one(self.topics.snapshots, due.order.write(), key)
         self.reached(Step.SNAPSHOT_PRODUCED)
         self.flush(deadline)
         spans = self.sender.spans(self.ends)
@@ -267,7 +277,7 @@ class Checkpoint:
             self._send(topics.alarms, Listed(values), Listed(keys))
         if outputs.rejected:
             values, keys = zip(*((bad.value, bad.key) for bad in outputs.rejected), strict=True)
-            whys = [headers_of(bad, topics.input, self.partition) for bad in outputs.rejected]
+            whys = [headers_of(bad, topics, self.partition) for bad in outputs.rejected]
             self._send(topics.rejected, Listed(values), Listed(keys), whys)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()

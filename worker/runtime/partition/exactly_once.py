@@ -112,9 +112,12 @@ class TransactionalCheckpoint(Checkpoint):
         """The offset goes to the coordinator and, with everything else that it may forget, into the log."""
         snapshots, sender, pointer = self.topics.snapshots, self.sender, position.pointer
         sender.send_one(snapshots, position.write(), position_key(self.partition))
-        text = None if pointer is None else pointer.text()
-        place = self.topics.input, position.offset, text, membership
-        insist(lambda: sender.send_offset(*place, deadline.remaining()), deadline)
+        offsets: dict[str, tuple[int, str | None]] = {
+            self.topics.input: (position.offset, None if pointer is None else pointer.text())
+        }
+        if position.labels is not None and position.order is not None:
+            offsets[position.labels] = position.order.end.label, None  # for whoever looks at the group's lag
+        insist(lambda: sender.send_offsets(offsets, membership, deadline.remaining()), deadline)
         self.flush(deadline)
         behind = 0 if pointer is None else pointer.first + pointer.chunks
         return sender.spans({snapshots: max(behind, self.ends.get(snapshots, 0))})

@@ -26,12 +26,14 @@ from worker.state.outputs import Outputs
 from worker.wire.codec import read_json
 from worker.wire.headers import chosen_headers
 from worker.wire.packed import decode_predictions, is_packed
+from worker.wire.rejections import answered
 
 HANGING_SECONDS = 5.0
 """How long an undecided output of a commit is waited for; its marker comes within milliseconds, if it comes at all."""
 
 Key = tuple[int, bytes | None]
-"""What an output answers: an input offset, and for points and alarms also their key: several stand at one offset."""
+"""What an output answers: an input offset, and for points, alarms and labels out of a topic of their own what tells
+those apart that stand at one offset."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Mend:
         if (there := self.there.get(topics.alarms)) is not None:
             made.alarms = [alarm for alarm in outputs.alarms if (alarm.offset, alarm.key) not in there]
         if (there := self.there.get(topics.rejected)) is not None:
-            made.rejected = [bad for bad in outputs.rejected if (bad.offset, None) not in there]
+            made.rejected = [bad for bad in outputs.rejected if bad.answers not in there]
         return made
 
 
@@ -175,7 +177,7 @@ class Inspection:
 
 def _rejected(message: Any) -> Key:
     """What a rejection answers."""
-    return int(dict(message.headers() or ())["offset"]), None
+    return answered(dict(message.headers() or ()))
 
 
 def _key(message: Any) -> Key:

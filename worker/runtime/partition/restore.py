@@ -35,7 +35,9 @@ from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend
 from worker.runtime.partition.ways import Resumption, Ways
 from worker.settings import EARLIEST, LATEST, WorkerSettings
-from worker.state.log.history import Search, look_through, mark, positions
+from worker.state.late.confluence import Confluence
+from worker.state.log.history import Search, look_through, mark, orders, positions
+from worker.state.log.order import Order, Place, chained
 from worker.state.log.position import Position
 from worker.state.model import Model
 from worker.state.snapshot import CLAIMED, PLAIN, Pointer
@@ -81,9 +83,12 @@ def restore(
     with contextlib.closing(open_reader(settings)) as reader, contextlib.closing(open_reader(settings, ANY)) as witness:
         # As in `acquire`: metadata first, or the coordinator is looked for too late.
         ask(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        found = _Rebuilding(settings, partition, checkpoint, (reader, witness), make_model, deadline).run(remembered)
+        rebuilding = _Rebuilding(settings, partition, checkpoint, (reader, witness), make_model, deadline)
+        found = rebuilding.run(remembered)
         if found.began is not None:
             _begin_history(settings, partition, reader, found, deadline)
+        if settings.label_topic:
+            found = replace(found, confluence=rebuilding.labels(found))
         return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
 
 
@@ -125,11 +130,14 @@ class _Rebuilding:
         # Only transactions have positions, and can be mended.
         self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
         self._inspection = Inspection(settings.topics, partition, readers, deadline)
+        self._last: Position | None = None
+        """What the last commit says of itself."""
 
     def run(self, remembered: int | None) -> Resumption:
         """Find out where the partition stands, and bring a model there."""
         settings, partition, reader = self.settings, self.partition, self.reader
-        last = self._last_commit()
+        self._last = last = self._last_commit()
+        self._require_labels_of(last)
         (committed, metadata), note = _settled_offset(settings.input, partition, reader, last, self.deadline)
         low, high = watermarks(reader, settings.input, partition, self.deadline)
         pointer, plain = Pointer.parse(metadata), (metadata or "").endswith(PLAIN)
@@ -158,6 +166,56 @@ class _Rebuilding:
             return ways.offset_lost(found)
         return replace(found, note="; ".join(part for part in (note, found.note) if part) or None)
 
+    def labels(self, found: Resumption) -> Confluence:
+        """Where labels go in, from where a model was found to stand.
+
+        Raises
+        ------
+        CannotRestore
+            Their order is not known any more, or their log has lost some.
+        """
+        low, high = watermarks(self.reader, self.settings.label_topic, self.partition, self.deadline)
+        last = None if self._last is None else self._last.order
+        if found.model is None and last is not None:
+            order, plan = last, tuple[Place, ...]()
+        else:
+            known = self._order(found, last, low, high)
+            order, plan = Order(known.begin), known.steps
+        if order.end.label < low:
+            raise CannotRestore(
+                f"cannot restore {self.settings.input}/{self.partition}: labels from offset {order.end.label} of "
+                f"{self.settings.label_topic} are needed, its log begins at {low}"
+            )
+        return Confluence(order, plan)
+
+    def _order(self, found: Resumption, last: Order | None, low: int, high: int) -> Order:
+        """In which order labels were taken from a model's position on, and are to be taken once more."""
+        position, committed = found.position, found.committed
+        if last is None:  # no label was taken yet
+            begin = Place(position, high if self.settings.start == LATEST else low)
+            return Order(begin, (Place(committed, begin.label),) if position < committed else ())
+        known: Order | None = last
+        if last.begin.offset != position:
+            topic = self.settings.topics.snapshots
+            known = chained(orders(self.reader, topic, self.partition, self.deadline), position)
+        if known is not None:
+            return known
+        if found.began is not None:
+            return Order(Place(position, last.end.label if position == committed else low))
+        raise CannotRestore(
+            f"cannot restore {self.settings.input}/{self.partition}: {self.settings.topics.snapshots} does not say in "
+            f"which order labels were taken from offset {position} on"
+        )
+
+    def _require_labels_of(self, last: Position | None) -> None:
+        """Labels come out of the topic that they came out of."""
+        before = "" if last is None else last.labels or ""
+        if before and before != self.settings.label_topic:
+            raise CannotRestore(
+                f"cannot restore {self.settings.input}/{self.partition}: labels came out of topic {before}: "
+                f"start with --label-topic {before}"
+            )
+
     def _begun(self, low: int, high: int) -> int | None:
         """Where the group has begun at the log's end, and died before its first commit; None: it has not."""
         if self.settings.start != LATEST:
@@ -172,7 +230,8 @@ class _Rebuilding:
     def _last_commit(self) -> Position | None:
         """The newest position of all that was in the log when nobody else could write any more; None: there is none."""
         topic = self.settings.topics.snapshots
-        for name in self.settings.topics.outputs():
+        labels = (self.settings.label_topic,) if self.settings.label_topic else ()
+        for name in (*self.settings.topics.outputs(), *labels):
             self._require_partition(name)
         if self._checkpoint is None:
             return None

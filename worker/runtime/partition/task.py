@@ -33,6 +33,7 @@ from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.ways import Resumption
 from worker.settings import WorkerSettings
 from worker.state import snapshot
+from worker.state.late.confluence import Confluence
 from worker.state.model import Model, Saved
 from worker.state.outputs import Outputs, joined
 from worker.state.snapshot import Pointer
@@ -132,6 +133,8 @@ class Task:
         """Bytes of the snapshot that was part of the last commit; 0: it had none."""
         self._held: list[Outputs] = []
         self._mend: Mend | None = None
+        self.confluence: Confluence | None = None
+        """Where labels out of a topic of their own go in; None: there is none, or nothing has been restored yet."""
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -170,17 +173,22 @@ class Task:
             self.model, self.remembered = found.model, None
             self._snapshot_at = time.monotonic()
             self._work = self._work_at_snapshot = Work()
-        self._pointer, self._mend = found.pointer, found.mend
+        self._pointer, self._mend, self.confluence = found.pointer, found.mend, found.confluence
         self.position, self.committed = found.position, found.committed
         self.move(State.RESTORING)
         if self.position >= self.committed:
             self._run()
 
-    def advance(self, records: Records) -> Outputs | None:
+    def advance(self, records: Records | None) -> Outputs | None:
         """Take the next records; return what was emitted, None while restoring.
 
-        Records before `position` were delivered twice by the client and are ignored.
+        Records before `position` were delivered twice by the client and are ignored. None: go on with those that have
+        waited for labels.
         """
+        if self.confluence is not None:
+            records = self.confluence.take(records, time.monotonic())
+        if records is None:
+            return None
         first = int(records.offsets.searchsorted(self.position))
         if first:
             records = records.after(first)
@@ -209,7 +217,12 @@ class Task:
     @property
     def uncommitted(self) -> bool:
         """Whether outputs wait for a commit to succeed."""
-        return self.running and (self.checkpoint.open or self.committing)
+        return self.running and (self.checkpoint.open or self.committing or self.holding)
+
+    @property
+    def holding(self) -> bool:
+        """Whether events wait for labels that are to be taken before them."""
+        return self.confluence is not None and self.confluence.holding > 0
 
     @property
     def held_rows(self) -> int:
@@ -229,10 +242,11 @@ class Task:
     def begin_commit(self, closing: bool = False) -> Commit:
         """Take down what is to be committed: everything up to `position`."""
         saved = self.model.save()
-        due = self._snapshot_due(saved, closing)
-        blob = snapshot.write(self.model, saved, self.position) if due else None
+        blob = snapshot.write(self.model, saved, self.position) if self._snapshot_due(saved, closing) else None
         self.committing = True
-        return Commit(self.checkpoint, Due(self.committed, self.position, blob, self._pointer), saved, self._work)
+        order = None if self.confluence is None else self.confluence.order
+        due = Due(self.committed, self.position, blob, self._pointer, order)
+        return Commit(self.checkpoint, due, saved, self._work)
 
     def end_commit(self, commit: Commit, pointer: Pointer | None) -> None:
         """The commit is visible and can no longer be rewound: hand over what was held back.
@@ -247,6 +261,8 @@ class Task:
         self.snapshot_bytes = len(commit.due.snapshot or b"")
         if commit.due.snapshot is not None:
             self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
+            if self.confluence is not None and commit.due.order is not None:
+                self.confluence.snapshot_taken(commit.due.order.end)
         held = self._stop_holding()
         for outputs in held:
             self.checkpoint.produce(outputs)
@@ -254,6 +270,7 @@ class Task:
     def reopen(self) -> None:
         """Nothing about the last commit is certain: back to CREATED, to be restored from the log."""
         self._stop_holding()
+        self.confluence = None
         self.checkpoint.open = False
         self.move(State.CREATED)
 

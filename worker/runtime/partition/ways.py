@@ -13,6 +13,7 @@ from worker.kafka.reading.reader import watermarks
 from worker.runtime.partition.mending import Mend
 from worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
 from worker.state import snapshot
+from worker.state.late.confluence import Confluence
 from worker.state.log.history import Search, look_through, read_chunks
 from worker.state.model import Model
 from worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
@@ -42,6 +43,8 @@ class Resumption:
         Outputs from `committed` on that are to be written again; None: none is missing.
     start : int or None
         The first input offset from `position` on that a reader is given, or the log's end: what must come next.
+    confluence : Confluence or None
+        Where labels out of a topic of their own go in, from `position` on; None: there is no such topic.
     """
 
     model: Model | None
@@ -53,6 +56,7 @@ class Resumption:
     kept: bool = False
     mend: Mend | None = None
     start: int | None = None
+    confluence: Confluence | None = None
 
 
 @dataclass

@@ -16,8 +16,9 @@ from worker.kafka.reading.reader import Reader, to_the_end, watermarks
 from worker.kafka.verdicts import Unfinished
 from worker.settings import WorkerSettings
 from worker.state.log.assembly import Assembler
+from worker.state.log.order import Order
 from worker.state.log.position import Position
-from worker.state.snapshot import CLAIM, DamagedSnapshot, Pointer, chunk_key, mark_key, position_key
+from worker.state.snapshot import CLAIM, DamagedSnapshot, Pointer, chunk_key, is_order_key, mark_key, position_key
 
 MOST_CANDIDATES = 16
 """Places of older snapshots that are kept while looking: memory stays small however long the topic is."""
@@ -113,6 +114,25 @@ def positions(reader: Consumer, topic: str, partition: int, deadline: Deadline, 
             break
         back *= 4
     return found[::-1]
+
+
+def orders(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[Order]:
+    """In which order labels were taken between snapshots, and since the last one, as far as the topic has it.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not deliver in time.
+    """
+    low, _ = watermarks(reader, topic, partition, deadline)
+    found, newest = list[Order | None](), None
+    reading = Reader(reader, {(topic, partition): low}, complain=to_the_end)
+    while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
+        if is_order_key(message.key(), partition):
+            found.append(Order.read(message.value()))
+        elif message.key() == position_key(partition) and (told := Position.read(message.value())) is not None:
+            newest = told.order
+    return [order for order in (*found, newest) if order is not None]
 
 
 def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, deadline: Deadline) -> list[bytes]:

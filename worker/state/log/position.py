@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from worker.kafka.interface import Span
+from worker.state.log.order import Order
 from worker.state.snapshot import Pointer
 from worker.wire.codec import read_json, write_json
 
@@ -29,12 +30,18 @@ class Position:
         The newest snapshot; None: not known.
     outputs : mapping
         Topic -> where this commit's outputs are; topics without any are left out.
+    labels : str or None
+        The topic of labels; None: they come with the events, or among them.
+    order : Order or None
+        In which order events and labels were taken since the newest snapshot.
     """
 
     offset: int
     previous: int | None = None
     pointer: Pointer | None = None
     outputs: Mapping[str, Span] = field(default_factory=dict)
+    labels: str | None = None
+    order: Order | None = None
 
     def write(self) -> bytes:
         """The record's value."""
@@ -44,6 +51,7 @@ class Position:
                 "previous": self.previous,
                 "pointer": None if self.pointer is None else self.pointer.text(),
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
+                **({} if self.order is None else {"labels": self.labels, "order": self.order.plain()}),
             }
         )
 
@@ -56,6 +64,9 @@ class Position:
                 return cls(told)
             outputs = {str(topic): Span(*map(int, span)) for topic, span in told["outputs"].items()}
             previous = None if told["previous"] is None else int(told["previous"])
-            return cls(int(told["offset"]), previous, Pointer.parse(told["pointer"]), outputs)
+            order = Order.of(told["order"]) if "order" in told else None
+            return cls(
+                int(told["offset"]), previous, Pointer.parse(told["pointer"]), outputs, told.get("labels"), order
+            )
         except (ValueError, TypeError, KeyError, AttributeError):
             return None

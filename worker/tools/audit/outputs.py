@@ -8,11 +8,12 @@ from typing import Any
 
 from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import Stream
+from worker.kafka.topics import Topics
 from worker.tools.audit.columns import same
 from worker.tools.audit.contrast import Difference, contrast, contrast_headers, input_offset, shown
 from worker.wire.events import Rejection
 from worker.wire.headers import Headers
-from worker.wire.rejections import headers_of
+from worker.wire.rejections import answered, headers_of
 from worker.wire.strings import Strings
 
 Face = tuple[Any, ...]
@@ -230,24 +231,31 @@ class DriftAlarms(Points):
 
 
 class Rejections(Ledger):
-    """Events that could not be used, whole, with the reason in their headers."""
+    """Events that could not be used, whole, with the reason in their headers.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `Ledger`.
+    topics : Topics
+        Of the group.
+    """
 
     noun = "rejection"
 
-    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int]) -> None:
+    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int], topics: Topics) -> None:
         super().__init__(stream, input_name, span)
-        topic, _, partition = input_name.rpartition("/")
-        self._place = topic, int(partition)
+        self._topics, self._partition = topics, int(input_name.rpartition("/")[2])
 
     def face(self, message: Any) -> Face:
         return message.key(), message.value(), tuple(message.headers() or ())
 
     def faces(self, rejected: Sequence[Rejection]) -> list[Face]:
         """The records that rejections become."""
-        return [(bad.key, bad.value, headers_of(bad, *self._place)) for bad in rejected]
+        return [(bad.key, bad.value, headers_of(bad, self._topics, self._partition)) for bad in rejected]
 
     def rank(self, face: Face) -> tuple[int, int]:
-        found = dict(face[2]).get("offset")
-        if found is None:
-            raise ValueError("no header offset")
-        return int(found), 0
+        try:
+            return answered(dict(face[2]))[0], 0
+        except KeyError as error:
+            raise ValueError(f"no header {error.args[0]}") from None

@@ -31,6 +31,7 @@ from worker.state.snapshot import Pointer, unlike
 from worker.tools.audit.contrast import Difference, input_offset
 from worker.tools.audit.outputs import DriftAlarms, Ledger, Points, Predictions, Rejections
 from worker.tools.audit.snapshots import Snapshots, Written
+from worker.tools.ordered import OrderedInput
 from worker.wire.codec import JSON, PACKED, key_of
 from worker.wire.events import Records
 from worker.wire.packed import are_packed
@@ -243,7 +244,8 @@ class Partition:
 
     def _pair(self, span: tuple[int, int]) -> tuple[Predictions, Rejections]:
         name = str(self._input)
-        return Predictions(self._predicted, name, span), Rejections(self._rejected, name, span)
+        rejections = Rejections(self._rejected, name, span, self.settings.topics)
+        return Predictions(self._predicted, name, span), rejections
 
     def _make_ledgers(self) -> None:
         span = self._position, self.committed
@@ -268,6 +270,10 @@ class Partition:
 
     def _batches(self) -> Iterator[Records]:
         """The input from the beginning to the committed offset."""
+        if self.settings.label_topic:
+            with OrderedInput(self.settings, self.standing.partition, self._position, self.committed) as both:
+                yield from iter(both.take, None)
+            return
         while (records := self._input.take()) is not None:
             records = records.after(int(records.offsets.searchsorted(self._position)))
             if len(records):

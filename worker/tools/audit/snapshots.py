@@ -11,7 +11,7 @@ from worker.state import snapshot
 from worker.state.log.assembly import Assembler
 from worker.state.log.history import read_mark
 from worker.state.model import Model, Saved
-from worker.state.snapshot import CLAIM, BadSnapshot, mark_key, position_key
+from worker.state.snapshot import CLAIM, BadSnapshot, is_order_key, mark_key, position_key
 from worker.tools.audit.contrast import Difference
 
 
@@ -74,9 +74,10 @@ class Snapshots:
         while messages := self.stream.peek(1):
             self.stream.drop(1)
             message = messages[0]
-            if message.key() == position_key(self.stream.partition) or (message.key() or b"").startswith(CLAIM):
+            key, partition = message.key() or b"", self.stream.partition
+            if key == position_key(partition) or key.startswith(CLAIM) or is_order_key(key, partition):
                 continue
-            if message.key() == mark_key(self.stream.partition):
+            if key == mark_key(partition):
                 self._assembler.give_up()
                 self.began = read_mark(message.value())
                 self._taken_over = self.began is None

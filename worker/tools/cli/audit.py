@@ -9,7 +9,7 @@ import click
 
 from worker.cli.events import schema_options
 from worker.cli.learning import event_options, given_model, target_options
-from worker.cli.options import client_options, outputs_option, reading_option
+from worker.cli.options import client_options, label_topic_option, outputs_option, reading_option
 from worker.cli.output import bar, whole_console
 from worker.cli.start import START_PLACES, start_place
 from worker.cli.warming import warm_options
@@ -30,6 +30,7 @@ COUNTED = "predictions", "rejections", "points", "alarms", "snapshots", "orphans
 @target_options
 @event_options
 @schema_options()
+@label_topic_option
 @warm_options
 @outputs_option
 @client_options
@@ -77,6 +78,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
         start=given["start"],
         passthrough=passthrough,
         outputs=given["outputs"],
+        label_topic=given["label_topic"],
         client=resolved(given["client"])[0],
     )
     deployment = Deployment(settings)
