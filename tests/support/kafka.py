@@ -167,7 +167,8 @@ def committed_offset(bootstrap: str, group: str, topic: str, partition: int = 0)
     """
     from confluent_kafka import Consumer, TopicPartition
 
-    reader = Consumer(quiet({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}))
+    own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
+    reader = Consumer(quiet({"bootstrap.servers": bootstrap, **own}))  # which waits for no transaction to end
     try:
         place = TopicPartition(topic, partition)
         (found,) = ask(lambda: reader.committed([place], END_SECONDS), Deadline(END_SECONDS))

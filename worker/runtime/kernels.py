@@ -52,5 +52,5 @@ def _what(settings: ModelSettings, client: str) -> str:
     specs = sorted({spec.text for spec in (*settings.specs, *settings.maps)})
     target = settings.target
     forms = settings.form, settings.output_form, settings.standardize, target.task, target.n_classes > 2
-    filled = settings.missing.word, settings.events is not None
+    filled = settings.missing.word, settings.events is not None, settings.wait is not None
     return f"{specs} {forms} {filled} {settings.warm is not None} {client}"

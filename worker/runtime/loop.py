@@ -2,7 +2,7 @@
 
 One turn of the loop (`Worker.step`):
 
-1. take what the client has, grouped by partition;
+1. take what the client has, grouped by partition, and labels out of a topic of their own;
 2. each task advances: decode, predict, learn, produce into its open transaction;
 3. restores that have finished are taken over: seek, resume; those of partitions in trouble begin when it is time;
 4. commits that have finished are concluded; when a commit interval has passed, every task with an open transaction
@@ -146,8 +146,7 @@ class Worker:
         self._collect_commits()
         self._bring_back()
         self._hold_back()
-        now = time.monotonic()
-        if any(now >= task.due_at for task in self.tasks.values()):
+        if any(time.monotonic() >= task.due_at for task in self.tasks.values()):
             # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
             self._begin_commits(self._open_tasks(), self._commit_deadline())
         self._housekeeping.tidy()
@@ -385,11 +384,8 @@ class Worker:
 
     def _finished(self) -> bool:
         """With `stop_at_end`: every assigned partition is running, read to its end and committed."""
-        return (
-            self.settings.stop_at_end
-            and bool(self.tasks)
-            and all(task.running and p in self.intake.at_end and not task.uncommitted for p, task in self.tasks.items())
-        )
+        over = (task.running and p in self.intake.at_end and not task.uncommitted for p, task in self.tasks.items())
+        return self.settings.stop_at_end and bool(self.tasks) and all(over)
 
     def _leave(self, clean: bool) -> None:
         """Commit what is open (if nothing went wrong), leave the group."""

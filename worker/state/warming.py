@@ -9,6 +9,8 @@ import numpy as np
 from learners.parameters import ParameterError
 from worker.errors import Failure
 from worker.settings import ModelSettings
+from worker.state.late.confluence import Confluence
+from worker.state.late.order import Order, Place
 from worker.state.model import Model
 from worker.wire import packed
 from worker.wire.codec import JSON, PACKED, encode_events
@@ -27,6 +29,11 @@ def warm(settings: ModelSettings) -> None:
     Failure, UnknownLearner
         A learner or one of its parameters is not valid.
     """
+    if settings.wait is not None:  # labels may have a topic of their own
+        event, label = (Records(0, np.zeros(1, np.int64), Listed([b"{}"]), Listed([None]), [t]) for t in (1, 0))
+        flow = Confluence(Order(Place(0, 0)))
+        flow.add_labels(label)
+        flow.take(event, 0.0)
     if settings.events is not None:
         settings = replace(settings, events=settings.events.lenient(), form=JSON, registry=None)
     model = Model(settings, partition=0)

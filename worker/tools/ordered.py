@@ -13,8 +13,8 @@ from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import reader_of
 from worker.settings import WorkerSettings
 from worker.state.late.confluence import Confluence
+from worker.state.late.order import Order, chained
 from worker.state.log.history import orders
-from worker.state.log.order import Order, chained
 from worker.wire.events import Records
 
 

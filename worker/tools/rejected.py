@@ -26,14 +26,15 @@ class Rejected:
 
     Parameters
     ----------
-    partition, offset : int
-        Of the event, in the input.
+    topic, partition, offset : str, int, int
+        Where the event stands: in the input, or in the topic of labels.
     reason : str
         Why it was rejected.
     value, key : bytes or None
         The event as it came.
     """
 
+    topic: str
     partition: int
     offset: int
     reason: str
@@ -93,11 +94,10 @@ def piles(found: Iterator[Rejected], samples: int) -> dict[str, Pile]:
 def send_again(
     bootstrap: str,
     passthrough: Mapping[str, Any],
-    topics: Topics,
     found: Iterator[Rejected],
     kinds: Collection[str],
 ) -> int:
-    """Write the events of some kinds into the input once more, each into the partition that it came from; say how many.
+    """Write the events of some kinds once more where they came from, each into its partition; say how many.
 
     Raises
     ------
@@ -115,10 +115,10 @@ def send_again(
     for one in found:
         if one.kind not in kinds:
             continue
-        header: dict[str, Any] = {AGAIN: f"{topics.input}/{one.partition}@{one.offset}".encode()}
+        header: dict[str, Any] = {AGAIN: f"{one.topic}/{one.partition}@{one.offset}".encode()}
         while True:
             try:
-                producer.produce(topics.input, one.value, one.key, one.partition, on_delivery=delivered, headers=header)
+                producer.produce(one.topic, one.value, one.key, one.partition, on_delivery=delivered, headers=header)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -135,8 +135,9 @@ def send_again(
 def _read(message: Any) -> Rejected:
     headers = dict(message.headers() or ())
     try:
-        partition, offset, reason = int(headers["partition"]), int(headers["offset"]), headers["reason"].decode()
+        place = headers["topic"].decode(), int(headers["partition"]), int(headers["offset"])
+        reason = headers["reason"].decode()
     except (KeyError, ValueError, TypeError):
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
         raise Failure(f"{where} is no rejection: it lacks the headers of one") from None
-    return Rejected(partition, offset, reason, message.value(), message.key())
+    return Rejected(*place, reason, message.value(), message.key())

@@ -21,7 +21,6 @@ from worker.wire.events import Rejection
 from worker.wire.headers import Header
 
 if TYPE_CHECKING:
-    from worker.kafka.topics import Topics
     from worker.wire.strings import Integers
 
 WINDOW = 1000
@@ -63,12 +62,12 @@ OTHER = "features"
 """Of reasons that compare the features of an event with those of the first: x has, lacks."""
 
 
-def headers_of(bad: Rejection, topics: Topics, partition: int) -> tuple[Header, ...]:
+def headers_of(bad: Rejection, topic: str, partition: int, label_topic: str = "") -> tuple[Header, ...]:
     """The headers of the record that a rejection becomes: why, and where its event stands in the input.
 
     Of a label out of a topic of its own where it stands there, and the event in the input that it was taken before.
     """
-    topic, offset = (topics.input, bad.offset) if bad.own is None else (topics.labels, bad.own)
+    topic, offset = (topic, bad.offset) if bad.own is None else (label_topic, bad.own)
     return (
         ("reason", bad.reason.encode()),
         ("topic", topic.encode()),

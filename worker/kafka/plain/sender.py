@@ -92,7 +92,10 @@ class PlainSender(Sender):
             self._producer.begin_transaction()
 
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
-        places = [TopicPartition(topic, self._partition, *place) for topic, place in offsets.items()]
+        places = [
+            TopicPartition(topic, self._partition, offset, *([] if metadata is None else [metadata]))
+            for topic, (offset, metadata) in offsets.items()
+        ]
         with self._answering():
             self._producer.send_offsets_to_transaction(places, member, seconds)
 

@@ -60,7 +60,7 @@ class Chronicle:
             if kind in self.kinds:
                 self._unsaid[kind] += 1
             else:
-                place = f"{self.input}/{partition}@{one.offset}"
+                place = f"{self.input}/{partition}@{one.offset}" if one.own is None else f"label {partition}@{one.own}"
                 self.journal.event(
                     "rejected", kind=kind, at=place, reason=shown(one.reason), example=example(one.value)
                 )

@@ -19,12 +19,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.metrics import MetricWrapperBase
 
 from worker.kafka.client import PYTHON
+from worker.runtime.partition.task import State, Task
 from worker.wire.rejections import kind_of
 
 if TYPE_CHECKING:
     from worker.kafka.verdicts import Verdict
     from worker.runtime.observability.pulse import Pulse
-    from worker.runtime.partition.task import Task
     from worker.runtime.partition.ways import Resumption
     from worker.state.outputs import Outputs
     from worker.wire.events import Records
@@ -173,7 +173,8 @@ class Telemetry:
         self.at(self.records, partition).inc(n)
         self.at(self.passed, partition).inc(passed)
         if outputs is None:
-            self.at(self.replayed, partition).inc(0 if task.running else n)
+            if task.state is not State.RUNNING:  # else these wait for labels
+                self.at(self.replayed, partition).inc(n)
             return
         self.at(self.predictions, partition).inc(outputs.rows)
         for kind, count in Counted(kind_of(one.reason) for one in outputs.rejected).items():

@@ -37,7 +37,7 @@ from worker.kafka.interface import Sender, Span
 from worker.kafka.topics import LARGEST_RECORD
 from worker.kafka.verdicts import Unfinished, refused_properties
 from worker.settings import EXACTLY_ONCE, WorkerSettings
-from worker.state.log.order import Order
+from worker.state.late.order import Order
 from worker.state.log.position import Position
 from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer, chunk_key, cut, order_key
@@ -277,7 +277,7 @@ class Checkpoint:
             self._send(topics.alarms, Listed(values), Listed(keys))
         if outputs.rejected:
             values, keys = zip(*((bad.value, bad.key) for bad in outputs.rejected), strict=True)
-            whys = [headers_of(bad, topics, self.partition) for bad in outputs.rejected]
+            whys = [headers_of(bad, topics.input, self.partition, topics.labels) for bad in outputs.rejected]
             self._send(topics.rejected, Listed(values), Listed(keys), whys)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()

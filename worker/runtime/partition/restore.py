@@ -36,8 +36,8 @@ from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspectio
 from worker.runtime.partition.ways import Resumption, Ways
 from worker.settings import EARLIEST, LATEST, WorkerSettings
 from worker.state.late.confluence import Confluence
+from worker.state.late.order import Order, Place, chained
 from worker.state.log.history import Search, look_through, mark, orders, positions
-from worker.state.log.order import Order, Place, chained
 from worker.state.log.position import Position
 from worker.state.model import Model
 from worker.state.snapshot import CLAIMED, PLAIN, Pointer

@@ -3,7 +3,7 @@
 The record with the earlier time goes first, events before labels of the same millisecond; but never is a record put in
 front of one that went before. A label goes with the event that it is taken before: what has no later event yet waits.
 
-Which labels have arrived by then is chance, so the order is noted (`worker.state.log.order`) and committed; whoever
+Which labels have arrived by then is chance, so the order is noted (`worker.state.late.order`) and committed; whoever
 goes through the same records again is given it, and gives the same stream.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from learners.jit import bare_kernel
-from worker.state.log.order import Order, Place
+from worker.state.late.order import Order, Place
 from worker.wire.events import APART, Records
 from worker.wire.headers import joined_headers
 from worker.wire.strings import SPARE, TAIL, Integers, Strings, Terminated, Text, read_only

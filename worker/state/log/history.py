@@ -15,8 +15,8 @@ from worker.kafka.deadline import Deadline
 from worker.kafka.reading.reader import Reader, to_the_end, watermarks
 from worker.kafka.verdicts import Unfinished
 from worker.settings import WorkerSettings
+from worker.state.late.order import Order
 from worker.state.log.assembly import Assembler
-from worker.state.log.order import Order
 from worker.state.log.position import Position
 from worker.state.snapshot import CLAIM, DamagedSnapshot, Pointer, chunk_key, is_order_key, mark_key, position_key
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from worker.kafka.interface import Span
-from worker.state.log.order import Order
+from worker.state.late.order import Order
 from worker.state.snapshot import Pointer
 from worker.wire.codec import read_json, write_json
 

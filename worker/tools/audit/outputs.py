@@ -8,7 +8,6 @@ from typing import Any
 
 from worker.kafka.reading.records import RecordStream
 from worker.kafka.reading.stream import Stream
-from worker.kafka.topics import Topics
 from worker.tools.audit.columns import same
 from worker.tools.audit.contrast import Difference, contrast, contrast_headers, input_offset, shown
 from worker.wire.events import Rejection
@@ -237,22 +236,23 @@ class Rejections(Ledger):
     ----------
     stream, input_name, span
         As `Ledger`.
-    topics : Topics
-        Of the group.
+    label_topic : str
+        Where labels come; empty: among the events.
     """
 
     noun = "rejection"
 
-    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int], topics: Topics) -> None:
+    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int], label_topic: str) -> None:
         super().__init__(stream, input_name, span)
-        self._topics, self._partition = topics, int(input_name.rpartition("/")[2])
+        topic, _, partition = input_name.rpartition("/")
+        self._place = topic, int(partition), label_topic
 
     def face(self, message: Any) -> Face:
         return message.key(), message.value(), tuple(message.headers() or ())
 
     def faces(self, rejected: Sequence[Rejection]) -> list[Face]:
         """The records that rejections become."""
-        return [(bad.key, bad.value, headers_of(bad, self._topics, self._partition)) for bad in rejected]
+        return [(bad.key, bad.value, headers_of(bad, *self._place)) for bad in rejected]
 
     def rank(self, face: Face) -> tuple[int, int]:
         try:

@@ -244,7 +244,7 @@ class Partition:
 
     def _pair(self, span: tuple[int, int]) -> tuple[Predictions, Rejections]:
         name = str(self._input)
-        rejections = Rejections(self._rejected, name, span, self.settings.topics)
+        rejections = Rejections(self._rejected, name, span, self.settings.label_topic)
         return Predictions(self._predicted, name, span), rejections
 
     def _make_ledgers(self) -> None:

@@ -49,8 +49,8 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     if send_again:
         if not kinds:
             raise UsageFailure("--send-again needs at least one --kind")
-        sent = topic.send_again(*place, topic.read(*place, counts[topics.rejected]), kinds)
-        click.echo(f"sent {sent:,} events to {topics.input} again", err=True)
+        sent = topic.send_again(*place[:2], topic.read(*place, counts[topics.rejected]), kinds)
+        click.echo(f"sent {sent:,} events again to where they came from", err=True)
         return
     piles = topic.piles(topic.read(*place, counts[topics.rejected]), samples)
     piles = {kind: pile for kind, pile in piles.items() if not kinds or kind in kinds}
@@ -72,4 +72,4 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     for kind, pile in piles.items():
         click.echo(f"{kind}: {pile.count:,}")
         for one in pile.samples:
-            click.echo(f"  {topics.input}/{one.partition}@{one.offset}: {shown(one.reason)}: {example(one.value)}")
+            click.echo(f"  {one.topic}/{one.partition}@{one.offset}: {shown(one.reason)}: {example(one.value)}")

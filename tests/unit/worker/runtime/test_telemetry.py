@@ -88,7 +88,7 @@ def test_batches_are_counted_by_what_became_of_their_records() -> None:
     telemetry, task = a_telemetry(), a_task()
     bad = Rejection("not JSON", 5, b"?", None, 0)
     telemetry.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad, bad]), passed=3)
-    telemetry.advanced(task, records(events(7)), None)
+    telemetry.advanced(a_task(state=State.RESTORING), records(events(7)), None)
     found = shown(telemetry)
     assert found["driftway_records_total"] == {("3",): 17.0}
     assert found["driftway_predictions_total"] == {("3",): 8.0}
@@ -240,7 +240,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     bad = Rejection("not JSON", 5, b"?", None, 0)
     telemetry.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), passed=3)
     telemetry.advanced(task, records(events(7)), Outputs(7, alarms=[Alarm("adwin", 5)]))
-    telemetry.advanced(task, records(events(7)), None)
+    telemetry.advanced(a_task(state=State.RESTORING), records(events(7)), None)
     telemetry.committed(task, 0.02)
     telemetry.failed(task, "commit failed", Verdict.FENCED)
     telemetry.failed(task, "restore failed", Verdict.UNKNOWN)

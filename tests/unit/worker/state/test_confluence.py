@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from worker.state.late.confluence import PATIENCE_SECONDS, Confluence
-from worker.state.log.order import Order, Place, chained
+from worker.state.late.order import Order, Place, chained
 from worker.wire.events import APART, Records
 from worker.wire.strings import Listed
 

@@ -160,7 +160,7 @@ def test_a_rejection_is_compared_with_its_headers() -> None:
     model = Model(ModelSettings((Spec.parse("arow"),), n_features=1), 3)
     (bad,) = model.advance(records([b"?"], first=6)).rejected
     listed = Listed()
-    found = Rejections(listed, "IN/3", (0, 10))  # type: ignore[arg-type]
+    found = Rejections(listed, "IN/3", (0, 10), "")  # type: ignore[arg-type]
     ((key, raw, headers),) = faces = found.faces([bad])
     listed.written = [Written(0, key, raw, list(headers))]
     found.require(faces)

@@ -1,0 +1,95 @@
+"""Labels out of a topic of their own: whoever dies at whichever step, events and labels are taken in one order."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from learners import Spec
+from tests.support.crash import CrashingDriftway
+from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all, unique
+from tests.support.late import late_stream
+from tests.support.process import Driftway, driftway
+from worker.kafka.client import NATIVE, PYTHON
+from worker.runtime.partition.checkpoint import Step
+from worker.settings import ModelSettings, Wait, WorkerSettings
+from worker.state.model import Model
+from worker.tools.ordered import OrderedInput
+
+LEARNER, WAIT, PARTITIONS, PIECE = "dfop:mu=0.01", "200", 2, 150
+FEW = "100"
+"""Rows between two snapshots: a successor finds rows that wait in one, and more behind it."""
+
+
+def offline(settings: WorkerSettings, partition: int, end: int) -> tuple[list[tuple[int, float]], list[str]]:
+    """Offset and score of every prediction, and the reasons of all that is rejected, in the committed order."""
+    model, scores, reasons = Model(settings.model, partition), list[tuple[int, float]](), list[str]()
+    with OrderedInput(settings, partition, 0, end) as both:
+        for records in iter(both.take, None):
+            out = model.advance(records)
+            found = [json.loads(value or b"") for value in out.predictions]
+            scores += [(one["offset"], one["score"]) for one in found]
+            reasons += [one.reason for one in out.rejected]
+    return scores, reasons
+
+
+@pytest.mark.parametrize(
+    ("step", "victim", "heir"),
+    [(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON), (Step.OFFSETS_SENT, NATIVE, NATIVE), (Step.COMMITTED, PYTHON, NATIVE)],
+)
+def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: Step, victim: str, heir: str) -> None:
+    topic, labels, group = unique("events"), unique("labels"), unique("group")
+    create_topic(kafka, topic, PARTITIONS)
+    create_topic(kafka, labels, PARTITIONS)
+    streams = {partition: late_stream(900, seed=partition) for partition in range(PARTITIONS)}
+    place = (
+        "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--label-wait", WAIT,
+        "--label-topic", labels,
+    )  # fmt: skip
+    work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", FEW, "--client")
+    longest, fed = max(map(len, streams.values())), 0
+
+    def feed() -> None:
+        for partition, values in streams.items():
+            piece = values[fed : fed + PIECE]
+            for name, wanted in ((topic, True), (labels, False)):
+                produce(kafka, name, [value for value in piece if (b'"x"' in value) is wanted], partition)
+
+    def seen() -> int:
+        return len(read_all(kafka, f"{topic}.{group}.predictions"))
+
+    with CrashingDriftway(step, 6, *work, victim) as worker:
+        worker.await_text("running partition=1")
+        while fed < longest and not worker.ended:
+            feed()
+            fed += PIECE
+            wanted = sum(b'"x"' in value for values in streams.values() for value in values[:fed])
+            await_until(lambda wanted=wanted: worker.ended or seen() >= wanted, 30, "predicted, or killed")
+        assert worker.ended, "its step was never reached"
+    while fed < longest:
+        feed()
+        fed += PIECE
+    with Driftway(*work, heir, "--stop-at-end") as worker:
+        assert worker.wait(90) == 0, worker.story()
+    model = ModelSettings((Spec.parse(LEARNER),), wait=Wait.parse(WAIT))
+    settings = WorkerSettings(kafka, topic, group, model, label_topic=labels)
+    learned = 0
+    for partition in streams:
+        end, _ = committed_offset(kafka, group, topic, partition)
+        assert end == 900
+        learned += committed_offset(kafka, group, labels, partition)[0]
+        scores, reasons = offline(settings, partition, end)
+        predictions = [r for r in read_all(kafka, f"{topic}.{group}.predictions") if r.partition == partition]
+        found = [json.loads(record.value or b"") for record in predictions]
+        assert [(one["offset"], one["score"]) for one in found] == scores
+        rejected = [r for r in read_all(kafka, f"{topic}.{group}.rejected") if r.partition == partition]
+        assert [dict(r.headers)["reason"].decode() for r in rejected] == reasons
+        assert len({score for _, score in scores}) > len(scores) / 2, "labels were learned from"
+    assert learned > 1000, "most labels have been taken"
+    assert driftway("audit", *place).code == 0
+    refused = driftway("worker", *place[:-2], "--stop-at-end")
+    assert refused.code == 4
+    assert f"start with --label-topic {labels}" in refused.stderr
+    with pytest.raises(Exception, match="does not say in which order"):
+        OrderedInput(settings, 0, 1, 10)
