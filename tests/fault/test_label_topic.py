@@ -25,7 +25,7 @@ FEW = "100"
 def offline(settings: WorkerSettings, partition: int, end: int) -> tuple[list[tuple[int, float]], list[str]]:
     """Offset and score of every prediction, and the reasons of all that is rejected, in the committed order."""
     model, scores, reasons = Model(settings.model, partition), list[tuple[int, float]](), list[str]()
-    with OrderedInput(settings, partition, 0, end) as both:
+    with OrderedInput(settings, settings.label_topic, partition, 0, end) as both:
         for records in iter(both.take, None):
             out = model.advance(records)
             found = [json.loads(value or b"") for value in out.predictions]
@@ -88,8 +88,12 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: S
         assert len({score for _, score in scores}) > len(scores) / 2, "labels were learned from"
     assert learned > 1000, "most labels have been taken"
     assert driftway("audit", *place).code == 0
+    event = ("--input", topic, "--group", group, "--bootstrap", kafka, "--partition", "0", "--offset")
+    for offset in ("0", "333", "899"):
+        explained = driftway("explain", *event, offset, "--json")
+        assert json.loads(explained.stdout)["emitted"]["verdict"] == "same", explained
     refused = driftway("worker", *place[:-2], "--stop-at-end")
     assert refused.code == 4
     assert f"start with --label-topic {labels}" in refused.stderr
     with pytest.raises(Exception, match="does not say in which order"):
-        OrderedInput(settings, 0, 1, 10)
+        OrderedInput(settings, labels, 0, 1, 10)

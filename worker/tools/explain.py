@@ -26,7 +26,7 @@ from worker.kafka.reading.stream import Stream, reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import told
 from worker.tools.snapshots.source import Source
-from worker.tools.snapshots.travel import Bars, no_bars, require_form, travel
+from worker.tools.snapshots.travel import Bars, no_bars, require_form, rows, travel
 from worker.wire.codec import read_json
 from worker.wire.events import REGRESSION, Records, Target
 from worker.wire.packed import decode_predictions, is_packed
@@ -139,6 +139,10 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
         raise UsageFailure(f"there is no event at offset {offset} of {source}: {held}")
     arrival = travel(source, offset, bars)
     model, records = arrival.model, _event(source, offset)
+    if source.labels:
+        with closing(rows(source, model.settings, offset, offset + 1, arrival.begin)) as found:
+            for taken in found:  # the labels that were taken before the event
+                model.advance(taken.chosen(taken.apart), emit=False)
     batch = model.decode(records)
     if batch.rejected:
         require_form(model.settings, records)

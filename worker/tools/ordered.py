@@ -25,10 +25,16 @@ class OrderedInput:
     ----------
     settings : WorkerSettings
         Topics and client properties.
+    label_topic : str
+        Where labels came.
     partition : int
         Which.
-    first, end : int
-        The offset of the first event, at which a state of the workers stands, and that behind the last one.
+    base : int
+        An input offset at which a snapshot stands, or a history has begun.
+    end : int
+        The offset behind the last event.
+    first : int or None
+        The offset of the first event, with the labels that were taken before it; None: `base`.
 
     Raises
     ------
@@ -36,18 +42,20 @@ class OrderedInput:
         The workers' order from there on is not known.
     """
 
-    def __init__(self, settings: WorkerSettings, partition: int, first: int, end: int) -> None:
+    def __init__(
+        self, settings: WorkerSettings, label_topic: str, partition: int, base: int, end: int, first: int | None = None
+    ) -> None:
         self._stack = ExitStack()
-        order = self._order(settings, partition, first)
-        self._labels_end = order.end.label
+        self._first = base if first is None else first
+        order = _order(settings, label_topic, partition, base)
 
         def stream(topic: str, begin: int, bound: int) -> RecordStream:
             headers = settings.model.reads_headers
             one = RecordStream(settings, settings.client, topic, partition, bound, headers, begin)
             return self._stack.enter_context(one)
 
-        self._events = stream(settings.input, first, end)
-        self._labels = stream(settings.label_topic, order.begin.label, order.end.label)
+        self._events = stream(settings.input, base, end)
+        self._labels = stream(label_topic, order.begin.label, order.end.label)
         self._confluence = Confluence(Order(order.begin), order.steps)
 
     def __enter__(self) -> Self:
@@ -66,6 +74,13 @@ class OrderedInput:
         Failure, Unreachable
             They cannot be read.
         """
+        while (found := self._next()) is not None:
+            found = found.after(int(found.offsets.searchsorted(self._first)))
+            if len(found):
+                return found
+        return None
+
+    def _next(self) -> Records | None:
         while True:
             if self._confluence.needs_labels:
                 labels = self._labels.take()
@@ -82,14 +97,15 @@ class OrderedInput:
                 if (found := self._confluence.take(events, 0.0)) is not None:
                     return found
 
-    @staticmethod
-    def _order(settings: WorkerSettings, partition: int, first: int) -> Order:
-        topic = settings.topics.snapshots
-        with closing(reader_of(settings)) as reader:
-            found = chained(orders(reader, topic, partition, Deadline(ASK_SECONDS)), first)
-        if found is None:
-            raise Failure(
-                f"{topic} does not say in which order the labels of {settings.label_topic}/{partition} were taken from "
-                f"offset {first} of {settings.input} on"
-            )
-        return found
+
+def _order(settings: WorkerSettings, label_topic: str, partition: int, base: int) -> Order:
+    """In which order both topics were taken from an input offset on."""
+    topic = settings.topics.snapshots
+    with closing(reader_of(settings)) as reader:
+        found = chained(orders(reader, topic, partition, Deadline(ASK_SECONDS)), base)
+    if found is None:
+        raise Failure(
+            f"{topic} does not say in which order labels of {label_topic}/{partition} were taken from offset {base} of "
+            f"{settings.input} on"
+        )
+    return found

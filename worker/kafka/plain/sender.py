@@ -92,10 +92,10 @@ class PlainSender(Sender):
             self._producer.begin_transaction()
 
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
-        places = [
-            TopicPartition(topic, self._partition, offset, *([] if metadata is None else [metadata]))
-            for topic, (offset, metadata) in offsets.items()
-        ]
+        places = []
+        for topic, (offset, metadata) in offsets.items():
+            told: Any = {} if metadata is None else {"metadata": metadata}  # which must not be None
+            places.append(TopicPartition(topic, partition=self._partition, offset=offset, **told))
         with self._answering():
             self._producer.send_offsets_to_transaction(places, member, seconds)
 

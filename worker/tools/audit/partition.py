@@ -271,7 +271,8 @@ class Partition:
     def _batches(self) -> Iterator[Records]:
         """The input from the beginning to the committed offset."""
         if self.settings.label_topic:
-            with OrderedInput(self.settings, self.standing.partition, self._position, self.committed) as both:
+            place = self.settings.label_topic, self.standing.partition
+            with OrderedInput(self.settings, *place, self._position, self.committed) as both:
                 yield from iter(both.take, None)
             return
         while (records := self._input.take()) is not None:

@@ -14,7 +14,7 @@ from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings, WorkerSettings
-from worker.state.log.history import read_chunks
+from worker.state.log.history import positions, read_chunks
 from worker.state.model_file import ModelFile, unpack
 from worker.state.snapshot import DamagedSnapshot, Pointer
 from worker.warm_start import WarmStart
@@ -42,6 +42,8 @@ class Source:
         The snapshot that the committed offset points to; None: none.
     end : int
         Of the partition's snapshots in their topic; 0: there is no such topic.
+    labels : str
+        The topic that the group takes labels from; empty: they come with the events, or among them.
     """
 
     settings: WorkerSettings
@@ -51,6 +53,7 @@ class Source:
     committed: int | None
     pointer: Pointer | None
     end: int
+    labels: str = ""
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -109,7 +112,9 @@ def ask(settings: WorkerSettings, partition: int | None = None, new: bool = Fals
             low, high = watermarks(reader, settings.input, p, deadline)
             committed, metadata = committed_offset(reader, settings.input, p, deadline)
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
-            found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end))
+            last = next(iter(positions(reader, snapshots, p, deadline) if end else []), None)
+            labels = "" if last is None else last.labels or ""
+            found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end, labels))
     return found
 
 

@@ -8,7 +8,8 @@ snapshot, which must then hold the recomputed state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from worker.errors import CannotRestore, Failure, UsageFailure
@@ -18,6 +19,7 @@ from worker.kafka.verdicts import told
 from worker.settings import ModelSettings
 from worker.state.model import Model
 from worker.state.snapshot import unlike
+from worker.tools.ordered import OrderedInput
 from worker.tools.snapshots.listing import Found, History, Progress, look
 from worker.tools.snapshots.source import Source, read_snapshot
 from worker.wire.codec import JSON, PACKED
@@ -45,6 +47,8 @@ class Arrival:
         Rows before it have been learned.
     base : int or None
         The offset of the snapshot that it was rebuilt from; None: from the history's start.
+    begin : int
+        Where what was relearned begins.
     relearned : int
         Records that were read again.
     notes : tuple of str
@@ -54,6 +58,7 @@ class Arrival:
     model: Model
     offset: int
     base: int | None
+    begin: int
     relearned: int
     notes: tuple[str, ...] = ()
 
@@ -109,7 +114,7 @@ def travel(source: Source, offset: int | None, bars: Bars = no_bars) -> Arrival:
         if file.saved.schema is None and model.settings.warm is not None:
             continue  # from before the first event: what the learners begin with is not in it
         relearned = advance(source, model, one.state_offset, offset, bars)
-        return Arrival(model, offset, one.state_offset, relearned, tuple(notes))
+        return Arrival(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
 
 
@@ -142,10 +147,10 @@ def _from_start(source: Source, history: History, offset: int, notes: tuple[str,
         model = Model(replace(settings, n_features=n_features), source.partition)
         relearned = advance(source, model, began, offset, bars)
         there = model.save()
-        advance(source, model, offset, first.state_offset, bars)
+        advance(source, model, offset, first.state_offset, bars, began)
         if unlike(file.saved, model.save()) is None:
             model.load(there)
-            return Arrival(model, offset, None, relearned, notes)
+            return Arrival(model, offset, None, began, relearned, notes)
     raise _refusal(source, offset, f"its learners did not begin empty at {began}, or left out rows", first, notes)
 
 
@@ -171,8 +176,10 @@ def _refusal(source: Source, offset: int, reason: str, first: Found | None, note
     )
 
 
-def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_bars) -> int:
+def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_bars, base: int | None = None) -> int:
     """Let a model learn the rows from offset `first` to before `end`, in silence; return how many records there were.
+
+    `base` is an offset up to there at which a snapshot stands, or the history has begun; None: `first` is one.
 
     Raises
     ------
@@ -185,10 +192,8 @@ def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_
         return 0
     done, usable = 0, False
     progress = bars("rows", end - first)
-    with told(source.settings), Stream(source.settings, source.settings.input, source.partition, end, first) as stream:
-        while messages := stream.peek(BATCH_MESSAGES):
-            stream.drop(len(messages))
-            records = records_of(source.partition, messages, model.settings.reads_headers)
+    with told(source.settings), closing(rows(source, model.settings, first, end, base)) as found:
+        for records in found:
             outputs = model.advance(records, emit=False)
             usable = usable or outputs.rows > 0
             if not usable:
@@ -196,6 +201,22 @@ def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_
             done += len(records)
             progress(len(records))
     return done
+
+
+def rows(
+    source: Source, settings: ModelSettings, first: int, end: int, base: int | None = None
+) -> Generator[Records, None, None]:
+    """What the workers have taken from offset `first` to before `end`; `base` as in `advance`."""
+    if source.labels:
+        reading = replace(source.settings, model=settings)
+        begin = first if base is None else base
+        with OrderedInput(reading, source.labels, source.partition, begin, end, first) as both:
+            yield from iter(both.take, None)
+        return
+    with Stream(source.settings, source.settings.input, source.partition, end, first) as stream:
+        while messages := stream.peek(BATCH_MESSAGES):
+            stream.drop(len(messages))
+            yield records_of(source.partition, messages, settings.reads_headers)
 
 
 def require_form(settings: ModelSettings, records: Records) -> None:
