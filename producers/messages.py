@@ -57,6 +57,8 @@ class Messages:
         Of each row, for the headers, as `WithTruth` has it; None: no headers.
     homes : i8[m] or None
         The row whose partition each message belongs to; None: its own.
+    late : b1[m] or None
+        Which are late labels; None: none is.
     """
 
     first: int
@@ -67,6 +69,7 @@ class Messages:
     positions: Places | None = None
     truth: Array | None = None
     homes: Places | None = None
+    late: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -82,8 +85,20 @@ class Messages:
         keys, times = (None if column is None else column[part] for column in (self.keys, self.times))
         truth = None if self.truth is None else self.truth[low:high]
         homes = None if self.homes is None else self.homes[part]
+        late = None if self.late is None else self.late[part]
         values = self.values[part]
-        return Messages(self.first + low, high - low, values, keys, times, positions, truth, homes)  # type: ignore[arg-type]
+        return Messages(self.first + low, high - low, values, keys, times, positions, truth, homes, late)  # type: ignore[arg-type]
+
+    def chosen(self, places: Places) -> Messages:
+        """Those at `places`, i8[k], of the same rows."""
+        values = [self.values[place] for place in places.tolist()]
+        keys, times = (
+            None if column is None else [column[place] for place in places.tolist()]
+            for column in (self.keys, self.times)
+        )
+        positions, homes = self.first + self.by_row()[places], self.spread()[places]
+        late = None if self.late is None else self.late[places]
+        return Messages(self.first, self.rows, values, keys, times, positions, self.truth, homes, late)
 
     def by_row(self) -> Places:
         """Each message's row, counted from 0. Shapes: returns i8[m]."""

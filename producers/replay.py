@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ class Delivery:
         A file that gets the values, instead of Kafka.
     client : str
         NATIVE: past confluent-kafka's objects, where nothing else here asks for them.
+    label_topic : str or None
+        Where late labels go, of as many partitions as the rows' topic; None: to that one.
     """
 
     partition: int | None = None
@@ -63,15 +65,52 @@ class Delivery:
     latencies: Latencies | None = None
     dry_run: str | None = None
     client: str = PYTHON
+    label_topic: str | None = None
+
+
+class Written(NamedTuple):
+    """A block as messages, and of which rows the label is withheld, or travels later. Shapes: b1[n], b1[n]."""
+
+    messages: Messages
+    withheld: NDArray[np.bool_]
+    later: NDArray[np.bool_]
+
+
+Write = Callable[[int, int, Any], Written]
+"""Of how many rows were sent before, the first row's position, and the rows."""
+
+
+@dataclass
+class Sent:
+    """Counts of what was queued; see `Report`."""
+
+    rows: int = 0
+    bytes: int = 0
+    poison: int = 0
+    unlabelled: int = 0
+    late_labels: int = 0
+    waiting_labels: int = 0
+
+    def add(self, block: Written, rows: int) -> None:
+        """Count the first `rows` rows of a block."""
+        whole = block.messages
+        sent = whole.of_rows(0, rows) if rows < whole.rows else whole
+        labels = 0 if sent.late is None else int(sent.late.sum())
+        self.rows += rows
+        self.bytes += sent.weight()
+        self.poison += len(sent) - rows - labels
+        self.unlabelled += int(block.withheld[:rows].sum())
+        self.late_labels += labels
+        self.waiting_labels += int(block.later[:rows].sum()) - labels
 
 
 @dataclass(frozen=True)
 class Report:
     """What a replay did.
 
-    `rows` were queued, and `poison` malformed messages beside them; `errors` of both were not delivered; `unlabelled`
-    rows travelled without the label they have; `late` is in seconds; `began` and `next_id` are the first row's position
-    and the one after the last.
+    `rows` were queued, and beside them `poison` malformed messages and `late_labels`; `errors` of all these were not
+    delivered; `unlabelled` rows travelled without the label they have; `waiting_labels` were not due by the last row;
+    `late` is in seconds; `began` and `next_id` are the first row's position and the one after the last.
     """
 
     rows: int
@@ -84,6 +123,8 @@ class Report:
     began: int = 0
     poison: int = 0
     unlabelled: int = 0
+    late_labels: int = 0
+    waiting_labels: int = 0
 
     @property
     def rate(self) -> float:
@@ -160,8 +201,8 @@ class Replay:
         Unreachable
             No broker answers.
         UsageFailure
-            The topic has another number of partitions, the stream has no rows or no such column, or a property
-            cannot be set.
+            A topic has another number of partitions, the stream has no rows or no such column, a property cannot be
+            set, or a label's delay cannot be used.
         Failure
             A file cannot be written, or a transaction's outcome is not known.
         """
@@ -171,7 +212,9 @@ class Replay:
         if began is not None and self.selection.ends_before(began):
             return Report(0, 0, 0.0, 0, None, began, 0.0, began)
         selection = self.selection if began is None else self.selection.since(began)
-        blocks = select(self.stream, selection, self.schedule.block_rows if self.schedule else BLOCK_ROWS)
+        sent = Sent(waiting_labels=self._recall(write, began))
+        size = self.schedule.block_rows if self.schedule else BLOCK_ROWS
+        blocks = (write(sent.rows, position, block) for position, block in select(self.stream, selection, size))
         # The first block compiles the generator's kernel or shows that the file is unusable: neither is the
         # schedule's business, and the second should not leave a topic behind.
         first = next(blocks, None)
@@ -179,29 +222,42 @@ class Replay:
             if began is not None:
                 return Report(0, 0, 0.0, 0, None, began, 0.0, began)
             raise UsageFailure(f"{self.stream.name} has no rows after the first {selection.skip}")
+        start = first.messages.first
         outlet = self._outlet(bootstrap, properties, partitions)
         outlet.open()
         if self.delivery.resume is not None and began is None:
-            self.delivery.resume.keep(first[0])
+            self.delivery.resume.keep(start)
         pace = Pace(self.schedule)
         pace.start()
-        sent, weight, poison, unlabelled, position = 0, 0, 0, 0, first[0]
-        for position, block in itertools.chain([first], blocks):
-            messages, without = write(sent, position, block)
-            rows = self._send(outlet, pace, sent, messages)
-            left = messages.of_rows(0, rows) if rows < messages.rows else messages
-            sent += rows
-            weight += left.weight()
-            poison += len(left) - rows
-            unlabelled += int(without[:rows].sum())
-            position += rows  # noqa: PLW2901
-            if rows < messages.rows:
+        for block in itertools.chain([first], blocks):
+            rows = self._send(outlet, pace, sent.rows, block.messages)
+            sent.add(block, rows)
+            if rows < block.messages.rows:
                 break
         outlet.finish()
-        late, seconds = pace.latest, pace.elapsed()
         return Report(
-            sent, weight, seconds, outlet.errors, outlet.first_error, position, late, first[0], poison, unlabelled
+            seconds=pace.elapsed(),
+            errors=outlet.errors,
+            first_error=outlet.first_error,
+            next_id=start + sent.rows,
+            late=pace.latest,
+            began=start,
+            **dataclasses.asdict(sent),
         )
+
+    def _recall(self, write: Write, began: int | None) -> int:
+        """Write the rows before a resumed replay's first once more, for the labels of theirs that are still due.
+
+        Returns how many.
+        """
+        if self.late is None or began is None:
+            return 0
+        before = dataclasses.replace(self.selection, limit=began - self.selection.skip)
+        for position, block in select(self.stream, before, BLOCK_ROWS):
+            if self.stop.requests:
+                break
+            write(0, position, block)
+        return self.late.waiting
 
     def _send(self, outlet: Outlet, pace: Pace, sent: int, messages: Messages) -> int:
         """Send a block in the slices that the schedule allows; return how many rows left before a stop."""
@@ -223,8 +279,8 @@ class Replay:
             self.on_progress(sent + at)
         return at
 
-    def _writer(self) -> Callable[[int, int, Any], tuple[Messages, NDArray[np.bool_]]]:
-        """What turns a block into messages, and tells which labels it withholds; see `producers.messages`."""
+    def _writer(self) -> Write:
+        """What turns a block into messages; see `producers.messages`."""
         if isinstance(self.stream, EventFile):
             return self._raw_writer(self.stream)
         encode = encoder(self.stream, self.encoding, self.client == NATIVE)
@@ -232,37 +288,40 @@ class Replay:
         if timed is not None:
             timed.bind(self.stream)
 
-        def write(sent: int, position: int, block: Block) -> tuple[Messages, NDArray[np.bool_]]:
-            truth = None
+        def write(sent: int, position: int, block: Block) -> Written:
+            truth = delays = None
             if self.truth:
                 block, truth = part_truth(block)
             times = None if timed is None else timed.follow(sent, position, block)
-            without = np.zeros(len(block.y), np.bool_)
+            without = later = np.zeros(len(block.y), np.bool_)
             if self.withheld is not None:
                 block, without = self.withheld.apply(position, block)
             y = block.y
             if self.late is not None:
-                block = Block(block.X, np.full(len(y), np.nan))
+                block, delays = self.late.part(block)
+                block, later = Block(block.X, np.full(len(y), np.nan)), ~np.isnan(y)
             values, keys = encode(position, block)
             if times is not None and self.encoding.form == codec.JSON:
                 values = stamped(values, times)
             messages = Messages(position, len(values), values, keys, times)
             if self.late is not None:
-                messages = self.late.among(messages, y)
+                messages = self.late.among(messages, y, delays)
             if self.poison is not None:
                 messages = self.poison.among(messages)
-            return messages if truth is None else dataclasses.replace(messages, truth=truth), without
+            messages = messages if truth is None else dataclasses.replace(messages, truth=truth)
+            return Written(messages, without, later)
 
         return write
 
-    def _raw_writer(self, file: EventFile) -> Callable[[int, int, Strings], tuple[Messages, NDArray[np.bool_]]]:
+    def _raw_writer(self, file: EventFile) -> Write:
         """The same of events as they stand."""
         encode = raw_encoder(file, self.encoding.key, self.client == NATIVE)
 
-        def write(_sent: int, position: int, events: Strings) -> tuple[Messages, NDArray[np.bool_]]:
+        def write(_sent: int, position: int, events: Strings) -> Written:
             values, keys = encode(events)
             messages = Messages(position, len(values), values, keys)
-            return messages if self.poison is None else self.poison.among(messages), np.zeros(len(values), np.bool_)
+            none = np.zeros(len(values), np.bool_)
+            return Written(messages if self.poison is None else self.poison.among(messages), none, none)
 
         return write
 
@@ -278,39 +337,51 @@ class Replay:
         return resume.position if carried is None else max(carried, resume.position)
 
     def _outlet(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None) -> Outlet:
-        """Where the messages go; makes the topic."""
+        """Where the messages go; makes the topics."""
         way = self.delivery
         if way.dry_run is not None:
-            return DryRun(way.dry_run, self.encoding.form, self.stop)
-        count = ensure_topic(bootstrap, properties, self.topic, partitions, way.partition)
+            topics = None if way.label_topic is None else (self.topic, way.label_topic)
+            return DryRun(way.dry_run, self.encoding.form, self.stop, topics)
+        count = ensure_topics(bootstrap, properties, self.topic, way.label_topic, partitions, way.partition)
         keep = None if way.resume is None else way.resume.keep
         given = (bootstrap, properties, self.topic, count, self.stop)
+        more: dict[str, Any] = {"partition": way.partition, "keep": keep, "label_topic": way.label_topic}
         if self.client == NATIVE:
-            return NativeSender(*given, partition=way.partition, keep=keep)
+            return NativeSender(*given, **more)
         if way.transaction is None:
-            return PlainSender(*given, partition=way.partition, latencies=way.latencies, keep=keep)
+            return PlainSender(*given, latencies=way.latencies, **more)
         run = None if way.resume is None else way.resume.run
-        return TransactionalSender(
-            way.transaction, run, *given, partition=way.partition, latencies=way.latencies, keep=keep
-        )
+        return TransactionalSender(way.transaction, run, *given, latencies=way.latencies, **more)
 
 
-def ensure_topic(
-    bootstrap: str, properties: Mapping[str, Any], topic: str, partitions: int | None, partition: int | None = None
+def ensure_topics(
+    bootstrap: str,
+    properties: Mapping[str, Any],
+    topic: str,
+    label_topic: str | None,
+    partitions: int | None,
+    partition: int | None = None,
 ) -> int:
-    """Create `topic` if it is missing; return how many partitions it has.
+    """Create the topics that are missing, that of labels with as many partitions; return how many.
 
     Raises
     ------
     Unreachable
         No broker answers.
     UsageFailure
-        It exists with another number of partitions than `partitions`, or has no `partition`.
+        `topic` exists with another number of partitions than `partitions`, or has no `partition`, or `label_topic`
+        has another number.
     """
-    present = partition_counts(require_broker(bootstrap, properties)).get(topic)
-    count = partitions or present or 1
+    present = partition_counts(require_broker(bootstrap, properties))
+    count = partitions or present.get(topic) or 1
     if partition is not None and partition >= count:
         raise UsageFailure(f"topic {topic} has no partition {partition}: it has {count}, counted from 0 (--partitions)")
-    if present is None or partitions is not None:
-        create_topics(bootstrap, properties, {topic: (partitions or 1, {})})
+    if label_topic is not None and present.get(topic, count) == count != present.get(label_topic, count):
+        raise UsageFailure(
+            f"topic {label_topic} has {present[label_topic]} partitions, and {topic} {count}: "
+            "a label goes to the partition of its row, so that both need as many (--partitions)"
+        )
+    names = [topic] if label_topic is None else [topic, label_topic]
+    if partitions is not None or not present.keys() >= {*names}:
+        create_topics(bootstrap, properties, {name: (count, {}) for name in names})
     return count

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SAME_REPLAY = (
     "stream", "to", "seed", "label", "labels", "limit", "skip", "loop", "shuffle", "partition", "key", "format",
     "named", "poison", "missing_labels", "time_column", "transactional", "inject", "truth", "raw", "drop",
+    "label_delay", "label_topic",
 )  # fmt: skip
 """Options that must be as they were for a replay to be resumed: they decide which rows arrive where, and as what."""
 
@@ -61,12 +62,14 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay trips.csv --time-column start --time-unit s --speed 60
       driftway replay sea --poison 0.01 --missing-labels 0.5 --shuffle --seed 7
       driftway replay electricity --label-delay 48
+      driftway replay sea --partitions 2 --label-delay 1000 --label-topic LABELS
+      driftway replay loans.csv --label repaid --label-delay column:rows_until_known
       driftway replay sea --transactional loader:5000 --resume position.json
       driftway replay sea --dry-run rows.jsonl
       driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --truth
     """
     from producers.draws import Shuffled, Withheld
-    from producers.late_labels import LateLabels
+    from producers.late_labels import LateLabels, WithDelays
     from producers.messages import Encoding
     from producers.outlets.outlet import Stop
     from producers.poison import Poison
@@ -82,6 +85,9 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         _check_raw(ctx, given)
     labels = None if given["labels"] is None else tuple(given["labels"].split(","))
     properties = parse_properties(given["properties"], given["client_properties"])
+    late = None
+    if given["label_delay"] is not None:
+        late = LateLabels(given["label_delay"], given["seed"], labels)
     common = {"data_dir": given["data_dir"], "drop": given["drop"]}
     opened: Stream | EventFile
     if given["raw"]:
@@ -90,6 +96,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         asked = {name: given[name] for name in ("seed", "label", "inject")}
         opened = open_stream(stream, labels=labels, **asked, **common)
         opened = WithTruth(opened) if given["truth"] else opened
+        opened = WithDelays(opened, late.column) if late is not None and late.column is not None else opened
         opened = Shuffled(opened, given["seed"]) if given["shuffle"] else opened
     encoding = Encoding(given["format"], given["named"], given["key"], labels)
     work = Replay(
@@ -103,7 +110,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         Poison(given["poison"], given["seed"], opened, encoding) if given["poison"] else None,
         given["truth"],
         Stop(),
-        LateLabels(given["label_delay"], given["seed"], labels) if given["label_delay"] is not None else None,
+        late,
     )
     with _signals(work.stop), progress(work, given["quiet"]) as work.on_progress:
         report = work.run(given["bootstrap"], properties, given["partitions"])
@@ -156,12 +163,20 @@ def _check_late(given: Mapping[str, Any]) -> None:
         Names it.
     """
     if given["label_delay"] is None:
+        if given["label_topic"] is not None:
+            raise UsageFailure(
+                "--label-topic needs --label-delay: labels that do not come later travel with their rows"
+            )
         return
+    if given["label_topic"] == given["to"]:
+        raise UsageFailure(f"--label-topic {given['to']} is where the rows go, and labels without it: leave it out")
     if given["format"] != "json":
         raise UsageFailure("--label-delay needs --format json: packed messages have no ids")
-    for name in ("poison", "truth", "resume", "transactional", "time_column", "raw"):
+    for name in ("poison", "truth", "time_column", "raw"):
         if given[name]:
             raise UsageFailure(f"--label-delay does not go with --{name.replace('_', '-')}")
+    if given["label_delay"].startswith("column:") and given["inject"]:
+        raise UsageFailure("--label-delay column:NAME does not go with --inject, which would change that column, too")
 
 
 def _check_raw(ctx: click.Context, given: Mapping[str, Any]) -> None:
@@ -213,6 +228,7 @@ def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
         Latencies() if given["latency"] else None,
         given["dry_run"],
         resolved(given["client"])[0],
+        given["label_topic"],
     )
 
 

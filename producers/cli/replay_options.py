@@ -60,7 +60,7 @@ WHICH = (
         type=int,
         default=1,
         show_default=True,
-        help="Of a generator, --inject, --shuffle, --poison and --missing-labels.",
+        help="Of a generator, --inject, --shuffle, --poison, --missing-labels and --label-delay.",
     ),
 )
 WHEN = (
@@ -119,9 +119,16 @@ HOW = (
     ),
     click.option(
         "--label-delay",
-        metavar="ROWS|geometric:MEAN",
-        help='Send labels by themselves, {"id": .., "y": ..}, behind so many later rows: for --label-wait of a worker. '
-        "Those that are due behind the last row are not sent.",
+        metavar="ROWS|geometric:MEAN|column:NAME",
+        help='Send labels by themselves, {"id": .., "y": ..}, behind so many later rows, for --label-wait of a worker; '
+        "column: as many as a column says, which is then no feature. Those that are due behind the last row are not "
+        "sent.",
+    ),
+    click.option(
+        "--label-topic",
+        metavar="TOPIC",
+        help="With --label-delay: send labels to this topic, each to its row's partition with its row's key; created "
+        "if missing, with as many partitions as that of the rows.  [that of the rows]",
     ),
     click.option(
         "--poison",
@@ -144,7 +151,8 @@ HOW = (
     click.option(
         "--dry-run",
         metavar="FILE",
-        help="Write the values to FILE (- is stdout) instead: JSON one per line, packed behind a 4-byte length.",
+        help="Write the values to FILE (- is stdout) instead: JSON one per line, packed behind a 4-byte length; with "
+        "--label-topic each line has its topic and a tab before it.",
     ),
     click.option(
         "--client",

@@ -26,6 +26,9 @@ def closing(work: Replay, report: Report, rate: float | None) -> str:
         text += f", {report.poison:,} malformed messages"
     if report.unlabelled:
         text += f", {report.unlabelled:,} labels withheld"
+    if work.late is not None:
+        where = "" if work.delivery.label_topic is None else f" to {work.delivery.label_topic}"
+        text += f", {report.late_labels:,} late labels{where}, {report.waiting_labels:,} not due yet"
     if work.schedule is not None:
         text += f", at most {report.late * 1e3:,.1f} ms late"
     if work.delivery.latencies is not None and work.delivery.latencies.count:
@@ -52,6 +55,9 @@ def as_object(work: Replay, report: Report, rate: float | None) -> dict[str, Any
         "next_id": report.next_id,
         "poison": report.poison,
         "labels_withheld": report.unlabelled,
+        "label_topic": work.delivery.label_topic,
+        "late_labels": report.late_labels,
+        "waiting_labels": report.waiting_labels,
         "latency_ms": None if latencies is None else latencies.as_milliseconds(),
         "dry_run": work.delivery.dry_run,
         "client": work.client,

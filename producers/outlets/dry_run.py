@@ -22,7 +22,8 @@ LENGTH = struct.Struct("<i")
 class DryRun(Outlet):
     """Writes values in the order of the rows: JSON one per line, packed each behind its length.
 
-    A null value is an empty line, or the length -1. Keys, partitions and timestamps are not written.
+    A null value is an empty line, or the length -1. Keys, partitions and timestamps are not written; topics are, each
+    with a tab in front of its value, where there are two.
 
     Parameters
     ----------
@@ -32,11 +33,14 @@ class DryRun(Outlet):
         ``json`` or ``packed``.
     stop : Stop
         Ends every wait.
+    topics : tuple of str or None
+        That of rows and that of late labels, where these have one of their own; of JSON.
     """
 
-    def __init__(self, path: str, form: str, stop: Stop) -> None:
+    def __init__(self, path: str, form: str, stop: Stop, topics: tuple[str, str] | None = None) -> None:
         super().__init__(stop)
         self.path = path
+        self._topics = topics
         self._packed = form == codec.PACKED
         self._file: BinaryIO | None = None
 
@@ -50,6 +54,12 @@ class DryRun(Outlet):
         if self._packed:
             data = b"".join(
                 LENGTH.pack(-1) if value is None else LENGTH.pack(len(value)) + value for value in messages.values
+            )
+        elif self._topics is not None and messages.late is not None:
+            names = [f"{topic}\t".encode() for topic in self._topics]
+            data = b"".join(
+                names[late] + (value or b"") + b"\n"
+                for late, value in zip(messages.late.tolist(), messages.values, strict=True)
             )
         else:
             data = b"".join(b"\n" if value is None else value + b"\n" for value in messages.values)

@@ -1,4 +1,4 @@
-"""The way to a topic by the C library under the client: columns of messages, without an object for any of them."""
+"""The way to topics by the C library under the client: columns of messages, without an object for any of them."""
 
 from __future__ import annotations
 
@@ -15,30 +15,26 @@ from worker.wire.strings import Listed, Strings
 class NativeSender(Sender):
     """See `Sender`; timestamps, headers and latencies are for `PlainSender`."""
 
-    def __init__(self, bootstrap: str, properties: Mapping[str, Any], topic: str, *given: Any, **more: Any) -> None:
+    def __init__(self, bootstrap: str, properties: Mapping[str, Any], *given: Any, **more: Any) -> None:
         from worker.kafka.choice import make_feeder
 
-        super().__init__(properties, topic, *given, **more)
+        super().__init__(properties, *given, **more)
         must = {"delivery.report.only.error": True, "error_cb": self._told}
-        self._feeder = make_feeder(producer_properties(bootstrap, properties, must), topic)
+        self._feeder = make_feeder(producer_properties(bootstrap, properties, must))
         self._counted = 0
         """Failures that `errors` has in it."""
 
-    def send(self, messages: Messages, due: Array | None = None) -> None:
-        """Queue messages, after `room` has said yes.
-
-        Without keys row i goes to partition i mod `partitions`. With keys the client hashes the key.
-        """
+    def _put(self, topic: str, messages: Messages, due: Array | None) -> None:
         values = messages.values if isinstance(messages.values, Strings) else Listed(messages.values)
         if messages.keys is None:
             spread = messages.spread() % self.partitions
-            self._feeder.feed(values, None, spread if self._partition is None else self._partition)
+            self._feeder.feed(topic, values, None, spread if self._partition is None else self._partition)
         else:
-            self._feeder.feed(values, Listed(messages.keys), self._partition)
+            self._feeder.feed(topic, values, Listed(messages.keys), self._partition)
         self._count()
 
-    def _seen(self, seconds: float) -> int:
-        return self._feeder.partitions(seconds)
+    def _seen(self, topic: str, seconds: float) -> int:
+        return self._feeder.partitions(topic, seconds)
 
     def _queued(self) -> int:
         return len(self._feeder)

@@ -1,4 +1,4 @@
-"""The way to a topic by confluent-kafka's producer: every kind of message, one object for each."""
+"""The way to topics by confluent-kafka's producer: every kind of message, one object for each."""
 
 from __future__ import annotations
 
@@ -56,11 +56,7 @@ class PlainSender(Sender):
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
-    def send(self, messages: Messages, due: Array | None = None) -> None:
-        """Queue messages; at most `QUEUE_ROWS`, and only after `room` has said yes.
-
-        Without keys row i goes to partition i mod `partitions`. With keys the client hashes the key.
-        """
+    def _put(self, topic: str, messages: Messages, due: Array | None) -> None:
         fields: list[dict[str, Any]]
         if messages.keys is None:
             fields = [{"value": value} for value in messages.values]
@@ -78,11 +74,11 @@ class PlainSender(Sender):
                 field["headers"] = headers
         single = messages.times is not None or messages.truth is not None
         if self._partition is not None or messages.keys is not None:
-            self._queue(fields, -1 if self._partition is None else self._partition, single)
+            self._queue(topic, fields, -1 if self._partition is None else self._partition, single)
             return
         # One call per partition: the batch call of this client ignores a message's own partition.
         for partition, share in messages.shares(self.partitions):
-            self._queue([fields[i] for i in share], partition, single)
+            self._queue(topic, [fields[i] for i in share], partition, single)
 
     def rest(self, seconds: float) -> None:
         if self._latencies is None:
@@ -92,8 +88,8 @@ class PlainSender(Sender):
         # An answer is noted when it comes, not when the sleep is over; `poll` returns after each.
         self._poll(min(seconds, LONGEST_REST_SECONDS))
 
-    def _seen(self, seconds: float) -> int:
-        return len(self._producer.list_topics(self.topic, timeout=seconds).topics[self.topic].partitions)
+    def _seen(self, topic: str, seconds: float) -> int:
+        return len(self._producer.list_topics(topic, timeout=seconds).topics[topic].partitions)
 
     def _queued(self) -> int:
         return len(self._producer)
@@ -110,14 +106,14 @@ class PlainSender(Sender):
             self._producer.flush(seconds)
         return len(self._producer)
 
-    def _queue(self, messages: list[dict[str, Any]], partition: int, single: bool) -> None:
+    def _queue(self, topic: str, messages: list[dict[str, Any]], partition: int, single: bool) -> None:
         """Hand messages to the client; `single` where they have what its batch call leaves out."""
         from confluent_kafka import KafkaError
 
         if single:
-            self._queue_singly(messages, partition)
+            self._queue_singly(topic, messages, partition)
             return
-        queued = self._producer.produce_batch(self.topic, messages, partition=partition)
+        queued = self._producer.produce_batch(topic, messages, partition=partition)
         if queued == len(messages):
             return
         for message in messages:
@@ -128,13 +124,13 @@ class PlainSender(Sender):
             self.fatal = self.fatal or error.code() == KafkaError._FATAL
             self._failed(error, None)
 
-    def _queue_singly(self, messages: list[dict[str, Any]], partition: int) -> None:
+    def _queue_singly(self, topic: str, messages: list[dict[str, Any]], partition: int) -> None:
         from confluent_kafka import KafkaError, KafkaException
 
         for message in messages:
             called = {"on_delivery": message.pop("callback")} if "callback" in message else {}
             try:
-                self._producer.produce(self.topic, partition=partition, **message, **called)
+                self._producer.produce(topic, partition=partition, **message, **called)
             except KafkaException as refused:
                 error = refused.args[0]
                 self.fatal = self.fatal or error.code() == KafkaError._FATAL

@@ -9,12 +9,9 @@ from typing import Any
 from worker.errors import UsageFailure
 from worker.kafka.client import base_properties, quiet
 
-QUEUE_ROWS = 131_072
-"""The client's queue: about 0.2 s of a fast replay; each message costs it some 300 bytes beside its own."""
-
-LIBRDKAFKA_MOST_KBYTES = 2_147_483_647
-"""Largest `queue.buffering.max.kbytes`: the sender's own window is the bound, so that a full queue never refuses a
-message in the middle of a batch and takes a shorter one after it, which would change their order."""
+LIBRDKAFKA_MOST = 2_147_483_647
+"""Largest `queue.buffering.max.messages` and `.kbytes`: the sender's own window is the bound, so that a full queue
+never refuses a message in the middle of a batch and takes a shorter one after it, which would change their order."""
 
 OWNED = {
     "queue.buffering.max.messages": "replay bounds the queue itself, so that rows keep their order",
@@ -54,8 +51,8 @@ def producer_properties(bootstrap: str, properties: Mapping[str, Any], own: Mapp
         **quiet(base_properties(bootstrap, properties)),
         "enable.idempotence": True,
         "acks": properties.get("acks", "all"),
-        "queue.buffering.max.messages": QUEUE_ROWS,
-        "queue.buffering.max.kbytes": LIBRDKAFKA_MOST_KBYTES,
+        "queue.buffering.max.messages": LIBRDKAFKA_MOST,
+        "queue.buffering.max.kbytes": LIBRDKAFKA_MOST,
         **own,
     }
     if not properties.keys() & {"debug", "log_level"}:

@@ -7,9 +7,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from producers.messages import Messages
 from producers.outlets.outlet import LONGEST_REST_SECONDS, Outlet, Stop
-from producers.outlets.properties import QUEUE_ROWS, check_owned
+from producers.outlets.properties import check_owned
+from producers.streams.stream import Array
 from worker.errors import Failure
+
+QUEUE_ROWS = 131_072
+"""Messages in the client's queue: about 0.2 s of a fast replay; each costs it some 300 bytes beside its own. Only what
+belongs to one row may be more: late labels, if so many are due at once."""
 
 QUEUE_BYTES = 256 << 20
 """What the queued messages may weigh together; wide rows get a shorter queue."""
@@ -26,7 +34,7 @@ Keep = Callable[[int], None]
 
 
 class Sender(Outlet):
-    """Produces batches of values to one topic, idempotently, and counts the deliveries that failed.
+    """Produces batches of values to a topic, late labels to theirs, idempotently; counts the deliveries that failed.
 
     Parameters
     ----------
@@ -42,6 +50,8 @@ class Sender(Outlet):
         All rows go to this one; None: row i to i mod `partitions`, or by the hash of its key.
     keep : Keep or None
         Called every `KEEP_SECONDS` and at the end, unless a delivery has failed by then.
+    label_topic : str or None
+        Where late labels go, a topic of as many partitions; None: where rows do.
 
     Raises
     ------
@@ -58,10 +68,12 @@ class Sender(Outlet):
         *,
         partition: int | None = None,
         keep: Keep | None = None,
+        label_topic: str | None = None,
     ) -> None:
         super().__init__(stop)
         check_owned(properties)
         self.topic = topic
+        self.label_topic = label_topic
         self.partitions = partitions
         self.fatal = False
         self._partition = 0 if partitions == 1 else partition
@@ -71,8 +83,12 @@ class Sender(Outlet):
         self._kept_at = time.monotonic()
 
     @abstractmethod
-    def _seen(self, seconds: float) -> int:
-        """How many partitions of the topic the client sees.
+    def _put(self, topic: str, messages: Messages, due: Array | None) -> None:
+        """Queue messages to one topic: row i to partition i mod `partitions`, or, with keys, by the client's hash."""
+
+    @abstractmethod
+    def _seen(self, topic: str, seconds: float) -> int:
+        """How many partitions of a topic the client sees.
 
         Raises
         ------
@@ -104,19 +120,36 @@ class Sender(Outlet):
         Failure
             They did not appear within 30 s.
         """
+        self._await(self.topic)
+        if self.label_topic is not None:
+            self._await(self.label_topic)
+
+    def _await(self, topic: str) -> None:
         from confluent_kafka import KafkaException
 
         deadline = time.monotonic() + READY_SECONDS
         seen = 0
         while seen != self.partitions:
             if time.monotonic() > deadline:
-                raise Failure(f"topic {self.topic} shows {seen} of {self.partitions} partitions")
+                raise Failure(f"topic {topic} shows {seen} of {self.partitions} partitions")
             try:
-                seen = self._seen(READY_SECONDS)
+                seen = self._seen(topic, READY_SECONDS)
             except KafkaException as error:
-                raise Failure(f"cannot read topic {self.topic}: {error.args[0].str()}") from None
+                raise Failure(f"cannot read topic {topic}: {error.args[0].str()}") from None
             if seen != self.partitions:
                 self._poll(0.05)
+
+    def send(self, messages: Messages, due: Array | None = None) -> None:
+        """Queue messages, each to its topic; only after `room` has said yes."""
+        if self.label_topic is None or messages.late is None:
+            self._put(self.topic, messages, due)
+            return
+        for topic, places in (
+            (self.topic, np.flatnonzero(~messages.late)),
+            (self.label_topic, np.flatnonzero(messages.late)),
+        ):
+            if len(places):
+                self._put(topic, messages.chosen(places), None if due is None else due[places])
 
     def room(self, messages: int, message_bytes: int) -> bool:
         """Wait until the queue takes `messages` more of at most `message_bytes` each; False if stopped before."""

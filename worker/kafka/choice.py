@@ -101,7 +101,7 @@ def make_sender(client: str, properties: Mapping[str, Any], partition: int, ever
     return NativeSender(proven(), quiet(properties), partition)
 
 
-def make_feeder(properties: Mapping[str, Any], topic: str) -> NativeFeeder:
+def make_feeder(properties: Mapping[str, Any]) -> NativeFeeder:
     """A producer of many messages by the C library; `properties` are taken as they are.
 
     Raises
@@ -113,4 +113,4 @@ def make_feeder(properties: Mapping[str, Any], topic: str) -> NativeFeeder:
     from worker.kafka.native.trial import proven
 
     with refused_properties():
-        return NativeFeeder(proven(), properties, topic)
+        return NativeFeeder(proven(), properties)

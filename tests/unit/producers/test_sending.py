@@ -83,6 +83,17 @@ def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monke
     assert sender.errors == 120
 
 
+def test_more_labels_at_one_row_than_the_queue_is_long_are_taken(make: Made) -> None:
+    sender, _ = make(message_timeout_ms="300")
+    many = sending.QUEUE_ROWS + 1
+    assert sender.room(many, 3)
+    sender.send(messages(0, [b"row"] * many))
+    sender.finish()
+    assert sender.errors == many
+    assert sender.first_error is not None
+    assert "timed out" in sender.first_error
+
+
 def test_wide_rows_get_a_shorter_queue(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "QUEUE_BYTES", 1000)
     sender, stop = make(message_timeout_ms="400")

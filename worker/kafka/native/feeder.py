@@ -1,4 +1,4 @@
-"""A producer of many messages to one topic, whose failures are counted: what a load generator needs."""
+"""A producer of many messages to topics, whose failures are counted: what a load generator needs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def counted(_handle: int, message: int, notes: int) -> None:
 
 
 class NativeFeeder:
-    """Messages to a topic's partitions.
+    """Messages to topics' partitions.
 
     Parameters
     ----------
@@ -45,8 +45,6 @@ class NativeFeeder:
         The functions.
     properties : mapping
         Of the client.
-    topic : str
-        Where to.
 
     Raises
     ------
@@ -54,8 +52,8 @@ class NativeFeeder:
         A property is not valid.
     """
 
-    def __init__(self, library: Library, properties: Mapping[str, Any], topic: str) -> None:
-        self._library, self._topic = library, topic
+    def __init__(self, library: Library, properties: Mapping[str, Any]) -> None:
+        self._library = library
         self._notes = np.zeros(2, np.int64)
         self._handle = Handle(
             library, PRODUCER, properties, report=counted(), opaque=self._notes.ctypes.data
@@ -80,21 +78,23 @@ class NativeFeeder:
         """Why the first of them was not."""
         return KafkaError(int(self._notes[CODE])) if self._notes[CODE] else None
 
-    def partitions(self, seconds: float) -> int:
-        """How many the client sees; before it has seen them nothing may be fed.
+    def partitions(self, topic: str, seconds: float) -> int:
+        """How many of a topic the client sees; before it has seen them nothing may be fed there.
 
         Raises
         ------
         KafkaException
             The broker did not tell in time.
         """
-        return self._handle.partition_count(self._topic, milliseconds(seconds))
+        return self._handle.partition_count(topic, milliseconds(seconds))
 
-    def feed(self, values: Strings, keys: Strings | None, partitions: Integers | int | None) -> None:
+    def feed(self, topic: str, values: Strings, keys: Strings | None, partitions: Integers | int | None) -> None:
         """Hand messages over; they are copied. What the client refuses counts as failed.
 
         Parameters
         ----------
+        topic : str
+            Where to.
         values, keys : Strings
             n of each; keys None: none has one.
         partitions : i8[n] or int or None
@@ -113,8 +113,8 @@ class NativeFeeder:
         elif partitions is not None:
             rows[:, PARTITION] = partitions
             flags |= OWN_PARTITIONS
-        topic = self._handle.topic(self._topic)
-        queued = self._library.produce_batch(topic, all_to, flags, rows.ctypes.data, n)
+        address = self._handle.topic(topic)
+        queued = self._library.produce_batch(address, all_to, flags, rows.ctypes.data, n)
         if queued < n:
             codes = rows[:, ERROR].astype(np.int32)
             self._notes[COUNT] += n - queued

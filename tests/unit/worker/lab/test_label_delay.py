@@ -87,7 +87,9 @@ def test_drawn_delays_follow_from_seed_and_row() -> None:
     assert len(order) > N // 2
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "geometric", "geometric:0", "uniform:3"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "-1", "1.5", "geometric", "geometric:0", "uniform:3", "column", "column:", "9" * 20]
+)
 def test_a_delay_that_is_none_is_a_sentence(text: str) -> None:
     with pytest.raises(UsageFailure, match="label-delay"):
         LateLabels(text, 1, None)
