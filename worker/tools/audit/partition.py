@@ -243,9 +243,8 @@ class Partition:
         return start
 
     def _pair(self, span: tuple[int, int]) -> tuple[Predictions, Rejections]:
-        name = str(self._input)
-        rejections = Rejections(self._rejected, name, span, self.settings.label_topic)
-        return Predictions(self._predicted, name, span), rejections
+        more = str(self._input), span
+        return Predictions(self._predicted, *more), Rejections(self._rejected, *more, self.settings.label_topic)
 
     def _make_ledgers(self) -> None:
         span = self._position, self.committed

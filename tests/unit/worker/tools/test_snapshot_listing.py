@@ -215,8 +215,8 @@ def broken(_source: Source, _place: Pointer) -> Any:
 
 def test_the_way_is_told() -> None:
     model = Model(MODEL, 3)
-    assert Arrival(model, 9, None, 1234).way == "the history's start and 1,234 records"
-    assert Arrival(model, 9, 9, 0).way == "the snapshot at offset 9"
+    assert Arrival(model, 9, None, 0, 1234).way == "the history's start and 1,234 records"
+    assert Arrival(model, 9, 9, 9, 0).way == "the snapshot at offset 9"
 
 
 def test_events_of_the_other_format_are_recognised() -> None:
