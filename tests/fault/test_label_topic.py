@@ -91,6 +91,7 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: S
     event = ("--input", topic, "--group", group, "--bootstrap", kafka, "--partition", "0", "--offset")
     for offset in ("0", "333", "899"):
         explained = driftway("explain", *event, offset, "--json")
+        assert explained.code == 0, explained
         assert json.loads(explained.stdout)["emitted"]["verdict"] == "same", explained
     refused = driftway("worker", *place[:-2], "--stop-at-end")
     assert refused.code == 4

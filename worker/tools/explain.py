@@ -142,7 +142,8 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
     if source.labels:
         with closing(rows(source, model.settings, offset, offset + 1, arrival.begin)) as found:
             for taken in found:  # the labels that were taken before the event
-                model.advance(taken.chosen(taken.apart), emit=False)
+                if taken.apart.any():
+                    model.advance(taken.chosen(taken.apart), emit=False)
     batch = model.decode(records)
     if batch.rejected:
         require_form(model.settings, records)
