@@ -17,6 +17,7 @@ from tests.unit.worker.runtime.test_telemetry import a_telemetry, shown
 from worker.errors import UsageFailure
 from worker.runtime.observability.instruments import Instruments
 from worker.runtime.observability.journal import Journal
+from worker.runtime.partition.task import State
 from worker.settings import WorkerSettings
 from worker.state.outputs import Outputs
 from worker.wire.mapped.schema import EventSchema
@@ -33,10 +34,11 @@ class Told:
         self.out, self.telemetry = io.StringIO(), a_telemetry()
         settings = WorkerSettings("h:1", "EVENTS", "g", model_settings(events=EventSchema.parse(["amount"])), **more)
         self.instruments = Instruments(settings, Journal(out=self.out), self.telemetry, {})
-        self.task: Any = SimpleNamespace(partition=3, committed=committed)
+        self.task: Any = SimpleNamespace(partition=3, committed=committed, state=State.RUNNING)
 
     def take(self, first: int, relearned: bool = False) -> None:
         outputs = None if relearned else Outputs(first + len(EVENTS), np.arange(1))
+        self.task.state = State.RESTORING if relearned else State.RUNNING
         self.instruments.advanced(self.task, records(EVENTS, first), outputs, 0)
 
     def lines(self) -> list[str]:
@@ -57,6 +59,13 @@ def test_rows_that_are_only_relearned_are_not_counted() -> None:
     assert COUNTED not in shown(told.telemetry)
     told.take(3)
     assert shown(told.telemetry)[COUNTED] == {("note",): 1.0, ("more",): 1.0}, "offset 5 alone is new"
+
+
+def test_events_that_wait_for_labels_are_counted_when_they_come_and_not_once_more() -> None:
+    told = Told(unknown_fields="count")
+    told.instruments.advanced(told.task, records(EVENTS), None, 0)
+    told.instruments.advanced(told.task, None, Outputs(len(EVENTS), np.arange(len(EVENTS))), 0)
+    assert shown(told.telemetry)[COUNTED] == {("note",): 2.0, ("more",): 1.0}
 
 
 def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
