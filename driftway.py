@@ -56,6 +56,8 @@ AGAIN_SECONDS = 0.1
 EVENT = "event"
 EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_indicators")
 """Of the table `event` in a config file: how events are read, for every command that has all of these options."""
+EVENT_KEYS_OF_SOME = ("unknown_fields",)
+"""Of the same table, for those of these commands that have the option."""
 PREFIX = "DRIFTWAY_"
 OTHER_VARIABLES = ("DRIFTWAY_CONFIG", "DRIFTWAY_BENCH", "DRIFTWAY_FAULT_SEED", "DRIFTWAY_GOLDEN", "DRIFTWAY_DATA")
 """Variables that are no option's: of this file, and of the tests."""
@@ -266,7 +268,7 @@ def read_config(path: str | None) -> dict[str, Any]:
     event, inside = _parted(given.pop(EVENT, {})) if isinstance(given.get(EVENT, {}), dict) else ({}, {})
     if inside:
         raise UsageFailure(f"config {path}: [{EVENT}] holds keys, no tables such as {min(inside)!r}")
-    _require_known(path, f"[{EVENT}]", event, EVENT_KEYS)
+    _require_known(path, f"[{EVENT}]", event, EVENT_KEYS + EVENT_KEYS_OF_SOME)
     common, tables = _parted(given)
     for name in tables:
         if name not in COMMANDS:

@@ -18,6 +18,7 @@ from worker.wire.headers import ALL
 from worker.wire.mapped.feature import REJECT, Missing
 from worker.wire.mapped.paths import HEADER
 from worker.wire.mapped.schema import EventSchema
+from worker.wire.mapped.unknown import IGNORE, UNKNOWN_FIELDS
 from worker.wire.packed import MOST_SCORES
 from worker.wire.rejections import Limit
 
@@ -299,6 +300,8 @@ class WorkerSettings:
         What the names of output topics begin with; empty: ``INPUT.GROUP``.
     label_topic : str
         A topic of labels, with as many partitions as the input; empty: they come with their events, or among them.
+    unknown_fields : str
+        What is done about fields that nothing is read of: ``ignore``, or ``count``.
     """
 
     bootstrap: str
@@ -319,6 +322,7 @@ class WorkerSettings:
     outputs: str = ""
     label_topic: str = ""
     client: str = PYTHON
+    unknown_fields: str = IGNORE
 
     def __post_init__(self) -> None:
         self._require_labels()
@@ -326,6 +330,10 @@ class WorkerSettings:
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
         if not self.give_up_after > 0:
             raise UsageFailure("give-up-after must be > 0")
+        if self.unknown_fields not in UNKNOWN_FIELDS:
+            raise UsageFailure(f"unknown-fields must be one of {', '.join(UNKNOWN_FIELDS)}")
+        if self.unknown_fields != IGNORE and self.model.form == PACKED:
+            raise UsageFailure("packed events have no fields: leave --unknown-fields out")
         require_prefix(self.outputs, self.input)
         for key, why in DEFEATS.items():
             if key in self.passthrough:

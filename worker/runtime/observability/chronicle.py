@@ -79,6 +79,11 @@ class Chronicle:
             self.journal.event("drift", partition=partition, detector=alarm.detector, offset=alarm.offset, **besides)
             self._drifts_unsaid, self._drift_said = 0, now
 
+    def passed_over(self, partition: int, first: Mapping[str, int]) -> None:
+        """Say of which fields nothing is read, each with the offset of the first event that has it."""
+        for field, offset in first.items():
+            self.journal.event("unknown field", field=field, at=f"{self.input}/{partition}@{offset}")
+
     def tick(self, tasks: Collection[Task], ends: Mapping[int, int]) -> None:
         """Say what is due, of tasks whose partitions' logs end at `ends`."""
         now = self._clock()

@@ -13,7 +13,9 @@ from worker.runtime.observability.telemetry import Telemetry
 from worker.runtime.partition.task import Task
 from worker.settings import WorkerSettings
 from worker.state.outputs import Outputs
+from worker.wire.codec import parse_json
 from worker.wire.events import Records
+from worker.wire.mapped.unknown import COUNT, UnknownFields
 
 
 class Instruments:
@@ -37,6 +39,9 @@ class Instruments:
         self.telemetry, self._tasks = telemetry, tasks
         self.pulse = Pulse(settings, journal, lambda: list(tasks))
         self.chronicle = Chronicle(journal, settings.input, settings.model.expected)
+        model = settings.model
+        counted = settings.unknown_fields == COUNT
+        self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
         complaints = Complaints(journal, telemetry.complained, telemetry.slowed)
         self.callbacks: dict[str, Any] = {"error_cb": complaints.error, "throttle_cb": complaints.throttled}
         """Properties of every client that are called."""
@@ -64,6 +69,11 @@ class Instruments:
         if outputs is not None:
             self.chronicle.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
             self.chronicle.alarmed(task.partition, outputs.alarms)
+        if self._unknown is not None and records is not None:
+            # Whatever a restore only learns again lies before what is committed.
+            seen = self._unknown.count(records.after(int(records.offsets.searchsorted(task.committed))))
+            self.telemetry.passed_over(seen.events)
+            self.chronicle.passed_over(task.partition, seen.first)
 
     def committed(self, task: Task, seconds: float) -> None:
         """A commit that took `seconds` succeeded."""

@@ -130,6 +130,9 @@ class Telemetry:
             Counter, "client_errors", "What the Kafka clients complained of, by kind of error", "kind"
         )
         self.throttled = self._of_worker(Counter, "throttled", "Requests that a broker has slowed down")
+        self.unknown_fields = self._of_worker(
+            Counter, "unknown_fields", "Events with a field of which nothing is read, where that is counted", "field"
+        )
         self.broker_seconds = self._of_worker(
             Gauge, "broker_round_trip_seconds", "Mean round trip to a broker, of the group member's client", "broker"
         )
@@ -239,6 +242,11 @@ class Telemetry:
             for learner, shares in task.model.experts().items():
                 for expert, share in shares.items():
                     self.at(self.expert_share, task.partition, learner, expert).set(share)
+
+    def passed_over(self, fields: Mapping[str, int]) -> None:
+        """Count fields of which nothing is read: each with the events that had it."""
+        for field, count in fields.items():
+            self.own(self.unknown_fields, field).inc(count)
 
     def complained(self, kind: str) -> None:
         """Count an error that a client told by itself."""

@@ -34,7 +34,7 @@ NAMES = {
     "driftway_restore_left", "driftway_mends", "driftway_task_state",
     "driftway_batch_seconds", "driftway_rebalances", "driftway_cluster_reachable", "driftway_turn_age_seconds",
     "driftway_client_errors", "driftway_throttled", "driftway_broker_round_trip_seconds", "driftway_fetched_records",
-    "driftway_build_info",
+    "driftway_unknown_fields", "driftway_build_info",
 }  # fmt: skip
 PULSE: Any = SimpleNamespace(reachable=True, still=0.25, ends={3: 57, 4: 9})
 
@@ -252,6 +252,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     telemetry.own(telemetry.batch_seconds).observe(0.1)
     telemetry.complained("_TRANSPORT")
     telemetry.slowed()
+    telemetry.passed_over({"note": 2})
     statistics = {
         "brokers": {"a": {"nodeid": 7, "rtt": {"avg": 1500}}},
         "topics": {"EVENTS": {"partitions": {"0": {"fetchq_cnt": 5}}}},

@@ -1,0 +1,104 @@
+"""A hundred thousand changes of a table, as Debezium tells of them, through a worker that dies on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import numpy as np
+import pytest
+
+from tests.broker.test_endpoint import event, log_of, metrics
+from tests.support.audit import Auditor, Scores, expected_scores
+from tests.support.crash import CrashingDriftway
+from tests.support.debezium import DELETED, OPTIONS, TOMBSTONE, UNKNOWN, Change, Orders, learned
+from tests.support.kafka import create_topic, produce, read_all
+from tests.support.process import Driftway, driftway
+from worker.runtime.partition.checkpoint import Step
+
+pytestmark = pytest.mark.slow
+
+CHANGES, PARTITIONS, PIECE = 100_000, 3, 2_000
+DIES_AT = 24
+"""The commit step of which nothing is left. Each piece takes each partition one at least: after eight at the latest."""
+LEARNER = "arow"
+LEAST_RIGHT = 0.85
+"""Of the labels; the larger class has two thirds."""
+
+Placed = dict[tuple[int, int], Change]
+
+
+def written(kafka: str, topic: str, stream: dict[int, list[Change]], first: int, last: int | None = None) -> int:
+    """Write the records between two offsets of every partition; how many."""
+    pieces = {partition: changes[first:last] for partition, changes in stream.items()}
+    for partition, piece in pieces.items():
+        produce(kafka, topic, [change.value for change in piece], partition, [change.key for change in piece])
+    return sum(map(len, pieces.values()))
+
+
+def scores_of(stream: dict[int, list[Change]]) -> Scores:
+    """What must be predicted: the learner over the rows of `tests.support.debezium`, which reads no event."""
+    rows = {partition: learned(changes) for partition, changes in stream.items()}
+    found = expected_scores(LEARNER, {partition: (X, y) for partition, (X, y, _) in rows.items()})
+    return {(partition, rows[partition][2][row]): score for (partition, row), score in found.items()}
+
+
+def require_records(kafka: str, prefix: str, placed: Placed) -> None:
+    """Predictions have key, id and label of their event, rejections its very bytes; and most predictions are right."""
+    right, known = 0, 0
+    for record in read_all(kafka, f"{prefix}.predictions", seconds=90):
+        told = json.loads(record.value or b"")
+        change = placed[told["partition"], told["offset"]]
+        assert (record.key, told["id"]) == (change.key, change.id)
+        assert told["y"] == (None if np.isnan(change.y) else change.y)
+        known += told["y"] is not None
+        right += told["y"] == told["prediction"]
+    assert right / known > LEAST_RIGHT
+    for record in read_all(kafka, f"{prefix}.rejected", seconds=90):
+        headers = {name: (value or b"").decode() for name, value in record.headers}
+        change = placed[int(headers["partition"]), int(headers["offset"])]
+        assert (record.key, record.value, headers["reason"]) == (change.key, change.value, change.reason)
+
+
+@pytest.mark.timeout(400)
+def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str, topic: str, group: str) -> None:
+    stream = Orders(seed=7).records(CHANGES, PARTITIONS)
+    placed = {(p, offset): change for p, changes in stream.items() for offset, change in enumerate(changes)}
+    reasons = {place: change.reason for place, change in placed.items() if change.reason}
+    for reason in set(reasons.values()) - {DELETED, TOMBSTONE}:
+        assert reason.split()[0] in ("amount", "visits", "country", "merchant", "created_at", "label")
+    prefix = f"{topic}.{group}"
+    for name in (topic, *(f"{prefix}.{output}" for output in ("predictions", "accuracy", "rejected"))):
+        create_topic(kafka, name, PARTITIONS)
+    usual = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, *OPTIONS
+    worker = ("worker", *usual, "-X", "group.instance.id=one", "--unknown-fields", "count")
+    with Auditor(kafka, prefix) as auditor:
+        with CrashingDriftway(Step.FLUSHED, DIES_AT, *worker) as victim:
+            first, so_far = 0, 0
+            while not victim.ended:
+                assert first * PARTITIONS < len(placed) / 2, "it was to die in the first half"
+                so_far += written(kafka, topic, stream, first, first + PIECE)
+                first += PIECE
+                victim.await_condition(lambda n=so_far: victim.ended or auditor.seen >= n, "them predicted, or its end")
+            assert victim.wait() == -signal.SIGKILL, victim.story()
+            auditor.await_all(1)
+            assert auditor.seen < so_far, "a commit was left open"
+        with Driftway(*worker, "--http-port", "0", "--log-format", "json") as heir:
+            written(kafka, topic, stream, first)
+            heir.await_condition(lambda: auditor.seen >= len(placed), "everything predicted or rejected", 240)
+            value = metrics(event(heir, "listening")["port"])
+            begun = {line["partition"]: line["committed"] for line in log_of(heir) if line["event"] == "restored"}
+            for field in UNKNOWN:
+                emitted = [change for (p, offset), change in placed.items() if offset >= begun[p]]
+                wanted = sum(field in change.unknown for change in emitted)
+                assert value("unknown_fields_total", field=field) == wanted > 0
+            heir.terminate()
+            assert heir.wait() == 0, heir.story()
+    auditor.require(scores_of(stream))
+    assert auditor.rejected == reasons
+    require_records(kafka, prefix, placed)
+    audited = driftway("audit", *usual, "--json", seconds=240)
+    assert audited.code == 0, audited
+    accounts = json.loads(audited.stdout)["partitions"]
+    assert sum(account["predictions"] for account in accounts) == len(placed) - len(reasons)
+    assert sum(account["rejections"] for account in accounts) == len(reasons)
