@@ -32,6 +32,16 @@ def nothing(_parameters: Any, _memory: Any) -> None:
     """What most learners do before a batch."""
 
 
+@fragment
+def keep_nothing(_opinion: Any, _parameters: Any, _memory: Any) -> None:
+    """What most learners keep of a row that waits for its label."""
+
+
+@fragment
+def leave(_x: Any, _margin: Any, _parameters: Any, _memory: Any) -> None:
+    """What most learners learn from a row whose label never came."""
+
+
 class Rule(NamedTuple):
     """How a learner scores a row and learns from it, on what."""
 
@@ -55,29 +65,62 @@ class Rule(NamedTuple):
     opinion: str = ""
     """What is kept of a row that is scored before its label comes, like ``f4[E]``, for `learn_late`; most keep nothing:
     when the label comes they score the row again, and learn from it as from any."""
-    keep: Fragment = nothing
+    keep: Fragment = keep_nothing
     """``keep(opinion, parameters, memory)`` behind `score`: writes it down."""
     learn_late: Fragment = nothing
     """As `learn`, behind another `score` of the row; its last argument is the opinion of then."""
+    learn_unlabelled: Fragment = leave
+    """``learn_unlabelled(x, margin, parameters, memory)`` behind another `score` of a row whose label never came."""
+
+    @property
+    def uses_unlabelled(self) -> bool:
+        """Whether it learns from rows whose label never came."""
+        return self.learn_unlabelled is not leave
 
 
 class Late(NamedTuple):
     """Which of a batch's rows wait for their labels, and which are here again because these have come."""
 
     slot: Counts
-    """i8[n]: where a row that has no label yet waits, or waited that has it now; NOT_LATE of all others."""
+    """i8[n]: where a row that has no label yet waits, or waited that has it now; GONE of one that is let go without a
+    label, NOT_LATE of all others."""
     opinion: Array
     """f4[slots, ...]: what the learner keeps of rows that wait; empty if it keeps nothing."""
 
 
-NOT_LATE = -1
+NOT_LATE, GONE = -1, -2
 
 
-def late_kernel_of(rule: Rule, signed: bool) -> Callable[..., None]:
-    """The loop over rows some of which wait, of a rule that keeps opinions: takes what `Late` has besides."""
-    if rule.classes:
-        return over_late_classes(rule.score, rule.learn, rule.begin, rule.keep, rule.learn_late)
-    return over_late_rows(rule.score, rule.learn, rule.begin, rule.keep, rule.learn_late, signed)
+class LateRule(NamedTuple):
+    """The fragments of a rule that the loop over rows pastes some of which wait."""
+
+    score: Fragment
+    learn: Fragment
+    begin: Fragment
+    keep: Fragment
+    learn_late: Fragment
+    learn_unlabelled: Fragment
+
+
+def late_kernel_of(rule: Rule, signed: bool) -> Callable[..., None] | None:
+    """The loop over rows some of which wait: takes what `Late` has besides; None: they are rows as any."""
+    if not (rule.opinion or rule.uses_unlabelled):
+        return None
+    learn_late = rule.learn_late if rule.opinion else as_any(rule.learn)
+    late = LateRule(rule.score, rule.learn, rule.begin, rule.keep, learn_late, rule.learn_unlabelled)
+    return over_late_classes(late) if rule.classes else over_late_rows(late, signed)
+
+
+@cache
+def as_any(learn: Fragment) -> Fragment:
+    """`learn_late` of a rule that keeps no opinions."""
+
+    def learn_late(
+        x: Array, y: float, omega: float, margin: float, parameters: Any, memory: Any, _opinion: Array
+    ) -> None:
+        learn(x, y, omega, margin, parameters, memory)
+
+    return fragment(_named(learn_late, learn))
 
 
 def kernel_of(rule: Rule, signed: bool) -> Kernel:
@@ -118,10 +161,9 @@ def over_classes(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
 
 
 @cache
-def over_late_rows(
-    score: Fragment, learn: Fragment, begin: Fragment, keep: Fragment, learn_late: Fragment, signed: bool
-) -> Callable[..., None]:
+def over_late_rows(rule: LateRule, signed: bool) -> Callable[..., None]:
     """As `over_rows`, where rows may wait for their labels."""
+    score, learn, begin, keep, learn_late, learn_unlabelled = rule
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
         begin(parameters, memory)
@@ -132,6 +174,8 @@ def over_late_rows(
             if math.isnan(label):
                 if slot[t] >= 0:
                     keep(opinion[slot[t]], parameters, memory)
+                elif slot[t] == GONE:
+                    learn_unlabelled(rows[t], margin, parameters, memory)
             elif slot[t] >= 0:
                 learn_late(rows[t], label, 1.0, margin, parameters, memory, opinion[slot[t]])
             else:
@@ -141,10 +185,9 @@ def over_late_rows(
 
 
 @cache
-def over_late_classes(
-    score: Fragment, learn: Fragment, begin: Fragment, keep: Fragment, learn_late: Fragment
-) -> Callable[..., None]:
+def over_late_classes(rule: LateRule) -> Callable[..., None]:
     """As `over_classes`, where rows may wait for their labels."""
+    score, learn, begin, keep, learn_late, learn_unlabelled = rule
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
         begin(parameters, memory)
@@ -154,6 +197,8 @@ def over_late_classes(
             if math.isnan(y[t]):
                 if slot[t] >= 0:
                     keep(opinion[slot[t]], parameters, memory)
+                elif slot[t] == GONE:
+                    learn_unlabelled(rows[t], finite, parameters, memory)
             elif slot[t] >= 0:
                 learn_late(rows[t], int(y[t]), 1.0, finite, parameters, memory, opinion[slot[t]])
             else:

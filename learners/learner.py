@@ -165,12 +165,17 @@ class Learner:
         """Make what the kernel takes beside a batch, for the state as it lies now."""
         rule = self.rule()
         self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
-        self._late_kernel = late_kernel_of(rule, signed=self.task == CLASSIFICATION) if rule.opinion else None
+        self._late_kernel = late_kernel_of(rule, signed=self.task == CLASSIFICATION)
         self._constants = rule.parameters
         self._memory = seen_as(rule.memory, self.state, **self.room())
         self._bound = self.state
 
     # What callers use.
+
+    @property
+    def uses_unlabelled(self) -> bool:
+        """Whether it learns from rows whose label never came, see `take_late`."""
+        return self.rule().uses_unlabelled
 
     def opinions(self, slots: int) -> Array:
         """Room for what is kept of so many waiting rows, f4[slots, ...]; empty where nothing is kept."""
@@ -184,9 +189,10 @@ class Learner:
         """As `predict_then_update`, where labels come late.
 
         A row without a label that waits stands in the batch once more where its label has come, with the features of
-        then; its score there is not the one that was emitted. Without waiting rows no bit is another one.
+        then; its score there is not the one that was emitted. One whose label never comes stands in it once more where
+        it is let go, still without one: most learners make nothing of that. Without waiting rows no bit is another one.
         """
-        if late.opinion.size:
+        if late.opinion.size or self.uses_unlabelled:
             self._await(late)
         try:
             self.predict_then_update(X, y, score)

@@ -34,9 +34,23 @@ class Guesses(NamedTuple):
 
     of: Array
     """f8[slots, 2]: the classes of no-change and majority; of targets, the first is the running mean, NaN: none yet."""
+    seen: Array
+    """f8[n, 2]: the same, of a batch's rows whose labels come late. The slots may have other rows by the end of it."""
+    leads: bool = True
+    """Whether these metrics write both; those of further learners, which say the same, look at `seen` only."""
+
+    @classmethod
+    def room(cls, slots: int) -> "Guesses":
+        """For so many rows that wait."""
+        return cls(np.zeros((slots, 2)), np.zeros((0, 2)))
+
+    def shared(self, n: int, learners: int) -> "list[Guesses]":
+        """For the metrics of several learners, of the same batch of n rows."""
+        seen = np.zeros((n, 2))
+        return [Guesses(self.of, seen, i == 0) for i in range(learners)]
 
 
-NO_GUESSES = Guesses(np.zeros((0, 2)))
+NO_GUESSES = Guesses.room(0)
 NO_SLOTS = np.zeros(0, np.int64)
 
 
@@ -94,8 +108,9 @@ class ClassificationMetrics:
         prediction, labels, binary = predicted_class(score, self.kind), plain(y), self.kind == "binary"
 
         def count(start: int, end: int) -> None:
-            batch = Predicted(prediction[start:end], labels[start:end], slot[start:end], guesses.of)
-            count_hits(batch, binary, self.window, self.fading, self._memory)
+            of, seen = guesses.of, guesses.seen[start:end]
+            batch = Predicted(prediction[start:end], labels[start:end], slot[start:end], of, seen)
+            count_hits(batch, guesses.leads, binary, self.window, self.fading, self._memory)
 
         return count
 
@@ -154,16 +169,18 @@ class Predicted(NamedTuple):
     """i8[n], or i8[0] where none waits"""
     guess: Array
     """f8[slots, 2]"""
+    seen: Array
+    """f8[n, 2]"""
 
 
 @bare_kernel
-def count_hits(batch: Predicted, binary: bool, window: int, fading: float, memory: Hits) -> None:
+def count_hits(batch: Predicted, leads: bool, binary: bool, window: int, fading: float, memory: Hits) -> None:
     """Count each labelled row in: totals, baselines, fading sums, and the ring of hits.
 
     The baselines predict before they see the row, as the learner did: where it waits, what they would have said then is
     kept. Window hits are whole numbers, so they cannot drift.
     """
-    prediction, y, slots, guess = batch
+    prediction, y, slots, guess, seen = batch
     waiting = slots.shape[0] > 0
     labels, hits, first, actual, predicted, last, faded, ring = memory
     one = np.uint64(1)
@@ -171,14 +188,16 @@ def count_hits(batch: Predicted, binary: bool, window: int, fading: float, memor
     for t in range(y.shape[0]):
         late = waiting and slots[t] >= 0
         if math.isnan(y[t]):
-            if late:
+            if late and leads:
                 guess[slots[t], 0] = last[0]
                 guess[slots[t], 1] = majority(actual, binary)
             continue
+        if late and leads:
+            seen[t, 0], seen[t, 1] = guess[slots[t], 0], guess[slots[t], 1]
         label = int(y[t])
         hit = 1 if prediction[t] == label else 0
-        no_change = int(guess[slots[t], 0]) if late else last[0]
-        favourite = int(guess[slots[t], 1]) if late else majority(actual, binary)
+        no_change = int(seen[t, 0]) if late else last[0]
+        favourite = int(seen[t, 1]) if late else majority(actual, binary)
         no_change_hit = 1 if no_change == label else 0
         if labels[0] == 0:
             first[0] = hit

@@ -70,8 +70,9 @@ class RegressionMetrics:
         scores, labels = plain(score), plain(y)
 
         def count(start: int, end: int) -> None:
-            batch = Forecast(scores[start:end], labels[start:end], slot[start:end], guesses.of)
-            sum_errors(batch, self.fading, self._memory)
+            of, seen = guesses.of, guesses.seen[start:end]
+            batch = Forecast(scores[start:end], labels[start:end], slot[start:end], of, seen)
+            sum_errors(batch, guesses.leads, self.fading, self._memory)
 
         return count
 
@@ -117,23 +118,27 @@ class Forecast(NamedTuple):
     """i8[n], or i8[0] where none waits"""
     guess: Array
     """f8[slots, 2]"""
+    seen: Array
+    """f8[n, 2]"""
 
 
 @bare_kernel
-def sum_errors(batch: Forecast, fading: float, memory: Errors) -> None:
+def sum_errors(batch: Forecast, leads: bool, fading: float, memory: Errors) -> None:
     """Add each labelled row's error to the totals and the fading sums, and put it into the ring."""
-    score, y, slots, guess = batch
+    score, y, slots, guess, seen = batch
     waiting = slots.shape[0] > 0
     labels, mean, totals, faded, errors, mean_errors = memory
     window = errors.shape[0]
     for t in range(y.shape[0]):
         late = waiting and slots[t] >= 0
         if math.isnan(y[t]):
-            if late:
+            if late and leads:
                 guess[slots[t], 0] = mean[0] if labels[0] > 0 else math.nan
             continue
+        if late and leads:
+            seen[t, 0] = guess[slots[t], 0]
         error = score[t, 0] - y[t]
-        mean_error = guess[slots[t], 0] - y[t] if late else mean[0] - y[t]
+        mean_error = seen[t, 0] - y[t] if late else mean[0] - y[t]
         known = labels[0] > 0 and not math.isnan(mean_error)
         slot = labels[0] % window
         errors[slot] = error

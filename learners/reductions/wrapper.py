@@ -46,6 +46,11 @@ class Wrapper(Learner):
     def opinions(self, slots: int) -> Array:
         return self.inner.opinions(slots) if len(self.behind) == 1 else np.zeros((slots, 0), np.float32)
 
+    @property
+    def uses_unlabelled(self) -> bool:
+        """Whether the one learner behind it does."""
+        return len(self.behind) == 1 and self.inner.uses_unlabelled
+
     def _await(self, late: Late | None) -> None:
         self.inner._await(late)  # noqa: SLF001 - whose kernel scores the rows
 

@@ -52,7 +52,8 @@ class Part:
             steps = self.delays.arrange(X, y)
             score, emitted = self.delays.run(steps)
             self.seconds += time.perf_counter() - started
-            self.metrics.counter(emitted, steps.y, steps.slot, self.delays.guesses)(0, len(steps.y))
+            (guesses,) = self.delays.guesses.shared(len(steps.y), 1)
+            self.metrics.counter(emitted, steps.y, steps.slot, guesses)(0, len(steps.y))
             self.offline.observe(emitted, steps.y)
             return score
         if frozen:

@@ -341,15 +341,16 @@ class Model:
         outputs: Outputs | None,
     ) -> None:
         """Feed metrics and detectors; write alarms and accuracy points, unless nothing is to be written."""
-        batch, guesses = steps.batch, NO_GUESSES
+        batch, guesses = steps.batch, [NO_GUESSES] * len(scores)
         if self._waiting is not None:
-            scores, guesses = self._waiting.observed(steps, scores), self._waiting.guess
+            scores = self._waiting.observed(steps, scores)
+            guesses = self._waiting.guess.shared(len(batch), len(scores))
         called = self._alarms.observe(batch, scores[0]) if self._alarms is not None and len(batch) else []
         if outputs is not None:
             outputs.alarms = called
         counters = [
-            metrics.counter(score, batch.y, steps.slot, guesses)
-            for metrics, score in zip(self._metrics, scores, strict=True)
+            metrics.counter(score, batch.y, steps.slot, own)
+            for metrics, score, own in zip(self._metrics, scores, guesses, strict=True)
         ]
         for number, piece in enumerate(steps.pieces):
             for count in counters:

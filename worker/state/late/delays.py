@@ -42,7 +42,7 @@ class Delays:
         self._seen = 0
         self._score = np.zeros((self._slots, learner.n_scores))
         self._opinions = learner.opinions(self._slots)
-        self.guesses = Guesses(np.zeros((self._slots, 2)))
+        self.guesses = Guesses.room(self._slots)
 
     def arrange(self, X: Array, y: Array) -> Steps:
         """Put the next rows, and the labels that come behind each, in order. Shapes: X f8[n, d], y f8[n]."""

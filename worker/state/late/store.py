@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.driver import NOT_LATE
+from learners.driver import GONE, NOT_LATE
 from learners.jit import bare_kernel, fragment, load8
 from worker.wire.strings import Integers, Text
 
@@ -74,11 +74,12 @@ class Order(NamedTuple):
     """Operations, n + m of them at most, written by `arrange`."""
 
     row: Integers
-    """i8: the batch's row, or -1."""
+    """i8: the batch's row, or -1. An operation that lets a row go names the row or label before which that is."""
     label: Integers
     """i8: the batch's label, or -1."""
     slot: Integers
-    """i8: where a row waits or waited; NOT_LATE: it had its label with it, or nothing will find it."""
+    """i8: where a row waits or waited; GONE: it is let go without a label; NOT_LATE: it had its label with it, or no
+    label will find it."""
     X: Floats
     y: Floats
     code: Integers
@@ -111,15 +112,16 @@ def hash_ids(text: Text, bounds: Integers, keys: Words) -> None:
 
 
 @bare_kernel
-def arrange(store: Store, rows: Rows, come: Come, order: Order, done: Integers, end: int) -> None:
+def arrange(store: Store, rows: Rows, come: Come, order: Order, done: Integers, end: int, tells: bool) -> None:
     """Write the operations up to before a row, or behind all rows the labels that are left.
 
-    Each label finds its row, or gets a code that says why not. Shapes: done i8[3], rows, labels and operations so far.
+    Each label finds its row, or gets a code that says why not. With `tells` there is one for each row that is let go
+    without a label. Shapes: done i8[3], rows, labels and operations so far.
     """
     W, m, (i, j, k) = store.label.shape[0], come.y.shape[0], done
     while True:
         while j < m and (i < end or end > rows.y.shape[0]) and come.behind[j] <= i:
-            pass_time(store, come.stamp[j], store.limit[0])
+            k = pass_time(store, come.stamp[j], store.limit[0], order, k, -1, j, tells)
             slot = find(store, come.key[j])
             if slot == EMPTY:
                 order.code[j] = UNKNOWN
@@ -135,7 +137,7 @@ def arrange(store: Store, rows: Rows, come: Come, order: Order, done: Integers, 
             j += 1
         if i >= min(end, rows.y.shape[0]):
             break
-        pass_time(store, rows.stamp[i], store.limit[0] - 1)
+        k = pass_time(store, rows.stamp[i], store.limit[0] - 1, order, k, i, -1, tells)
         slot = NOT_LATE
         if not math.isnan(rows.y[i]):
             note_delay(store, 0, 0)
@@ -175,8 +177,12 @@ def note_delay(store: Store, rows: int, millis: int) -> None:
 
 
 @bare_kernel
-def pass_time(store: Store, stamp: int, most_rows: int) -> None:
-    """Let go of entries that have waited long enough: more than `most_rows` rows, or too many ms."""
+def pass_time(store: Store, stamp: int, most_rows: int, order: Order, k: int, row: int, label: int, tells: bool) -> int:
+    """Let go of entries that have waited long enough: more than `most_rows` rows, or too many ms.
+
+    This happens before a row or a label of the batch; with `tells` it is written from operation `k` on. Returns the
+    next one's number.
+    """
     number, W, most_millis = store.number, store.label.shape[0], store.limit[1]
     number[NEWEST] = max(number[NEWEST], stamp)
     while number[TAIL] < number[HEAD]:
@@ -186,9 +192,14 @@ def pass_time(store: Store, stamp: int, most_rows: int) -> None:
             break
         if math.isnan(store.label[slot]):
             number[EXPIRED] += 1
+            if tells:
+                write_operation(order, k, row, label, GONE)
+                write_row(order, k, store.x[slot], math.nan)
+                k += 1
         if store.key[slot] != 0:
             leave(store, slot)
         number[TAIL] += 1
+    return k
 
 
 @bare_kernel
@@ -268,7 +279,7 @@ def recall(slot: Integers, y: Floats, score: Floats, then: Floats, seen: Floats)
     Shapes: slot i8[k], y f8[k], score f8[k, s], then f8[W, s], seen f8[k, s].
     """
     for t in range(slot.shape[0]):
-        if slot[t] != NOT_LATE:
+        if slot[t] >= 0:
             for c in range(score.shape[1]):
                 if math.isnan(y[t]):
                     then[slot[t], c] = score[t, c]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.driver import GONE
 from learners.learner import Learner
 from learners.metrics.classification import Guesses
 from worker.settings import Wait
@@ -111,9 +112,11 @@ class Waiting:
             np.full(room, EMPTY, np.int64),
             np.zeros((RECENT, 2), np.int64),
         )
-        self.guess = Guesses(np.zeros((W, 2)))
+        self.guess = Guesses.room(W)
         self.opinions = [learner.opinions(W) for learner in learners]
         """Of each learner f4[W, ...], see there."""
+        self._tells = any(learner.uses_unlabelled for learner in learners)
+        """Whether rows that are let go without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]
         """What was emitted, of each learner f8[W, k]."""
 
@@ -126,22 +129,23 @@ class Waiting:
         assert come is not None  # noqa: S101 - the decoder was asked for them
         assert stamps is not None  # noqa: S101
         n, m = len(batch), len(come)
-        X, y = np.empty((n + m, batch.X.shape[1])), np.empty(n + m)
-        order = Order(
-            np.empty(n + m, np.int64), np.empty(n + m, np.int64), np.empty(n + m, np.int64), X, y, np.empty(m, np.int64)
-        )
+        most = n + m
+        if self._tells:
+            most += n + int(self._store.number[HEAD] - self._store.number[TAIL])
+        row, label, slot = (np.empty(most, np.int64) for _ in range(3))
+        order = Order(row, label, slot, np.empty((most, batch.X.shape[1])), np.empty(most), np.empty(m, np.int64))
         rows = Rows(_keys(batch.ids), batch.y, batch.X, stamps)
         labels = Come(come.behind, _keys(come.ids), come.y, come.stamps)
         done, pieces, start = np.zeros(3, np.int64), list[Piece](), 0
         for end in cuts:
-            arrange(self._store, rows, labels, order, done, end)
+            arrange(self._store, rows, labels, order, done, end, self._tells)
             pieces.append(Piece(start, start := int(done[2]), True, self.point()))
-        arrange(self._store, rows, labels, order, done, n + 1)
+        arrange(self._store, rows, labels, order, done, n + 1, self._tells)
         k = int(done[2])
         pieces += [Piece(start, k, False)] if k > start else []
-        row, label = order.row[:k], order.label[:k]
-        is_row = row >= 0
-        pick = np.where(is_row, row, n + label)
+        row, label = row[:k], label[:k]
+        pick = np.where(row >= 0, row, n + label)
+        is_row = (row >= 0) & (slot[:k] != GONE)
         bounds = np.concatenate([batch.ids[1], come.ids[1]], axis=1)
         whole = Batch(
             batch.partition,

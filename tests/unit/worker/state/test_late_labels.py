@@ -230,3 +230,21 @@ def test_a_state_with_other_rows_is_refused() -> None:
     broken = type(saved)(saved.schema, saved.rows, (*saved.parts[:-1], saved.parts[-1][:-8]))
     with pytest.raises(ValueError, match="other sizes"):
         model.load(broken)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_challengers_are_compared_with_the_same_baselines_however_rows_are_cut(task: str) -> None:
+    """A slot is given to another row as soon as its label has come: behind it no metrics may look there."""
+    settings = model_settings("dfop", "pa1_regressor" if task == "regression" else "pa1", wait=Wait(30), task=task)
+    values = late_stream(400, 3, delay=25, task=task)
+    _, whole = run(settings, values, [0])
+    chance = random.Random(task)
+    for _ in range(3):
+        _, cut = run(settings, values, chance.sample(range(len(values)), 20))
+        assert all_of(cut) == all_of(whole)
+    points = [json.loads(value) for out in whole for _, value in out.points]
+    own = "mse", "mae", "accuracy", "kappa"
+    for champion, challenger in zip(points[::2], points[1::2], strict=True):
+        same = [key for key in ("no_change_accuracy", "majority_accuracy", "labels") if key in champion]
+        assert [champion[key] for key in same] == [challenger[key] for key in same]
+        assert any(champion.get(key) != challenger.get(key) for key in own)

@@ -1,0 +1,147 @@
+"""Rows whose label never came: a learner that uses them is given each once, where it is let go; others see nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from learners import Spec
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept
+from learners.learner import Learner as AnyLearner
+from learners.reductions.standardize import Standardized
+from tests.support.late import late_stream
+from worker.settings import ModelSettings, Wait
+from worker.state import model as models
+from worker.state.making import make_learner
+from worker.state.model import Model
+from worker.wire.events import Records
+from worker.wire.strings import Listed
+
+WAIT = 30
+SETTINGS = ModelSettings((Spec.parse("perceptron"), Spec.parse("pa1")), wait=Wait(WAIT), accuracy_every=40)
+
+
+class Heap(NamedTuple):
+    """What rows of either kind add up to, in their order."""
+
+    labelled: Array = field("f8[d]", "sum of rows with their label")
+    unlabelled: Array = field("f8[d]", "fading sum of rows without one")
+    count: Counts = field("i8[2]", "how many")
+
+
+class Both(Learner):
+    """Learns from both, so that their order shows.
+
+    Cost
+    ----
+    O(d).
+
+    Source
+    ------
+    None.
+    """
+
+    name = "both"
+    tasks = ("binary",)
+
+    class Params(Parameters):
+        intercept: bool = intercept()
+
+    def rule(self) -> Rule:
+        return Rule(score, learn, self.parameters.numbers(), Heap, learn_unlabelled=learn_unlabelled)
+
+
+@fragment
+def score(x: Array, _p: Any, memory: Heap) -> float:
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += x[j] * (memory.labelled[j] + memory.unlabelled[j])
+    return total
+
+
+@fragment
+def learn(x: Array, y: float, _omega: float, _margin: float, _p: Any, memory: Heap) -> None:
+    memory.count[0] += 1
+    for j in range(x.shape[0]):
+        memory.labelled[j] += y * x[j]
+
+
+@fragment
+def learn_unlabelled(x: Array, margin: float, _p: Any, memory: Heap) -> None:
+    memory.count[1] += 1
+    for j in range(x.shape[0]):
+        memory.unlabelled[j] = 0.9 * memory.unlabelled[j] + (x[j] if margin >= 0.0 else -x[j])
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "standardized"])
+def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The champion is the learner of this file."""
+
+    def make(spec: Spec, settings: ModelSettings, d: int) -> AnyLearner:
+        if spec.name != "perceptron":
+            return make_learner(spec, settings, d)
+        learner = Both(d, intercept=False)
+        return Standardized(learner) if request.param else learner
+
+    monkeypatch.setattr(models, "make_learner", make)
+
+
+def records(values: list[bytes], first: int = 0) -> Records:
+    n = len(values)
+    return Records(0, np.arange(first, first + n), Listed(values), Listed([None] * n), [0] * n)
+
+
+def advanced(values: list[bytes], cuts: list[int]) -> tuple[Model, list[bytes]]:
+    model, written = Model(SETTINGS, 0), list[bytes]()
+    for start, end in zip([0, *cuts], [*cuts, len(values)], strict=True):
+        out = model.advance(records(values[start:end], start))
+        written += [*(value or b"" for value in out.predictions), *(value for _, value in out.points)]
+    return model, sorted(written)
+
+
+def memory_of(learner: AnyLearner, name: str) -> list[float]:
+    found: list[float] = learner.state[name].tolist()
+    return found
+
+
+@pytest.mark.usefixtures("made")
+def test_each_is_given_once_where_it_is_let_go_however_rows_are_cut() -> None:
+    values = late_stream(400, seed=3, delay=25)
+    whole, written = advanced(values, [])
+    chance = random.Random(1)
+    for _ in range(4):
+        cuts = sorted(chance.sample(range(1, len(values)), 30))
+        model, same = advanced(values, cuts)
+        assert same == written
+        assert [part.tobytes() for part in model.save().parts] == [part.tobytes() for part in whole.save().parts]
+    told = whole.late_figures()
+    assert memory_of(whole.learners[0], "count")[1] == told["never_labelled"] > 10
+
+
+@pytest.mark.usefixtures("made")
+def test_a_learner_beside_it_and_the_metrics_are_as_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = late_stream(400, seed=4, delay=25)
+    beside, _ = advanced(values, [])
+    monkeypatch.setattr(models, "make_learner", make_learner)
+    alone, _ = advanced(values, [])
+    assert beside.learners[1].state.memory.tobytes() == alone.learners[1].state.memory.tobytes()
+    assert beside.latest_points()["pa1"] == alone.latest_points()["pa1"]
+    assert beside.late_figures() == alone.late_figures()
+
+
+def test_the_sums_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "make_learner", lambda spec, settings, d: Both(d, intercept=False))
+    settings = ModelSettings((Spec.parse("perceptron"),), wait=Wait(2))
+    model = Model(settings, 0)
+    xs = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]]
+    values = [json.dumps({"id": i, "x": x}).encode() for i, x in enumerate(xs)]
+    model.advance(records([*values[:2], b'{"id":1,"y":0}', *values[2:]]))
+    # Row 0 is let go before the second later one comes, row 2 likewise; row 1 had its label.
+    memory = model.learners[0].state
+    assert memory["count"].tolist() == [1, 2]
+    assert memory["labelled"].tolist() == [0.0, -1.0]
+    assert memory["unlabelled"].tolist() == [0.9 * 1.0 + 2.0, 0.0]
