@@ -21,8 +21,9 @@ from worker.wire.events import APART, Records
 from worker.wire.headers import joined_headers
 from worker.wire.strings import SPARE, TAIL, Integers, Strings, Terminated, Text, read_only
 
-PATIENCE_SECONDS = 1.0
-"""How long events wait for labels that the broker is known to have: a prediction is worth more than their order."""
+PATIENCE_SECONDS, FIRST_PATIENCE_SECONDS = 1.0, 10.0
+"""How long events wait for labels that the broker may have: a prediction is worth more than their order. While nothing
+was heard of the topic of labels its reader may still be connecting."""
 
 
 class _Side:
@@ -91,8 +92,8 @@ class Confluence:
         self._events, self._labels = _Side(order.end.offset), _Side(order.end.label)
         self._high: int | None = None
         """Latest time of an event since the last label of the newest step; None: the next records begin another."""
-        self._at_end = False
-        """Whether no label is known to be on its way."""
+        self._at_end = self._heard = False
+        """Whether no label is known to be on its way, and whether anything was heard of labels at all."""
         self._waits_since: float | None = None
 
     @property
@@ -117,12 +118,12 @@ class Confluence:
 
     def add_labels(self, records: Records) -> None:
         """Take labels, in columns that stay as they are."""
-        self._at_end = False
+        self._at_end, self._heard = False, True
         self._labels.add(records)
 
     def end_labels(self, offset: int = 0) -> None:
         """The topic of labels ends here, for now."""
-        self._at_end = True
+        self._at_end = self._heard = True
         self._labels.next = max(self._labels.next, offset)
 
     def snapshot_taken(self, place: Place) -> None:
@@ -167,10 +168,12 @@ class Confluence:
             return None
         since = now if self._waits_since is None else self._waits_since
         n = len(events)
-        if not self._at_end and now - since < PATIENCE_SECONDS:
+        patience = PATIENCE_SECONDS if self._heard else FIRST_PATIENCE_SECONDS
+        if not self._at_end and now - since < patience:
             # Once a later label has come all earlier ones have.
             later = _times(events) > (-1 if labels is None else int(_times(labels).max()))
             n = int(later.argmax()) if later.any() else n
+        self._heard |= n > 0
         self._waits_since = None if n == len(events) else since if n == 0 else now
         return events.before(n) if n else None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from worker.state.late.confluence import PATIENCE_SECONDS, Confluence
+from worker.state.late.confluence import FIRST_PATIENCE_SECONDS, PATIENCE_SECONDS, Confluence
 from worker.state.late.order import Order, Place, chained
 from worker.wire.events import APART, Records
 from worker.wire.strings import Listed
@@ -123,6 +123,13 @@ def test_events_wait_for_labels_that_are_known_to_come_and_not_for_ever() -> Non
     assert flow.holding == 1
     assert flow.take(None, 100.2) is None
     assert [value for _, _, value in told(flow.take(None, 100.1 + PATIENCE_SECONDS))] == [b"l8", b"e5"]
+
+
+def test_a_reader_of_labels_that_still_connects_is_given_more_time() -> None:
+    flow = Confluence(Order(BEGIN))
+    assert flow.take(records("e", BEGIN.offset, [1]), 100.0) is None
+    assert flow.take(None, 100.0 + 2 * PATIENCE_SECONDS) is None
+    assert flow.take(None, 100.0 + FIRST_PATIENCE_SECONDS) is not None
 
 
 def test_a_label_that_came_too_late_is_written_down() -> None:
