@@ -9,7 +9,7 @@ from typing import Any
 from learners.spec import Spec
 from worker.errors import UsageFailure
 from worker.kafka.client import PYTHON
-from worker.kafka.registry.parser import FORMS as REGISTERED
+from worker.kafka.registry.form import Form
 from worker.kafka.topics import Topics, require_prefix
 from worker.warm_start import WarmStart
 from worker.wire.codec import FORMATS, JSON, PACKED
@@ -113,12 +113,8 @@ class ModelSettings:
         Every feature has a column that says whether it was missing, where no `events` says.
     wait : Wait or None
         How long events wait for their labels; None: a label comes with its event or not at all.
-    form : str
-        Format of the events, ``json`` or ``packed``.
-    registry : str or None
-        Address of the schema registry that formats other than these two need.
-    registry_properties : tuple of (str, str)
-        Of its client.
+    form, registry, registry_properties
+        How the events are written, see `Form`.
     output_form : str
         Format of the predictions, likewise. No part of the state: a group may change it from one start to the next.
     standardize : bool
@@ -167,12 +163,7 @@ class ModelSettings:
             raise UsageFailure("the same --learner is given twice")
         if len(set(self.detectors)) < len(self.detectors):
             raise UsageFailure("the same --detector is given twice")
-        if self.form not in (*FORMATS, *REGISTERED):
-            raise UsageFailure(f"format must be one of {', '.join((*FORMATS, *REGISTERED))}")
-        if (self.registry is not None) != (self.form in REGISTERED):
-            needs = "needs a schema registry: give --registry URL" if self.registry is None else "needs no --registry"
-            raise UsageFailure(f"--format {self.form} {needs}")
-        if self.form in REGISTERED and self.events is None:
+        if self.written.registered and self.events is None:
             raise UsageFailure(f"--format {self.form}: name with --feature what is learned from")
         if self.output_form not in FORMATS:
             raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
@@ -206,13 +197,14 @@ class ModelSettings:
             return self.events.shape
         return None if self.n_features is None else Schema(self.n_features, self.feature_names)
 
-    def loads(self) -> Callable[[bytes], Any] | None:
-        """What reads events whose schemas a registry keeps; None: they are JSON, or packed."""
-        if self.registry is None:
-            return None
-        from worker.kafka.registry.parser import parser_of
+    @property
+    def written(self) -> Form:
+        """How the events are written."""
+        return Form(self.form, self.registry, self.registry_properties)
 
-        return parser_of(self.form, self.registry, self.registry_properties)
+    def loads(self) -> Callable[[bytes], Any] | None:
+        """As `Form.loads`."""
+        return self.written.loads()
 
     @property
     def width(self) -> int | None:

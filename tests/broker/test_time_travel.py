@@ -55,8 +55,8 @@ class Scene:
         """What the names of the group's outputs begin with."""
         return f"{self.topic}.{self.group}"
 
-    def source(self, partition: int = 0, group: str | None = None, form: str = "json") -> Source:
-        (found,) = ask(settings_for(self.bootstrap, self.topic, group or self.group, {}, form), partition)
+    def source(self, partition: int = 0, group: str | None = None) -> Source:
+        (found,) = ask(settings_for(self.bootstrap, self.topic, group or self.group, {}), partition)
         return found
 
     def call(self, *arguments: str, group: str | None = None) -> Result:

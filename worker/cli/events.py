@@ -15,6 +15,21 @@ from worker.wire.mapped.schema import ENVELOPES, EventSchema
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def registry_options(command: F) -> F:
+    """--registry and --registry-property."""
+    command = click.option(
+        "--registry-property",
+        "registry_properties",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Property of its client, as basic.auth.user.info or ssl.ca.location; validate=false does not hold "
+        "JSON against its schema; repeatable.",
+    )(command)
+    return click.option(
+        "--registry", metavar="URL", help="Schema registry of events in Avro, Protobuf or JSON Schema."
+    )(command)
+
+
 def schema_options(label: str = "Where its label stands.  [default: y]") -> Callable[[F], F]:
     """--feature, --label, --id, --time, --envelope, --missing, --missing-indicators; `label` is that option's help."""
     options = [
@@ -37,15 +52,7 @@ def schema_options(label: str = "Where its label stands.  [default: y]") -> Call
             type=click.Choice(ENVELOPES),
             help="What is around an event's row: debezium (the row is `after`), connect (it is `payload`).",
         ),
-        click.option("--registry", metavar="URL", help="Schema registry of events in Avro, Protobuf or JSON Schema."),
-        click.option(
-            "--registry-property",
-            "registry_properties",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Property of its client, as basic.auth.user.info or ssl.ca.location; validate=false does not hold "
-            "JSON against its schema; repeatable.",
-        ),
+        registry_options,
         click.option(
             "--missing",
             metavar="POLICY",

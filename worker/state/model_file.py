@@ -19,12 +19,13 @@ import numpy as np
 from learners.learner import Learner
 from learners.spec import Spec
 from worker.errors import Failure, UsageFailure
+from worker.kafka.registry.form import PLAIN, Form
 from worker.settings import ModelSettings, Wait
 from worker.state import snapshot
 from worker.state.model import Model, Saved
 from worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
 from worker.warm_start import WarmStart
-from worker.wire.codec import JSON
+from worker.wire.codec import PACKED
 from worker.wire.events import Schema, Target
 from worker.wire.mapped.feature import REJECT, Missing
 from worker.wire.mapped.schema import EventSchema
@@ -81,14 +82,24 @@ class ModelFile:
         found = self.header.get("origin")
         return dict(found) if isinstance(found, dict) else None
 
-    def settings(self, form: str = JSON) -> ModelSettings:
+    def settings(self, form: Form = PLAIN) -> ModelSettings:
         """What the model learns, for events of that format.
 
         Raises
         ------
+        UsageFailure
+            It has not learned from such events.
         Failure
             This version does not know the learner's form, or the header says nonsense.
         """
+        if form.registered and "event" not in self.contents.identity:
+            raise UsageFailure(
+                f"{self.name} has learned from events without a schema, not {form.name}: give --format json or packed"
+            )
+        if form.name == PACKED and "event" in self.contents.identity:
+            raise UsageFailure(
+                f"{self.name} has learned from fields, which packed events do not have: give another --format"
+            )
         try:
             return settings_of(self.contents.identity, form)
         except KeyError as error:
@@ -96,11 +107,13 @@ class ModelFile:
         except (TypeError, ValueError, AttributeError, UsageFailure) as error:
             raise self._cannot(error) from None
 
-    def model(self, form: str = JSON) -> Model:
+    def model(self, form: Form = PLAIN) -> Model:
         """The model, standing where it was written down.
 
         Raises
         ------
+        UsageFailure
+            As `settings`.
         Failure
             This version does not know the learner, or has another state layout for it.
         """
@@ -131,15 +144,15 @@ class ModelFile:
         return Failure(f"{self.name} cannot be used by this version: {error}")
 
 
-def settings_of(identity: dict[str, Any], form: str = JSON) -> ModelSettings:
+def settings_of(identity: dict[str, Any], form: Form = PLAIN) -> ModelSettings:
     """What a model of this identity learns; its features come with the state.
 
     Parameters
     ----------
     identity : dict
         See `Model.identity`; `model` in a snapshot's header.
-    form : str
-        Format of the events; no part of an identity.
+    form : Form
+        How the events are written; no part of an identity.
 
     Raises
     ------
@@ -158,7 +171,9 @@ def settings_of(identity: dict[str, Any], form: str = JSON) -> ModelSettings:
     return ModelSettings(
         tuple(Spec.parse(text) for text, *_ in pairs),
         target,
-        form=form,
+        form=form.name,
+        registry=form.registry,
+        registry_properties=form.registry_properties,
         standardize=bool(identity["standardize"]),
         maps=tuple(Spec.parse(one) for one in "".join(maps).split(", ") if one),
         window=int(identity["window"]),

@@ -138,7 +138,7 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
         held = f"its log holds {source.low} to {source.high}"
         raise UsageFailure(f"there is no event at offset {offset} of {source}: {held}")
     arrival = travel(source, offset, bars)
-    model, records = arrival.model, _event(source, offset)
+    model, records = arrival.model, _event(source, offset, arrival.model.settings.reads_headers)
     if source.labels:
         with closing(rows(source, model.settings, offset, offset + 1, arrival.begin)) as found:
             for taken in found:  # the labels that were taken before the event
@@ -171,13 +171,13 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
     )
 
 
-def _event(source: Source, offset: int) -> Records:
+def _event(source: Source, offset: int, headers: bool) -> Records:
     settings = source.settings
     with told(settings), Stream(settings, settings.input, source.partition, offset + 1, offset) as stream:
         messages = stream.peek(1)
     if not messages:
         raise Failure(f"there is no event at offset {offset} of {source}: a transaction's marker, or an aborted event")
-    return records_of(source.partition, messages, settings.model.reads_headers)
+    return records_of(source.partition, messages, headers)
 
 
 def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) -> tuple[int, Any]:

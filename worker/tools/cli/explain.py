@@ -34,6 +34,7 @@ def explain(partition: int, offset: int, about: str | None, as_json: bool, **giv
     Examples:
       driftway explain --input EVENTS --group sea --partition 0 --offset 120000
       driftway explain --input TRADES --group t --partition 3 --offset 77 --class UP --json
+      driftway explain --input T --group t --partition 0 --offset 7 --format avro --registry http://localhost:8081
     """
     from worker.tools.cli.snapshot_tables import bars, print_why
     from worker.tools.explain import DIFFERS, why

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from worker.cli.events import registry_options
 from worker.cli.options import client_options, outputs_option, was_typed
 from worker.errors import UsageFailure
 from worker.kafka.client import parse_properties
+from worker.kafka.registry.form import PLAIN, Form
+from worker.kafka.registry.parser import FORMS as REGISTERED
 from worker.wire.codec import FORMATS, JSON
 
 if TYPE_CHECKING:
@@ -38,13 +41,35 @@ def partition_option(required: bool) -> Callable[[F], F]:
 
 
 def replay_options(command: F) -> F:
-    """--format and --warm-start, as the workers have them."""
+    """--format, --registry, --registry-property and --warm-start, as the workers have them."""
     command = click.option(
         "--warm-start", metavar="FILE", help="Model file that the workers began with: for states before any snapshot."
     )(command)
     return click.option(
-        "--format", "form", type=click.Choice(FORMATS), default=JSON, show_default=True, help="Event format."
-    )(command)
+        "--format",
+        "form",
+        type=click.Choice((*FORMATS, *REGISTERED)),
+        default=JSON,
+        show_default=True,
+        help="Event format; the last three with --registry.",
+    )(registry_options(command))
+
+
+def given_form(given: dict[str, Any]) -> Form:
+    """How events are written, as the options of `replay_options` say.
+
+    Raises
+    ------
+    UsageFailure
+        They do not fit together, or the registry's address or a property is none.
+    Failure
+        What reads such events is not installed.
+    """
+    if "form" not in given:
+        return PLAIN
+    form = Form(given["form"], given["registry"], tuple(parse_properties(given["registry_properties"]).items()))
+    form.loads()  # what is wrong with it is told before anything is asked for
+    return form
 
 
 def at_options(command: F) -> F:
@@ -62,10 +87,11 @@ def asked(given: dict[str, Any], partition: int | None = None, new: bool = False
     from worker.state.model_file import load
     from worker.tools.snapshots.source import ask, settings_for
 
+    form = given_form(given)
     passthrough = parse_properties(given["properties"], given["client_properties"])
     warm = None if given.get("warm_start") is None else load(given["warm_start"]).warm_start()
     place = given["bootstrap"], given["input_"], given["group"], passthrough
-    return ask(settings_for(*place, given.get("form", JSON), warm, given["outputs"]), partition, new)
+    return ask(settings_for(*place, warm, given["outputs"]), partition, new, form)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -127,13 +153,14 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
 
     Learners with parameters, counters, weights by feature name, rolling metrics; of a file also where it comes from
     and its digest. Arrays that hold one number per feature (and one for the intercept) are tables, others are
-    summed up; --json has them whole. A state that --at asks for is rebuilt: give the --format of the workers.
+    summed up; --json has them whole. A state that --at asks for is rebuilt: give the workers' --format and --registry.
 
     \b
     Examples:
       driftway snapshot show model.driftway
       driftway snapshot show --input EVENTS --group sea --partition 0
       driftway snapshot show --input EVENTS --group sea --partition 0 --at 120000 --json
+      driftway snapshot show --input T --group t --partition 0 --at 7 --format avro --registry http://localhost:8081
     """
     from worker.tools.cli.snapshot_tables import bars, print_state
     from worker.tools.snapshots.description import describe

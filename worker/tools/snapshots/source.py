@@ -11,6 +11,7 @@ from worker.kafka.client import require_broker
 from worker.kafka.deadline import Deadline
 from worker.kafka.reading.reader import ASK_SECONDS, committed_offset, watermarks
 from worker.kafka.reading.stream import reader_of
+from worker.kafka.registry.form import PLAIN, Form
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings, WorkerSettings
@@ -18,7 +19,6 @@ from worker.state.log.history import positions, read_chunks
 from worker.state.model_file import ModelFile, unpack
 from worker.state.snapshot import DamagedSnapshot, Pointer
 from worker.warm_start import WarmStart
-from worker.wire.codec import JSON
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))
 """Stands where settings want a model, while no snapshot has said yet which one it is."""
@@ -44,6 +44,8 @@ class Source:
         Of the partition's snapshots in their topic; 0: there is no such topic.
     labels : str
         The topic that the group takes labels from; empty: they come with the events, or among them.
+    form : Form
+        How the events are written.
     """
 
     settings: WorkerSettings
@@ -54,6 +56,7 @@ class Source:
     pointer: Pointer | None
     end: int
     labels: str = ""
+    form: Form = PLAIN
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -64,21 +67,20 @@ def settings_for(
     input_: str,
     group: str,
     passthrough: dict[str, object],
-    form: str = JSON,
     warm: WarmStart | None = None,
     outputs: str = "",
 ) -> WorkerSettings:
-    """Settings of a reader; its model says nothing but the events' format and what the group's learners began with."""
-    model = replace(NOT_ASKED, form=form, warm=warm)
+    """Settings of a reader; its model says nothing but what the group's learners began with."""
+    model = replace(NOT_ASKED, warm=warm)
     return WorkerSettings(bootstrap, input_, group, model, passthrough=dict(passthrough), outputs=outputs)
 
 
-def ask(settings: WorkerSettings, partition: int | None = None, new: bool = False) -> list[Source]:
+def ask(settings: WorkerSettings, partition: int | None = None, new: bool = False, form: Form = PLAIN) -> list[Source]:
     """Ask for one partition, or for all.
 
     Parameters
     ----------
-    settings : WorkerSettings
+    settings, form
         As `Source`.
     partition : int or None
         Which; None: all.
@@ -114,7 +116,7 @@ def ask(settings: WorkerSettings, partition: int | None = None, new: bool = Fals
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
             last = next(iter(positions(reader, snapshots, p, deadline) if end else []), None)
             labels = "" if last is None else last.labels or ""
-            found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end, labels))
+            found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
     return found
 
 

@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 from worker.errors import CannotRestore, Failure, UsageFailure
 from worker.kafka.columns import BATCH_MESSAGES, records_of
 from worker.kafka.reading.stream import Stream
+from worker.kafka.registry.form import PLAIN, Form
+from worker.kafka.registry.parser import FORMS as REGISTERED
+from worker.kafka.registry.parser import MAGIC
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings
 from worker.state.model import Model
@@ -107,7 +110,9 @@ def travel(source: Source, offset: int | None, bars: Bars = no_bars) -> Arrival:
             break
         try:
             file = read_snapshot(source, one.place)
-            model = file.model(source.settings.model.form)
+            model = file.model(source.form)
+        except UsageFailure:
+            raise
         except Failure as error:
             notes.append(str(error))
             continue
@@ -135,7 +140,7 @@ def _from_start(source: Source, history: History, offset: int, notes: tuple[str,
     if began is None or first is None:
         raise _refusal(source, offset, "no snapshot says what was learned", first, notes)
     file = read_snapshot(source, first.place)
-    settings, given = file.settings(source.settings.model.form), source.settings.model.warm
+    settings, given = file.settings(source.form), source.settings.model.warm
     if settings.warm is not None:
         if given is None or given.digest != settings.warm.digest:
             reason = f"its history began with model file {settings.warm.digest}, which --warm-start must name"
@@ -225,8 +230,26 @@ def require_form(settings: ModelSettings, records: Records) -> None:
     Raises
     ------
     UsageFailure
-        In the other format, some of these are events.
+        In another format, some of these are events, or all may be.
     """
-    other = JSON if settings.form == PACKED else PACKED
-    if len(Decoder(settings.target, None, other).decode(records)):
-        raise UsageFailure(f"the events are of format {other}, not {settings.form}: give --format {other}")
+    if settings.events is None:
+        others = [Form(JSON if settings.form == PACKED else PACKED)]
+    elif settings.written.registered:
+        others = [PLAIN, *(replace(settings.written, name=name) for name in REGISTERED if name != settings.form)]
+    elif framed(records):
+        choice = f"one of --format {', '.join(REGISTERED)}, and --registry"
+        raise UsageFailure(f"the events are of a format whose schemas a registry keeps, not {JSON}: give {choice}")
+    else:
+        others = []
+    for other in others:
+        decoder = Decoder(settings.target, None, other.name, events=settings.events, loads=other.loads())
+        if len(decoder.decode(records)):
+            raise UsageFailure(
+                f"the events are of format {other.name}, not {settings.form}: give --format {other.name}"
+            )
+
+
+def framed(records: Records) -> bool:
+    """Whether all values begin as those do whose schemas a registry keeps: no JSON does."""
+    values = [value for value in records.values if value]
+    return bool(values) and all(value[0] == MAGIC for value in values)

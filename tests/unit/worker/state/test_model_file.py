@@ -13,12 +13,14 @@ import learners
 from tests.unit.worker.rows import drifting, events, model_settings, records, wire
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
 from worker.errors import Failure, UsageFailure
+from worker.kafka.registry.form import Form
 from worker.state import model_file, snapshot
 from worker.state.model import Model
 from worker.state.snapshot import MAGIC
 from worker.warm_start import WarmStart
 from worker.wire.codec import PACKED, write_json
 from worker.wire.events import Schema, Target
+from worker.wire.mapped.schema import EventSchema
 
 
 def blob(offset: int = 120, partition: int = 3, **rest: Any) -> bytes:
@@ -67,9 +69,22 @@ def test_what_it_says(tmp_path: Path) -> None:
     )  # fmt: skip
     assert found.digest == blob()[-16:].hex()
     assert found.name == str(path)
-    assert found.settings(PACKED).form == PACKED
+    assert found.settings(Form(PACKED)).form == PACKED
     assert found.header["model"]["learners"] == ["arow", "no_change"]
     assert list(tmp_path.iterdir()) == [path], "no temporary file stays"
+
+
+def test_a_model_goes_on_with_events_as_they_are_written_now() -> None:
+    events = EventSchema.parse(["a"], label="good")
+    fields = model_file.unpack(blob(events=events), "fields.driftway")
+    form = Form("avro", "http://127.0.0.1:1", (("timeout", "1"),))
+    settings = fields.settings(form)
+    assert (settings.events, settings.written) == (events, form)
+    assert fields.settings().written == Form()
+    with pytest.raises(UsageFailure, match="has learned from fields, which packed events do not have"):
+        fields.model(Form(PACKED))
+    with pytest.raises(UsageFailure, match="x has learned from events without a schema, not avro: give --format json"):
+        model_file.unpack(blob(), "x").model(form)
 
 
 def test_a_model_with_a_snapshot_in_a_topic_reads_an_origin_too() -> None:

@@ -168,6 +168,22 @@ def test_a_file_that_cannot_be_written_is_found_out_first(tmp_path: Path) -> Non
     assert "it is a directory" in sentence("export", *place, "--out", str(tmp_path), code=2)
 
 
+@pytest.mark.parametrize("command", ["explain --offset 3", "snapshot show --at 3", "snapshot export --at 3 --out x"])
+@pytest.mark.parametrize(("options", "expected"), [
+    (("--format", "avro"), "--format avro needs a schema registry: give --registry URL"),
+    (("--registry", "http://h:1"), "--format json needs no --registry"),
+    (("--format", "protobuf", "--registry", "h:1"), "registry 'h:1': say http://HOST:PORT or https://HOST:PORT"),
+    (
+        ("--format", "avro", "--registry", "http://h:1", "--registry-property", "timeout=soon"),
+        "registry property timeout=soon: say a number",
+    ),
+])  # fmt: skip
+def test_a_registry_is_named_as_to_a_worker(command: str, options: tuple[str, ...], expected: str) -> None:
+    place = ("--input", "E", "--group", "g", "--partition", "0", "--bootstrap", "nowhere:1")
+    found = CliRunner().invoke(driftway.main, [*command.split(), *place, *options])
+    assert (found.exit_code, found.stderr.splitlines()[-1]) == (2, f"driftway: {expected}")
+
+
 def test_no_broker_is_one_sentence() -> None:
     place = ("--input", "E", "--group", "g", "--bootstrap", "127.0.0.1:1")
     with pytest.MonkeyPatch.context() as patch:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.registered import json_schema
+from tests.support.registry import Stub
 from tests.unit.worker.rows import events, model_settings, records
 from worker.errors import CannotRestore, Failure, UsageFailure
 from worker.state import snapshot
@@ -16,6 +18,7 @@ from worker.tools.snapshots.listing import Found, History, Listing, Mark
 from worker.tools.snapshots.source import Source, settings_for
 from worker.tools.snapshots.travel import Arrival, _require_start, require_form, travel
 from worker.warm_start import WarmStart
+from worker.wire.mapped.schema import EventSchema
 from worker.wire.packed import encode_events as pack_events
 
 MODEL = model_settings("dfop:mu=0.01", "arow")
@@ -229,3 +232,21 @@ def test_events_of_the_other_format_are_recognised() -> None:
         require_form(replace(MODEL, form="packed"), records(events(5)))
     require_form(MODEL, records([b"neither", None]))
     require_form(replace(MODEL, form="packed"), records([b"neither", None]))
+
+
+def test_events_of_a_schema_in_another_format_are_recognised() -> None:
+    row, whole = {"a": 1.5, "b": None, "big": 1}, replace(MODEL, events=EventSchema.parse(["a"], label="big"))
+    with Stub() as stub:
+        framed = records([b"", None, json_schema(stub.url, row)[0]])
+        plain = records([b'{"a": 1.5, "big": 1}'])
+        avro = replace(whole, form="avro", registry=stub.url)
+        with pytest.raises(UsageFailure, match="not json: give one of --format avro, protobuf, json-schema, and --reg"):
+            require_form(whole, framed)
+        with pytest.raises(UsageFailure, match="the events are of format json-schema, not avro: give --format json-s"):
+            require_form(avro, framed)
+        with pytest.raises(UsageFailure, match="the events are of format json, not avro: give --format json"):
+            require_form(avro, plain)
+        for right in (whole, avro):
+            require_form(right, records([b"neither", None]))
+        require_form(whole, records([b"", None]))
+        require_form(replace(avro, form="json-schema"), framed)

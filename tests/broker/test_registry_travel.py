@@ -1,0 +1,131 @@
+"""States and predictions of a group that learned Avro events are had again from the log, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import SerializationContext
+
+import driftway
+from learners import Spec
+from tests.support.kafka import create_topic, produce, unique
+from tests.support.process import driftway as run
+from tests.support.registry import BY_TOPIC, Stub, client
+from tests.unit.worker.rows import records
+from worker.settings import ModelSettings
+from worker.state.model import Model
+from worker.tools.snapshots.description import describe
+from worker.wire.codec import write_json
+from worker.wire.events import Target
+from worker.wire.headers import Headers
+from worker.wire.mapped.schema import EventSchema
+
+pytestmark = pytest.mark.broker
+
+ROWS, FIRST, STRAY = 300, 200, 57
+LEARNER, FEATURES = "dfop:mu=0.01", ("a", "b", "@header.n")
+ORDER = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "fields": [
+            *({"name": name, "type": "double"} for name in "ab"),
+            {"name": "good", "type": "boolean"},
+            {"name": "id", "type": "long"},
+        ],
+    }
+)
+
+
+@dataclass
+class Scene:
+    """An input of one partition whose rows before FIRST a group has learned, the registry, and what was written."""
+
+    registry: str
+    place: tuple[str, ...]
+    values: list[bytes]
+    headers: list[Headers]
+
+    def call(self, *arguments: str) -> Result:
+        return CliRunner().invoke(driftway.main, [*arguments, "--partition", "0", *self.place])
+
+    def sentence(self, *arguments: str, code: int) -> str:
+        found = self.call(*arguments)
+        assert found.exit_code == code, (found.output, found.exception)
+        return found.stderr.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def scene(kafka: str) -> Iterator[Scene]:
+    topic = create_topic(kafka, unique("orders"), 1)
+    drawn = np.random.default_rng(3).normal(size=(ROWS, 3))
+    with Stub() as stub:
+        write, here = AvroSerializer(client(stub.url), ORDER, conf=BY_TOPIC), SerializationContext(topic, "value")
+        values = [
+            write({"a": a, "b": b, "good": a + b > 0, "id": k}, here) or b""
+            for k, (a, b, _) in enumerate(drawn.tolist())
+        ]
+        values[STRAY] = b'{"a": 1.0, "b": 2.0, "good": true}'
+        headers = [[("n", b"%r" % n)] for n in drawn[:, 2].tolist()]
+        place = ("--bootstrap", kafka, "--input", topic, "--group", unique("group"))
+        learning = ("--learner", LEARNER, "--label", "good", "--labels", "false,true", "--snapshot-rows", "1")
+        reading = ("--format", "avro", "--registry", stub.url, *(word for f in FEATURES for word in ("--feature", f)))
+        produce(kafka, topic, values[:FIRST], headers=headers[:FIRST])
+        ended = run("worker", *place, *learning, *reading, "--stop-at-end")
+        assert ended.code == 0, ended
+        produce(kafka, topic, values[FIRST:], headers=headers[FIRST:])
+        yield Scene(stub.url, place, values, [tuple(one) for one in headers])
+
+
+@pytest.mark.parametrize("offset", [3, FIRST - 1])
+def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: Scene, offset: int) -> None:
+    way = ("--offset", str(offset), "--format", "avro", "--registry", scene.registry)
+    found = scene.call("explain", *way, "--json")
+    assert found.exit_code == 0, (found.output, found.exception)
+    told = json.loads(found.stdout)
+    assert told["emitted"]["verdict"] == "same"
+    assert (told["id"], {feature["name"] for feature in told["features"]}) == (offset, set(FEATURES))
+
+
+@pytest.mark.parametrize("at", [FIRST - 20, 277])
+def test_the_state_that_avro_events_left_is_had_at_any_offset(scene: Scene, at: int) -> None:
+    way = ("--at", str(at), "--format", "avro", "--registry", scene.registry, "--registry-property", "timeout=20")
+    found = scene.call("snapshot", "show", *way, "--json")
+    assert found.exit_code == 0, (found.output, found.exception)
+    settings = ModelSettings(
+        (Spec.parse(LEARNER),),
+        Target(labels=("false", "true")),
+        events=EventSchema.parse(FEATURES, label="good"),
+        form="avro",
+        registry=scene.registry,
+    )
+    model = Model(settings, 0)
+    model.advance(records(scene.values[:at], 0, 0, scene.headers[:at]), emit=False)
+    assert model.rows == at - 1, "all but the stray one"
+    expected = json.loads(write_json(describe(model, at)))
+    assert json.loads(found.stdout)["learners"] == expected["learners"]
+
+
+def test_another_format_is_refused_and_no_state_made_of_it(scene: Scene) -> None:
+    show, at = ("snapshot", "show"), ("--at", "277")
+    registered = ("--registry", scene.registry)
+    assert "of a format whose schemas a registry keeps, not json" in scene.sentence(*show, *at, code=2)
+    wrong = scene.sentence(*show, *at, "--format", "protobuf", *registered, code=2)
+    assert "the events are of format avro, not protobuf: give --format avro" in wrong
+    assert "which packed events do not have" in scene.sentence(*show, *at, "--format", "packed", code=2)
+    explained = scene.sentence("explain", "--offset", str(FIRST), code=2)
+    assert "of a format whose schemas a registry keeps, not json" in explained
+
+
+def test_a_registry_that_does_not_answer_is_told(scene: Scene) -> None:
+    with Stub() as stub:
+        stub.status = 503
+        properties = ("--registry-property", "max.retries=0")
+        way = ("--at", "277", "--format", "avro", "--registry", stub.url, *properties)
+        assert "does not answer: HTTP 503" in scene.sentence("snapshot", "show", *way, code=5)
