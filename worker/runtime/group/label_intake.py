@@ -23,8 +23,9 @@ from worker.settings import WorkerSettings
 from worker.state.late.confluence import Confluence
 from worker.wire.events import Records
 
-MOST_HELD = 2 * BATCH_MESSAGES
-"""Labels of a partition that may wait for events; then it is not read on until half of them have gone."""
+MOST_HELD = 10 * BATCH_MESSAGES
+"""Labels of a partition that may wait for events; then it is not read on until half of them have gone. To read others
+and not this one the reader throws away what it has fetched, so this has to be rare."""
 
 
 class LabelIntake:
