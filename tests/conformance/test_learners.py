@@ -20,8 +20,8 @@ What `Standardized` does for all, whatever it wraps: once per task.
 
 
 OF_EXPERTS = {row.name for row in (*experts.ROWS, *histories.ROWS, *pools.ROWS)}
-"""Each compiles its members' kernels anew. What it does with arrays itself is the same whoever these are: once is enough
-with bounds checked (`tests.meta.test_bounds`)."""
+"""Each compiles its members' kernels anew. What it does with arrays itself is the same whoever these are: with bounds
+checked (`tests.meta.test_bounds`) once is enough."""
 
 
 def pairs() -> Iterator[object]:
