@@ -170,7 +170,7 @@ class Worker:
         except (KafkaException, Setback) as error:
             self._settle(task, error)
             return
-        self.instruments.advanced(task, records, outputs, self.intake.passed.pop(partition, 0))
+        self.instruments.advanced(task, records, outputs, self.intake.passed.pop(partition, 0), was)
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
         if not was and task.running:

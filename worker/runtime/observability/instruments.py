@@ -63,9 +63,14 @@ class Instruments:
         self.pulse.beat(settled=not any(task.uncommitted for task in self._tasks.values()))
         self.chronicle.tick(list(self._tasks.values()), self.pulse.ends)
 
-    def advanced(self, task: Task, records: Records | None, outputs: Outputs | None, passed: int) -> None:
-        """A task took records; what it emitted, None while it only relearns; offsets before them without a record."""
-        self.telemetry.advanced(task, records, outputs, passed)
+    def advanced(
+        self, task: Task, records: Records | None, outputs: Outputs | None, passed: int, waited: bool = False
+    ) -> None:
+        """A task took records; what it emitted, None while it only relearns; offsets before them without a record.
+
+        `waited`: with None they wait for labels.
+        """
+        self.telemetry.advanced(task, records, outputs, passed, waited)
         if outputs is not None:
             self.chronicle.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
             self.chronicle.alarmed(task.partition, outputs.alarms)

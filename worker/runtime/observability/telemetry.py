@@ -19,12 +19,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.metrics import MetricWrapperBase
 
 from worker.kafka.client import PYTHON
-from worker.runtime.partition.task import State, Task
 from worker.wire.rejections import kind_of
 
 if TYPE_CHECKING:
     from worker.kafka.verdicts import Verdict
     from worker.runtime.observability.pulse import Pulse
+    from worker.runtime.partition.task import Task
     from worker.runtime.partition.ways import Resumption
     from worker.state.outputs import Outputs
     from worker.wire.events import Records
@@ -170,14 +170,18 @@ class Telemetry:
         """The one of the worker."""
         return metric.labels(*self._worker, *more)
 
-    def advanced(self, task: Task, records: Records | None, outputs: Outputs | None, passed: int = 0) -> None:
-        """Count a batch that a task took, None: of what had waited; and the offsets before it that had no record."""
+    def advanced(
+        self, task: Task, records: Records | None, outputs: Outputs | None, passed: int = 0, waited: bool = False
+    ) -> None:
+        """Count a batch that a task took, None: of what had waited; and the offsets before it that had no record.
+
+        `waited`: where nothing was emitted, events wait for labels; else they were relearned.
+        """
         partition, n = task.partition, 0 if records is None else len(records)
         self.at(self.records, partition).inc(n)
         self.at(self.passed, partition).inc(passed)
         if outputs is None:
-            if task.state is not State.RUNNING:  # else these wait for labels
-                self.at(self.replayed, partition).inc(n)
+            self.at(self.replayed, partition).inc(0 if waited else n)
             return
         self.at(self.predictions, partition).inc(outputs.rows)
         for kind, count in Counted(kind_of(one.reason) for one in outputs.rejected).items():
