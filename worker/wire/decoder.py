@@ -206,7 +206,9 @@ class Decoder:
         labels: NDArray[np.bool_],
     ) -> Batch:
         """Everything that was not rejected."""
-        reasons |= {i: NOT_A_LABEL for i in np.flatnonzero(records.apart & ~labels).tolist() if i not in reasons}
+        if records.own is not None:
+            strangers = np.flatnonzero(records.apart & ~labels).tolist()
+            reasons |= {i: NOT_A_LABEL for i in strangers if i not in reasons}
         stamps = np.asarray(records.timestamps, np.int64) if self._late else None
         if not reasons and not labels.any():
             batch = Batch(
