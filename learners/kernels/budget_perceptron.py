@@ -1,0 +1,103 @@
+"""The budget perceptron: the stored row that is classified best without itself goes."""
+
+from typing import NamedTuple
+
+from learners.contract import Array, Rule, field, fragment, number, part, scratch
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, drop, kernel_of, norm_of, put, recall
+from learners.kernels.learner import KernelLearner, expanding
+
+
+class BudgetPerceptron(KernelLearner):
+    """Stores rows of small margin; a full budget lets the one go that the others classify best.
+
+    s = sum of y_i k(z_i, x); a row with y s <= rho is stored, and over the budget goes argmax of
+    y_i (f(z_i) - y_i k(z_i, z_i)). Made for streams that do not drift and labels without noise: what it keeps is what
+    the others get wrong, hence mislabelled and outdated rows, and with 10 % noise it is no better than chance.
+
+    Cost
+    ----
+    O(B d) per row, O(B^2) for each that is stored; 8 (B + 1) (d + B + 3) + 8 F d + 48 bytes, F = min(32, B).
+
+    Source
+    ------
+    Crammer, Kandola and Singer, NIPS 2003; Huang, Online Learning, "SV removal". ALGORITHMS.md 7.
+    """
+
+    name = "budget_perceptron"
+
+    class Params(Budgeted):
+        rho: float = number(0.0, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return expanding(update, Margin(kernel_of(p), p.rho), Compared, p.budget, more=1, renew=compare_all)
+
+
+class Margin(NamedTuple):
+    """Parameters of `budget_perceptron`."""
+
+    kernel: Kernel
+    rho: float
+    """Margin up to which a row is stored."""
+
+
+class Compared(NamedTuple):
+    """Memory of `budget_perceptron`."""
+
+    expansion: Expansion = part(Expansion, "the sum of kernels, with a slot more than the budget")
+    gram: Array = field("f8[B, B]", "k of any two stored rows")
+    value: Array = scratch("f8[B]", "f at the stored rows")
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Margin, memory: Compared) -> None:
+    """Store the row if its margin is at most rho; over the budget, let one go. Shapes: x f8[d]."""
+    if y * s > p.rho:
+        return
+    kept, gram = memory.expansion, memory.gram
+    n = kept.used[0]
+    for i in range(n):
+        gram[n, i] = gram[i, n] = kept.near[i]
+    gram[n, n] = norm_of(p.kernel, kept)
+    put(x, y, n, kept)
+    if n + 1 == gram.shape[0]:
+        remove(best_without_itself(memory), memory)
+
+
+@fragment
+def best_without_itself(memory: Compared) -> int:
+    """The slot of the stored row of largest margin under all others, the lowest on ties."""
+    kept, gram, value = memory.expansion, memory.gram, memory.value
+    n = kept.used[0]
+    for i in range(n):
+        value[i] = 0.0
+    for j in range(n):
+        row, coefficient = gram[j], kept.coefficient[j]
+        for i in range(n):
+            value[i] += coefficient * row[i]
+    best, largest = 0, 0.0
+    for i in range(n):
+        margin = kept.coefficient[i] * (value[i] - kept.coefficient[i] * gram[i, i])
+        if i == 0 or margin > largest:
+            best, largest = i, margin
+    return best
+
+
+@fragment
+def remove(slot: int, memory: Compared) -> None:
+    """Let a row go, in its kernel values as well."""
+    gram, last = memory.gram, memory.expansion.used[0] - 1
+    for i in range(last):
+        gram[slot, i] = gram[i, slot] = gram[last, i]
+    gram[slot, slot] = gram[last, last]
+    drop(slot, memory.expansion)
+
+
+@fragment
+def compare_all(p: Margin, memory: Compared) -> None:
+    """Kernel values of any two stored rows."""
+    kept = memory.expansion
+    for i in range(kept.used[0]):
+        recall(i, p.kernel, kept)
+        for j in range(kept.used[0]):
+            memory.gram[i, j] = kept.across[j]

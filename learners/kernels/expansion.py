@@ -1,0 +1,180 @@
+"""A sum of kernels, s = scale sum_i a_i k(z_i, x) over stored rows z_i: what every kernel learner keeps and scores by.
+
+Rows stand by columns, so that a row's kernel values with several of them are computed at a time. They are computed
+once, by the score, and left for the update. Distances are summed as they are: |x|^2 + |z|^2 - 2 x.z takes one
+multiplication less and loses every digit between rows that are near each other and far from 0.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from learners.contract import Array, Counts, Parameters, bare_kernel, choice, field, fragment, integer, number, part, scratch
+from learners.elementary.exponential import exp
+from learners.kernels.width import Width, gamma, width
+from learners.windows.distances import squared_distances
+
+SMALLEST_SCALE = 1e-100
+"""The common factor is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
+
+
+class Budgeted(Parameters):
+    """Parameters of every kernel learner."""
+
+    kernel: str = choice(
+        "gaussian",
+        ("gaussian", "poly", "linear"),
+        "`gaussian` exp(-gamma |x - z|^2), `poly` (x.z + c0)^degree, `linear` x.z + c0.",
+    )
+    gamma: float = gamma()
+    width: str = width()
+    degree: int = integer(2, "Of the polynomial kernel.", at_least=1, at_most=10)
+    c0: float = number(1.0, "What the other kernels add to x.z; 0: none is learned of rows of zeros.", at_least=0.0)
+    budget: int = integer(100, "Most rows kept.", at_least=2, at_most=5000)
+
+
+class Kernel(NamedTuple):
+    """Parameters of a kernel."""
+
+    gaussian: bool
+    degree: int
+    c0: float
+    normalised: bool
+    """Whether k(x, z) / sqrt(k(x, x) k(z, z)) stands for k(x, z), which changes no Gaussian kernel."""
+    by_median: bool
+    """Whether gamma follows from the first rows."""
+
+
+class Expansion(NamedTuple):
+    """The stored rows z_i, in slots, and what they count for."""
+
+    column: Array = field("f8[d, B]", "features of the rows")
+    coefficient: Array = field("f8[B]", "a_i, with its sign and without the common factor; 0 of a free slot")
+    own: Array = field("f8[B]", "k(z, z) of each before it is normalised")
+    scale: Array = field("f8[1]", "common factor of the coefficients", start=1.0)
+    used: Counts = field("i8[1]", "slots in use")
+    taken: Counts = field("i8[1]", "rows stored since the start")
+    width: Width = part(Width, "gamma, and what it follows from")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or kernel with themselves was not finite, or 0")
+    near: Array = scratch("f8[B]", "kernel values of the row with those stored")
+    itself: Array = scratch("f8[1]", "k(x, x) before it is normalised")
+    row: Array = scratch("f8[d]", "a stored row")
+    across: Array = scratch("f8[B]", "kernel values of it with those stored")
+
+
+def kernel_of(parameters: Any, normalised: bool = False) -> Kernel:
+    """The kernel that the parameters name."""
+    p = parameters
+    gaussian = p.kernel == "gaussian"
+    by_median = gaussian and p.gamma == 0.0 and p.width == "median"
+    return Kernel(gaussian, p.degree if p.kernel == "poly" else 1, p.c0, normalised, by_median)
+
+
+def starting_gamma(parameters: Any, n_features: int) -> float:
+    """The width before the first row."""
+    return float(parameters.gamma or 1.0 / n_features)
+
+
+@bare_kernel
+def compare(x: Array, kernel: Kernel, gamma: float, column: Array, own: Array, n: int, near: Array) -> float:
+    """Write k(z, x) for the first n stored rows into `near`; k(x, x) before it is normalised.
+
+    Shapes: x f8[d], column f8[d, B], own f8[B], near f8[B].
+    """
+    squared = 0.0
+    for j in range(x.shape[0]):
+        squared += x[j] * x[j]
+    if kernel.gaussian:
+        squared_distances(x, column, n, near)
+        for i in range(n):
+            near[i] = exp(-gamma * near[i])
+        return 1.0 if squared < math.inf else math.inf
+    for i in range(n):
+        near[i] = kernel.c0
+    for j in range(x.shape[0]):
+        features, value = column[j], x[j]
+        for i in range(n):
+            near[i] += features[i] * value
+    itself = squared + kernel.c0
+    if kernel.degree > 1:
+        base_itself = itself
+        for i in range(n):
+            base = near[i]
+            for _ in range(kernel.degree - 1):
+                near[i] *= base
+        for _ in range(kernel.degree - 1):
+            itself *= base_itself
+    if kernel.normalised:
+        for i in range(n):
+            near[i] /= math.sqrt(own[i] * itself)
+    return itself
+
+
+@fragment
+def score(x: Array, p: Any, memory: Any) -> float:
+    """The score, leaving the kernel values. Shapes: x f8[d]."""
+    kept = memory.expansion
+    n = kept.used[0]
+    kept.itself[0] = compare(x, p.kernel, kept.width.gamma[0], kept.column, kept.own, n, kept.near)
+    s = 0.0
+    for i in range(n):
+        s += kept.coefficient[i] * kept.near[i]
+    return kept.scale[0] * s
+
+
+@bare_kernel
+def recall(slot: int, kernel: Kernel, kept: Expansion) -> None:
+    """Write k of the row in a slot with all stored ones into `across`."""
+    for j in range(kept.row.shape[0]):
+        kept.row[j] = kept.column[j, slot]
+    compare(kept.row, kernel, kept.width.gamma[0], kept.column, kept.own, kept.used[0], kept.across)
+
+
+@fragment
+def usable(s: float, kept: Expansion) -> bool:
+    """Whether the row that was scored can be learned: its score and k(x, x) are finite, and k(x, x) is not 0."""
+    return math.isfinite(s) and 0.0 < kept.itself[0] < math.inf
+
+
+@fragment
+def norm_of(kernel: Kernel, kept: Expansion) -> float:
+    """k(x, x) of the row that was scored, as the learner sees it."""
+    return 1.0 if kernel.normalised else kept.itself[0]
+
+
+@fragment
+def put(x: Array, coefficient: float, slot: int, kept: Expansion) -> None:
+    """Store a row in a slot, in place of what stands there; the first free one is number `used`. Shapes: x f8[d]."""
+    for j in range(x.shape[0]):
+        kept.column[j, slot] = x[j]
+    kept.coefficient[slot] = coefficient
+    kept.own[slot] = kept.itself[0]
+    kept.used[0] = max(kept.used[0], slot + 1)
+    kept.taken[0] += 1
+
+
+@fragment
+def oldest(kept: Expansion) -> int:
+    """Where the next row stands if it takes the place of the oldest one, once the budget is full."""
+    return int(kept.taken[0] % kept.coefficient.shape[0])
+
+
+@fragment
+def shrink(keep: float, kept: Expansion) -> None:
+    """Multiply all coefficients by 0 < keep <= 1."""
+    kept.scale[0] *= keep
+    if kept.scale[0] < SMALLEST_SCALE:
+        for i in range(kept.used[0]):
+            kept.coefficient[i] *= kept.scale[0]
+        kept.scale[0] = 1.0
+
+
+@fragment
+def drop(slot: int, kept: Expansion) -> None:
+    """Let a row go; the one in the last slot takes its place."""
+    last = kept.used[0] - 1
+    for j in range(kept.column.shape[0]):
+        kept.column[j, slot] = kept.column[j, last]
+    kept.coefficient[slot] = kept.coefficient[last]
+    kept.own[slot] = kept.own[last]
+    kept.coefficient[last] = 0.0
+    kept.used[0] = last

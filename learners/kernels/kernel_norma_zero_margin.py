@@ -1,0 +1,29 @@
+"""NORMA with a kernel and without a margin."""
+
+from learners.contract import Rule
+from learners.kernels.kernel_norma import Decaying, forgetting
+from learners.kernels.learner import KernelLearner
+
+
+class KernelNORMAZeroMargin(KernelLearner):
+    """Stores the rows that it gets wrong and forgets the old ones at a steady rate.
+
+    s = sum of a_i k(z_i, x). At every row a <- (1 - alpha lam) a; one with y s <= 0 is stored with a = alpha y, in
+    place of the oldest one once the budget is full.
+
+    Cost
+    ----
+    O(B d) per row; 8 B (d + 2) + 8 F d + 48 bytes, F = min(32, B).
+
+    Source
+    ------
+    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5 with rho = 0. ALGORITHMS.md 7. Differs: the budget.
+    """
+
+    name = "kernel_norma_zero_margin"
+
+    class Params(Decaying):
+        pass
+
+    def rule(self) -> Rule:
+        return forgetting(self.parameters, 0.0)

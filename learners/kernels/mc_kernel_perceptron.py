@@ -1,0 +1,49 @@
+"""The perceptron with a kernel, of several classes, on a budget."""
+
+from typing import NamedTuple
+
+from learners.contract import Array, Rule, fragment
+from learners.kernels.expansion import Kernel, kernel_of
+from learners.kernels.learner import KernelLearner
+from learners.kernels.several_classes import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
+from learners.multiclass.margins import best_wrong, mistaken
+
+
+class MCKernelPerceptron(KernelLearner):
+    """Stores every row that it gets wrong, for its class and against the best wrong one; the oldest makes room.
+
+    S_r = sum of a_ir k(z_i, x); a row whose class has not the first largest score is stored with a = 1 for it and -1
+    for the best wrong class.
+
+    Cost
+    ----
+    O(B (d + K)) per row; 8 B (d + K + 2) + 8 F d + 48 bytes, F = min(32, B).
+
+    Source
+    ------
+    Crammer and Singer, JMLR 3, 2003, with a kernel; Huang, Online Learning, "Multi-class Online Learning". ALGORITHMS.md
+    8. Differs: the budget.
+    """
+
+    name = "mc_kernel_perceptron"
+    tasks = ("binary", "multiclass")
+
+    class Params(BudgetedClasses):
+        pass
+
+    def rule(self) -> Rule:
+        return expanding_classes(update, Mistakes(kernel_of(self.parameters)), self.parameters.budget)
+
+
+class Mistakes(NamedTuple):
+    """Parameters of `mc_kernel_perceptron`."""
+
+    kernel: Kernel
+
+
+@fragment
+def update(x: Array, label: int, _p: Mistakes, memory: ClassExpansion) -> None:
+    """Store the row if another class is predicted. Shapes: x f8[d]."""
+    rival = best_wrong(memory.S, label)
+    if mistaken(memory.S, label, rival):
+        put_apart(x, 1.0, label, rival, memory)

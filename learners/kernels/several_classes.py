@@ -1,0 +1,76 @@
+"""Kernel learners of several classes: stored rows have a coefficient for each class."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from learners.contract import Array, Rule, field, fragment, integer, part, scratch
+from learners.driver import Fragment
+from learners.kernels.expansion import Budgeted, Expansion, compare, oldest, put, usable
+from learners.kernels.learner import kernel_sizes
+from learners.kernels.width import note
+
+
+class BudgetedClasses(Budgeted):
+    """Parameters of every kernel learner of several classes."""
+
+    budget: int = integer(300, "Most rows kept.", at_least=2, at_most=5000)
+
+
+class ClassExpansion(NamedTuple):
+    """Memory of every kernel learner of several classes."""
+
+    expansion: Expansion = part(Expansion, "the stored rows; of their own coefficients only the common factor is used")
+    share: Array = field("f8[B, K]", "coefficients of each stored row, by class, without the common factor")
+    S: Array = scratch("f8[K]", "scores by class")
+
+
+@fragment
+def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
+    """Write S_r = scale sum of a_ir k(z_i, x), leaving the kernel values. Shapes: x f8[d]."""
+    kept, S, share = memory.expansion, memory.S, memory.share
+    n = kept.used[0]
+    kept.itself[0] = compare(x, p.kernel, kept.width.gamma[0], kept.column, kept.own, n, kept.near)
+    for r in range(S.shape[0]):
+        S[r] = 0.0
+    for i in range(n):
+        value = kept.near[i]
+        for r in range(S.shape[0]):
+            S[r] += share[i, r] * value
+    for r in range(S.shape[0]):
+        S[r] *= kept.scale[0]
+
+
+def expanding_classes(update: Fragment, given: Any, budget: int) -> Rule:
+    """The rule of a kernel learner of several classes: ``update(x, label, parameters, memory)``."""
+    room = kernel_sizes(given, budget, budget)
+    return Rule(score_classes, learning_classes(update), given, ClassExpansion, room, classes=True)
+
+
+@fragment
+def put_apart(x: Array, step: float, label: int, rival: int, memory: ClassExpansion) -> None:
+    """Store the row in place of the oldest: for its label, against the best wrong class. Shapes: x f8[d]."""
+    kept = memory.expansion
+    slot = oldest(kept)
+    put(x, 0.0, slot, kept)
+    for r in range(memory.share.shape[1]):
+        memory.share[slot, r] = 0.0
+    memory.share[slot, label] = step
+    memory.share[slot, rival] = -step
+
+
+@cache
+def learning_classes(update: Fragment) -> Fragment:
+    """`learn` of a kernel learner of several classes."""
+
+    def learn(x: Array, label: int, _omega: float, finite: bool, p: Any, memory: Any) -> None:
+        kept = memory.expansion
+        if not (finite and usable(0.0, kept)):
+            kept.skipped[0] += 1
+            return
+        update(x, label, p, memory)
+        if p.kernel.by_median and kept.width.noted[0] < kept.width.first.shape[0]:
+            note(x, kept.width)
+
+    function = getattr(update, "py_func", update)
+    learn.__module__, learn.__qualname__ = function.__module__, f"{function.__qualname__}.learn"
+    return fragment(learn)
