@@ -36,7 +36,7 @@ class BOGD(KernelLearner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 2) + 8 F d + 80 bytes, F = min(32, B).
+    O(B d) per row; 8 B (d + 2) + 72 bytes.
 
     Source
     ------

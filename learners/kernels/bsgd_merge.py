@@ -27,7 +27,7 @@ class BSGDMerge(KernelLearner):
 
     Cost
     ----
-    O(B d) per row, O(B (d + 20)) more for each merge; 8 (B + 1) (d + 2) + 8 F d + 56 bytes, F = min(32, B).
+    O(B d) per row, O(B (d + 20)) more for each merge; 8 (B + 1) (d + 2) + 48 bytes.
 
     Source
     ------
@@ -96,7 +96,7 @@ def merge(p: Descent, kept: Expansion) -> None:
             squared = 0.0
             for j in range(kept.row.shape[0]):
                 squared += (kept.row[j] - kept.column[j, i]) * (kept.row[j] - kept.column[j, i])
-            exponent = -kept.width.gamma[0] * squared
+            exponent = -kept.gamma[0] * squared
             h = best_place(abs(a[light]), abs(a[i]), exponent)
             weight = weight_at(h, abs(a[light]), abs(a[i]), exponent)
             both = a[light] * a[light] + a[i] * a[i]

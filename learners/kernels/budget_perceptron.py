@@ -16,7 +16,7 @@ class BudgetPerceptron(KernelLearner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each that is stored; 8 (B + 1) (d + B + 3) + 8 F d + 48 bytes, F = min(32, B).
+    O(B d) per row, O(B^2) for each that is stored; 8 (B + 1) (d + B + 3) + 40 bytes.
 
     Source
     ------

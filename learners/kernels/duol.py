@@ -18,7 +18,7 @@ class DUOL(KernelLearner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 4) + 8 F d + 48 bytes, F = min(32, B).
+    O(B d) per row; 8 B (d + 4) + 40 bytes.
 
     Source
     ------
@@ -30,7 +30,9 @@ class DUOL(KernelLearner):
 
     class Params(Budgeted):
         C: float = number(1.0, "Largest coefficient.", above=0.0)
-        rho: float = number(0.2, "How much a stored row must contradict the new one to be moved, in units of k.", at_least=0.0)
+        rho: float = number(
+            0.2, "How much a stored row must contradict the new one to be moved, in units of k.", at_least=0.0
+        )
 
     def rule(self) -> Rule:
         p = self.parameters
@@ -112,7 +114,7 @@ def best_pair(loss: float, other: float, w: float, gamma_b: float, C: float) -> 
 
 @fragment
 def value_all(p: Double, memory: Valued) -> None:
-    """f at each stored row, summed anew."""
+    """Values at all stored rows, summed anew."""
     kept = memory.expansion
     for i in range(kept.used[0]):
         recall(i, p.kernel, kept)

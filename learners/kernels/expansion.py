@@ -8,9 +8,20 @@ multiplication less and loses every digit between rows that are near each other 
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Parameters, bare_kernel, choice, field, fragment, integer, number, part, scratch
+from learners.contract import (
+    Array,
+    Counts,
+    Parameters,
+    bare_kernel,
+    choice,
+    field,
+    fragment,
+    integer,
+    number,
+    scratch,
+)
 from learners.elementary.exponential import exp
-from learners.kernels.width import Width, gamma, width
+from learners.kernels.width import gamma, width
 from learners.windows.distances import squared_distances
 
 SMALLEST_SCALE = 1e-100
@@ -41,7 +52,7 @@ class Kernel(NamedTuple):
     normalised: bool
     """Whether k(x, z) / sqrt(k(x, x) k(z, z)) stands for k(x, z), which changes no Gaussian kernel."""
     by_median: bool
-    """Whether gamma follows from the first rows."""
+    """Whether gamma follows from the stored rows."""
 
 
 class Expansion(NamedTuple):
@@ -53,10 +64,11 @@ class Expansion(NamedTuple):
     scale: Array = field("f8[1]", "common factor of the coefficients", start=1.0)
     used: Counts = field("i8[1]", "slots in use")
     taken: Counts = field("i8[1]", "rows stored since the start")
-    width: Width = part(Width, "gamma, and what it follows from")
+    gamma: Array = field("f8[1]", "of the Gaussian kernel")
     skipped: Counts = field("i8[1]", "labelled rows whose score or kernel with themselves was not finite, or 0")
     near: Array = scratch("f8[B]", "kernel values of the row with those stored")
     itself: Array = scratch("f8[1]", "k(x, x) before it is normalised")
+    distances: Array = scratch("f8[496]", "squared distances between 32 of them")
     row: Array = scratch("f8[d]", "a stored row")
     across: Array = scratch("f8[B]", "kernel values of it with those stored")
 
@@ -114,7 +126,7 @@ def score(x: Array, p: Any, memory: Any) -> float:
     """The score, leaving the kernel values. Shapes: x f8[d]."""
     kept = memory.expansion
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, kept.width.gamma[0], kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, kept.gamma[0], kept.column, kept.own, n, kept.near)
     s = 0.0
     for i in range(n):
         s += kept.coefficient[i] * kept.near[i]
@@ -126,7 +138,18 @@ def recall(slot: int, kernel: Kernel, kept: Expansion) -> None:
     """Write k of the row in a slot with all stored ones into `across`."""
     for j in range(kept.row.shape[0]):
         kept.row[j] = kept.column[j, slot]
-    compare(kept.row, kernel, kept.width.gamma[0], kept.column, kept.own, kept.used[0], kept.across)
+    compare(kept.row, kernel, kept.gamma[0], kept.column, kept.own, kept.used[0], kept.across)
+
+
+@fragment
+def own_kernel(squared: float, kernel: Kernel) -> float:
+    """k(z, z), before it is normalised, of a row of that squared length."""
+    if kernel.gaussian:
+        return 1.0
+    own = 1.0
+    for _ in range(kernel.degree):
+        own *= squared + kernel.c0
+    return own
 
 
 @fragment

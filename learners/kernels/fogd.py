@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, number, part, scratch
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, number, scratch
 from learners.elementary.trigonometric import cos, sin
 from learners.jit import kernel
-from learners.kernels.width import FIRST, Width, gamma, note, sizes_of, width
+from learners.kernels.width import SAMPLE, gamma, measure, width
 from learners.random import Words, normal, seed
 from learners.vectors import dot, step_along
 
@@ -21,7 +21,7 @@ class FOGD(Learner):
 
     Cost
     ----
-    O(D d), with 2 D sines; 8 D (d + 2) + 8 F d + 24 bytes, F = 32.
+    O(D d), with 2 D sines; 8 D (d + 2) + 256 d + 24 bytes.
 
     Source
     ------
@@ -42,14 +42,14 @@ class FOGD(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         by_median = p.gamma == 0.0 and p.width == "median"
-        return Rule(score, learn, Descent(p.eta, by_median), Waves, {"D": p.D, **sizes_of(FIRST if by_median else 1)})
+        return Rule(score, learn, Descent(p.eta, by_median), Waves, {"D": p.D, "F": SAMPLE})
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
         generator = np.zeros(4, np.uint64)
         seed(generator, np.uint64(p.seed))
         draw(s["frequency"], generator)
-        s["width.gamma"][0] = p.gamma or 1.0 / self.n_features
+        s["gamma"][0] = p.gamma or 1.0 / self.n_features
 
 
 class Descent(NamedTuple):
@@ -65,8 +65,11 @@ class Waves(NamedTuple):
 
     frequency: Array = field("f8[D, d]", "U for 2 gamma = 1")
     weight: Array = field("f8[2 D]", "of the sines, then of the cosines")
-    width: Width = part(Width, "gamma, and what it follows from")
+    gamma: Array = field("f8[1]", "of the kernel")
+    first: Array = field("f8[d, F]", "features of the first rows, from which it follows")
+    noted: Counts = field("i8[1]", "how many of them there are")
     skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")
+    distances: Array = scratch("f8[496]", "squared distances between the first rows")
     wave: Array = scratch("f8[2 D]", "z of the row")
 
 
@@ -82,7 +85,7 @@ def draw(frequency: Array, generator: Words) -> None:
 def score(x: Array, _p: Descent, memory: Waves) -> float:
     """w.z, leaving the waves. Shapes: x f8[d]."""
     D, wave = memory.frequency.shape[0], memory.wave
-    root, share = math.sqrt(2.0 * memory.width.gamma[0]), 1.0 / math.sqrt(float(D))
+    root, share = math.sqrt(2.0 * memory.gamma[0]), 1.0 / math.sqrt(float(D))
     for i in range(D):
         turn = root * dot(memory.frequency[i], x)
         wave[i] = share * sin(turn)
@@ -98,7 +101,11 @@ def learn(x: Array, y: float, _omega: float, s: float, p: Descent, memory: Waves
         return
     if y * s < 1.0:
         step_along(memory.weight, memory.wave, p.eta * y)
-    width = memory.width
-    if p.by_median and width.noted[0] < width.first.shape[0] and note(x, width):
-        for i in range(memory.weight.shape[0]):
-            memory.weight[i] = 0.0
+    n = memory.noted[0]
+    if p.by_median and n < memory.first.shape[1]:
+        for j in range(x.shape[0]):
+            memory.first[j, n] = x[j]
+        memory.noted[0] = n + 1
+        if n + 1 == memory.first.shape[1] and measure(memory.first, n + 1, memory.gamma, memory.distances):
+            for i in range(memory.weight.shape[0]):
+                memory.weight[i] = 0.0

@@ -20,7 +20,7 @@ class Forgetron(KernelLearner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 2) + 8 F d + 64 bytes, F = min(32, B).
+    O(B d) per row; 8 B (d + 2) + 56 bytes.
 
     Source
     ------

@@ -13,7 +13,7 @@ class KernelALMAZeroMargin(KernelLearner):
 
     Cost
     ----
-    O(B d) per row, and B times that every 10 B stored ones; 8 B (d + 2) + 8 F d + 56 bytes, F = min(32, B).
+    O(B d) per row, and B times that every 10 B stored ones; 8 B (d + 2) + 48 bytes.
 
     Source
     ------

@@ -13,7 +13,7 @@ class KernelNORMAZeroMargin(KernelLearner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 2) + 8 F d + 48 bytes, F = min(32, B).
+    O(B d) per row; 8 B (d + 2) + 40 bytes.
 
     Source
     ------

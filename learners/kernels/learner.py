@@ -1,4 +1,4 @@
-"""What every kernel learner's class and rule have in common: which rows can be learned, and the width behind the first.
+"""What every kernel learner's class and rule have in common: which rows can be learned, and their width.
 
 A learner of the family is an ``update(x, y, s, parameters, memory)``, with memory.expansion an `Expansion` and
 parameters.kernel a `Kernel`. What it keeps that was computed from kernel values it makes anew in ``renew(parameters,
@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 from learners.contract import Array, Learner, Rule, fragment, part
 from learners.driver import Fragment
 from learners.kernels.expansion import Expansion, score, starting_gamma, usable
-from learners.kernels.width import FIRST, note, sizes_of
+from learners.kernels.width import SAMPLE, measure
 from learners.memory import Sizes
 
 
 class KernelLearner(Learner):
     """A learner with an `Expansion`."""
 
-    tasks = ("binary",)
+    tasks: tuple[str, ...] = ("binary",)
 
     def initialise(self) -> None:
-        self.state["expansion.width.gamma"][0] = starting_gamma(self.parameters, self.n_features)
+        self.state["expansion.gamma"][0] = starting_gamma(self.parameters, self.n_features)
 
 
 class Expanded(NamedTuple):
@@ -35,16 +35,19 @@ def keep(_parameters: Any, _memory: Any) -> None:
     """What those do who keep nothing else that depends on the width."""
 
 
-def kernel_sizes(given: Any, budget: int, slots: int) -> dict[str, int]:
-    """B, F and G: slots for a budget, and the rows that decide about the width."""
-    return {"B": slots, **sizes_of(min(FIRST, budget) if given.kernel.by_median else 1)}
+@fragment
+def widened(kept: Expansion) -> bool:
+    """Whether the row just stored has changed the width; only some do."""
+    B = kept.coefficient.shape[0]
+    due = kept.taken[0] == SAMPLE or kept.taken[0] % B == 0
+    return due and measure(kept.column, kept.used[0], kept.gamma, kept.distances)
 
 
 def expanding(
     update: Fragment, given: Any, memory: type[Any], budget: int, more: int = 0, renew: Fragment = keep, **sizes: int
 ) -> Rule:
     """The rule of a kernel learner whose expansion has `more` slots than its budget."""
-    room: Sizes = {**kernel_sizes(given, budget, budget + more), **sizes}
+    room: Sizes = {"B": budget + more, **sizes}
     return Rule(score, learning(update, renew), given, memory, room)
 
 
@@ -57,8 +60,9 @@ def learning(update: Fragment, renew: Fragment) -> Fragment:
         if not usable(s, kept):
             kept.skipped[0] += 1
             return
+        taken = kept.taken[0]
         update(x, y, s, p, memory)
-        if p.kernel.by_median and kept.width.noted[0] < kept.width.first.shape[0] and note(x, kept.width):
+        if p.kernel.by_median and kept.taken[0] > taken and widened(kept):
             renew(p, memory)
 
     function = getattr(update, "py_func", update)

@@ -17,12 +17,12 @@ class MCKernelPerceptron(KernelLearner):
 
     Cost
     ----
-    O(B (d + K)) per row; 8 B (d + K + 2) + 8 F d + 48 bytes, F = min(32, B).
+    O(B (d + K)) per row; 8 B (d + K + 2) + 40 bytes.
 
     Source
     ------
-    Crammer and Singer, JMLR 3, 2003, with a kernel; Huang, Online Learning, "Multi-class Online Learning". ALGORITHMS.md
-    8. Differs: the budget.
+    Crammer and Singer, JMLR 3, 2003, with a kernel; Huang, Online Learning, "Multi-class Online Learning".
+    ALGORITHMS.md 8. Differs: the budget.
     """
 
     name = "mc_kernel_perceptron"

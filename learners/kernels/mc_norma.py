@@ -12,12 +12,12 @@ from learners.multiclass.margins import best_wrong
 class MCNORMA(KernelLearner):
     """Stores rows of small margin over the best wrong class and forgets the old ones at a steady rate.
 
-    S_r = sum of a_ir k(z_i, x). At every row a <- (1 - alpha lam) a; one with S_y - S_s <= rho over the best wrong class
-    s is stored with a = alpha for its class and -alpha for s, in place of the oldest once the budget is full.
+    S_r = sum of a_ir k(z_i, x). At every row a <- (1 - alpha lam) a; one with S_y - S_s <= rho over the best wrong
+    class s is stored with a = alpha for its class and -alpha for s, in place of the oldest once the budget is full.
 
     Cost
     ----
-    O(B (d + K)) per row; 8 B (d + K + 2) + 8 F d + 48 bytes, F = min(32, B).
+    O(B (d + K)) per row; 8 B (d + K + 2) + 40 bytes.
 
     Source
     ------
@@ -31,7 +31,9 @@ class MCNORMA(KernelLearner):
     class Params(BudgetedClasses):
         alpha: float = number(0.1, "Step size.", above=0.0)
         lam: float = number(
-            0.01, "Decay, 0 <= lam < 1/alpha: coefficients lose their share alpha lam at every labelled row.", at_least=0.0
+            0.01,
+            "Decay, 0 <= lam < 1/alpha: coefficients lose their share alpha lam at every labelled row.",
+            at_least=0.0,
         )
         rho: float = number(1.0, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 

@@ -3,10 +3,22 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, ParameterError, Rule, bare_kernel, field, fragment, integer, number, part, scratch
+from learners.contract import (
+    Array,
+    Counts,
+    ParameterError,
+    Rule,
+    bare_kernel,
+    field,
+    fragment,
+    integer,
+    number,
+    part,
+    scratch,
+)
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, kernel_of, put, recall
 from learners.kernels.jacobi import diagonalise
-from learners.kernels.learner import KernelLearner, kernel_sizes, learning
+from learners.kernels.learner import KernelLearner, learning
 from learners.vectors import dot, step_along
 
 NOTHING = 1e-10
@@ -22,7 +34,7 @@ class NOGD(KernelLearner):
 
     Cost
     ----
-    O(B (d + r)) per row, once O(B^3); 8 B (d + r + 2) + 8 r + 8 F d + 56 bytes, r = rank, F = min(32, B).
+    O(B (d + r)) per row, once O(B^3); 8 B (d + r + 2) + 8 r + 48 bytes, r = rank.
 
     Source
     ------
@@ -43,8 +55,7 @@ class NOGD(KernelLearner):
     def rule(self) -> Rule:
         p = self.parameters
         given = Descent(kernel_of(p), p.eta)
-        room = {**kernel_sizes(given, p.budget, p.budget), "R": p.rank}
-        return Rule(score, learning(update, again), given, Nystroem, room)
+        return Rule(score, learning(update, again), given, Nystroem, {"B": p.budget, "R": p.rank})
 
 
 class Descent(NamedTuple):
@@ -71,7 +82,7 @@ def score(x: Array, p: Descent, memory: Nystroem) -> float:
     """The score, leaving kernel values and z. Shapes: x f8[d]."""
     kept = memory.expansion
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, kept.width.gamma[0], kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, kept.gamma[0], kept.column, kept.own, n, kept.near)
     if memory.settled[0] == 0:
         s = 0.0
         for i in range(n):

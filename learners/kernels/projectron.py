@@ -18,12 +18,14 @@ class Projecting(Budgeted):
     """Parameters of `projectron` and `projectron_pp`."""
 
     eta: float = number(
-        0.1, "Distance from the span of the stored rows, in units of sqrt k, from which on a row is stored.", at_least=0.0
+        0.1,
+        "Distance from the span of the stored rows, in units of sqrt k, from which on a row is stored.",
+        at_least=0.0,
     )
 
 
 class Projectron(KernelLearner):
-    """Learns every row that it gets wrong, by storing it or, near the span of those stored, by what it is made of there.
+    """Learns every row that it gets wrong, by storing it or, near the span of those stored, by its part in there.
 
     s = sum of a_i k(z_i, x). On y s <= 0, with d = K^-1 k(x) and delta^2 = k(x, x) - k(x).d: if delta > eta and the
     budget has room, x is stored with a = y; else a <- a + y d, which is the row's projection. Nothing is ever let go:
@@ -31,7 +33,7 @@ class Projectron(KernelLearner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each mistake; 8 B (d + B + 2) + 8 F d + 48 bytes, F = min(32, B).
+    O(B d) per row, O(B^2) for each mistake; 8 B (d + B + 2) + 40 bytes.
 
     Source
     ------

@@ -22,7 +22,7 @@ class ProjectronPP(KernelLearner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each below the margin; 8 B (d + B + 2) + 8 F d + 48 bytes, F = min(32, B).
+    O(B d) per row, O(B^2) for each below the margin; 8 B (d + B + 2) + 40 bytes.
 
     Source
     ------

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from learners.contract import Array, Rule, field, fragment, integer, part, scratch
 from learners.driver import Fragment
 from learners.kernels.expansion import Budgeted, Expansion, compare, oldest, put, usable
-from learners.kernels.learner import kernel_sizes
-from learners.kernels.width import note
+from learners.kernels.learner import widened
 
 
 class BudgetedClasses(Budgeted):
@@ -29,7 +28,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
     """Write S_r = scale sum of a_ir k(z_i, x), leaving the kernel values. Shapes: x f8[d]."""
     kept, S, share = memory.expansion, memory.S, memory.share
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, kept.width.gamma[0], kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, kept.gamma[0], kept.column, kept.own, n, kept.near)
     for r in range(S.shape[0]):
         S[r] = 0.0
     for i in range(n):
@@ -42,8 +41,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
 
 def expanding_classes(update: Fragment, given: Any, budget: int) -> Rule:
     """The rule of a kernel learner of several classes: ``update(x, label, parameters, memory)``."""
-    room = kernel_sizes(given, budget, budget)
-    return Rule(score_classes, learning_classes(update), given, ClassExpansion, room, classes=True)
+    return Rule(score_classes, learning_classes(update), given, ClassExpansion, {"B": budget}, classes=True)
 
 
 @fragment
@@ -67,9 +65,10 @@ def learning_classes(update: Fragment) -> Fragment:
         if not (finite and usable(0.0, kept)):
             kept.skipped[0] += 1
             return
+        taken = kept.taken[0]
         update(x, label, p, memory)
-        if p.kernel.by_median and kept.width.noted[0] < kept.width.first.shape[0]:
-            note(x, kept.width)
+        if p.kernel.by_median and kept.taken[0] > taken:
+            widened(kept)
 
     function = getattr(update, "py_func", update)
     learn.__module__, learn.__qualname__ = function.__module__, f"{function.__qualname__}.learn"

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from learners.contract import Array, Rule, field, fragment, integer, number, part
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, drop, kernel_of, norm_of, put, recall
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, drop, kernel_of, norm_of, own_kernel, put, recall
 from learners.kernels.learner import KernelLearner, expanding
 
 
@@ -16,7 +16,7 @@ class TVM(KernelLearner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each that is taken in; 8 (B + 1) (d + B + 7) + 8 F d + 48 bytes, F = min(32, B).
+    O(B d) per row, O(B^2) for each that is taken in; 8 (B + 1) (d + B + 7) + 40 bytes.
 
     Source
     ------
@@ -106,17 +106,6 @@ def merge_nearest(p: Twin, memory: Twins) -> None:
     gram[other, other] = gram[n - 1, n - 1]
     drop(other, kept)
     compare_one(one, p, memory)
-
-
-@fragment
-def own_kernel(squared: float, kernel: Kernel) -> float:
-    """k(z, z), before it is normalised, of a place of that squared length."""
-    if kernel.gaussian:
-        return 1.0
-    own = 1.0
-    for _ in range(kernel.degree):
-        own *= squared + kernel.c0
-    return own
 
 
 @fragment

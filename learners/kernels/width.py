@@ -1,17 +1,21 @@
-"""A Gaussian kernel's width that sets itself: by the median of the distances between the first rows.
+"""A Gaussian kernel's width that sets itself: by the median of the distances between stored rows.
 
-Deterministic, and the same for every learner on the same rows. Until then gamma is 1 / d, which suits scaled features.
+It follows the rows that are stored: where these are let go and others come, as on a stream that drifts, so does it; a
+learner that lets none go keeps the width of the first. Until there are enough it is that of 1 / d, which suits scaled
+features.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-from learners.contract import Array, Counts, bare_kernel, choice, field, number, scratch
+from learners.contract import Array, bare_kernel, choice, number
 
-FIRST = 32
-"""Rows whose distances are taken; fewer where the budget is."""
-STEEPNESS = 1.0
+SAMPLE = 32
+"""Stored rows whose distances are taken, at even spaces among the slots."""
+STEEPNESS = 2.0
 """gamma times the median of their squared distances."""
+CHANGE = 1.25
+"""A width within this factor of the one in use changes nothing."""
 
 
 def gamma() -> Any:
@@ -23,56 +27,34 @@ def gamma() -> Any:
 def width() -> Any:
     """The parameter that says how one that is not given is found."""
     text = (
-        "Where gamma is 0: `median` of the squared distances of the first 32 rows, from which it follows behind them (or "
-        "behind the first `budget` rows, if that is less), or `dimension`: 1 / the number of features."
+        "Where gamma is 0. `median`: 2 / the median of the squared distances between stored rows, set at 32 of them "
+        "and each time that as many as there are slots have been stored; or `dimension`: 1 / the number of features."
     )
     return choice("median", ("median", "dimension"), text)
 
 
-class Width(NamedTuple):
-    """gamma, and the rows from which it follows."""
-
-    gamma: Array = field("f8[1]", "in units of 1 / a squared feature")
-    first: Array = field("f8[F, d]", "the first usable rows")
-    noted: Counts = field("i8[1]", "how many there are")
-    distances: Array = scratch("f8[G]", "squared distances of any two of them, F (F - 1) / 2")
-
-
-def sizes_of(first: int) -> dict[str, int]:
-    """F and G for so many rows."""
-    return {"F": first, "G": first * (first - 1) // 2}
-
-
 @bare_kernel
-def note(x: Array, width: Width) -> bool:
-    """Keep one of the first rows; say whether gamma has changed, which it does once or never. Shapes: x f8[d]."""
-    n = width.noted[0]
-    for j in range(x.shape[0]):
-        width.first[n, j] = x[j]
-    width.noted[0] = n + 1
-    if n + 1 < width.first.shape[0]:
-        return False
-    gamma = STEEPNESS / median(width)
-    if not 0.0 < gamma < math.inf or gamma == width.gamma[0]:
-        return False
-    width.gamma[0] = gamma
-    return True
+def measure(column: Array, n: int, gamma: Array, distances: Array) -> bool:
+    """Set gamma by n stored rows; say whether it has changed.
 
-
-@bare_kernel
-def median(width: Width) -> float:
-    """The middle one of the squared distances in order, of an even number the upper of both."""
-    distances, first = width.distances, width.first
-    n = 0
-    for i in range(first.shape[0]):
+    Shapes: column f8[d, B], gamma f8[1], distances f8[496] scratch.
+    """
+    m = min(n, SAMPLE)
+    count = 0
+    for i in range(m):
         for k in range(i):
+            one, other = i * n // m, k * n // m
             squared = 0.0
-            for j in range(first.shape[1]):
-                squared += (first[i, j] - first[k, j]) * (first[i, j] - first[k, j])
-            place = n
+            for j in range(column.shape[0]):
+                squared += (column[j, one] - column[j, other]) * (column[j, one] - column[j, other])
+            place = count
             while place > 0 and distances[place - 1] > squared:
                 distances[place] = distances[place - 1]
                 place -= 1
             distances[place] = squared
-            n += 1
-    return float(distances[n // 2])
+            count += 1
+    found = STEEPNESS / distances[count // 2]
+    if not 0.0 < found < math.inf or gamma[0] / CHANGE <= found <= gamma[0] * CHANGE:
+        return False
+    gamma[0] = found
+    return True
