@@ -25,7 +25,7 @@ from worker.lab.tables.contests.dfop import CONTEST as DFOP
 from worker.lab.tables.contests.dfop_regression import CONTEST as REGRESSION
 from worker.lab.tables.contests.page import contest_page, markdown
 from worker.lab.tables.contests.picture import draw_robustness
-from worker.lab.tables.moving_targets import LEARNERS, Choice, Column
+from worker.lab.tables.moving_targets import KERNEL, LEARNERS, PLANE, Choice, Column
 from worker.lab.tables.printed import Printed, read_figure, read_table
 
 
@@ -239,7 +239,9 @@ def test_margins_of_the_moving_targets_are_ratios_only():
         ("norma", ({"alpha": 0.5, "lam": 0.02, "rho": 1.0}, {"alpha": 1.0, "lam": 0.01, "rho": 2.0})),
         ("alma", ({"alpha": 0.5, "B": 3.0, "rho": 1.0}, {"alpha": 1.0, "B": 6.0, "rho": 2.0})),
     ):
-        first, second = (moving_targets.mistakes(name, parameters, "2", None, rows) for parameters in scaled)
+        first, second = (moving_targets.mistakes(name, parameters, PLANE, "2", None, rows) for parameters in scaled)
+        assert first == second
+        first, second = (moving_targets.mistakes(name, parameters, KERNEL, "2", 6.0, rows) for parameters in scaled)
         assert first == second
 
 
@@ -250,12 +252,12 @@ def test_parameters_of_the_moving_targets_are_those_with_fewest_mistakes(monkeyp
     name, stream = "norma_zero_margin", "gaussian_mixture_switch"
     rows = {seed: moving_targets.plane(open_stream, stream, seed) for seed in (101, 102)}
     counts = [
-        [moving_targets.mistakes(name, parameters, "2", None, rows[seed]) for seed in (101, 102)]
+        [moving_targets.mistakes(name, parameters, PLANE, "2", None, rows[seed]) for seed in (101, 102)]
         for parameters, _ in moving_targets.grid(name)
     ]
     finalists = sorted(range(len(counts)), key=lambda i: counts[i][0])[:3]
     best = min(finalists, key=lambda i: sum(counts[i]))
-    chosen = moving_targets.tuned(open_stream, name, stream, "2", mapped=False)
+    chosen = moving_targets.tuned(open_stream, name, stream, PLANE, "2")
     assert chosen == Choice(*moving_targets.grid(name)[best][:1], None, moving_targets.grid(name)[best][1])
 
 
@@ -265,13 +267,13 @@ def test_the_moving_targets_page_counts_the_columns_in_which_the_order_holds():
     wrong = {**right, "alma": 35}
     steps = np.arange(20)
     columns = [
-        Column("gaussian_mixture_drift", mapped, "2", choices, {name: means[name] + steps % 3 for name in LEARNERS})
-        for mapped, means in ((False, wrong), (True, right))
+        Column("gaussian_mixture_drift", space, "2", choices, {name: means[name] + steps % 3 for name in LEARNERS})
+        for space, means in ((PLANE, wrong), (KERNEL, right))
     ]
     columns[1].mistakes["norma"][0] += 1
     text = moving_targets.page(columns)
     assert "| plane | 0 of 1 | 1 of 1 | 0 of 1 | 0 of 1 |" in text
-    assert "| Fourier map, p = 2: as in the paper | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 |" in text
+    assert "| Gaussian kernel | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 |" in text
     assert "fails (-5.0 ± 0.0)" in text
     assert "alpha=0.3, rho=1, gamma=8 *" in text
 
