@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, ParameterError, Rule, field, fragment, integer, number, part, scratch
+from learners.contract import Array, Learner, ParameterError, Rule, field, fragment, integer, number, part, scratch
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, put
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 from learners.random import Words, randint, seed
 
 CERTAIN = 1e-12
@@ -27,7 +27,7 @@ class Unbiased(Budgeted):
             raise ParameterError(f"lam must be < 1/eta = {1.0 / self.eta:g}, got {self.lam}")
 
 
-class BOGD(KernelLearner):
+class BOGD(Learner):
     """Descends on the regularised hinge loss; from a full budget any row goes with the same probability.
 
     s = sum of a_i k(z_i, x); a <- (1 - eta lam) a, and a row with y s < 1 is stored with a = eta y. A full budget lets
@@ -45,15 +45,15 @@ class BOGD(KernelLearner):
     """
 
     name = "bogd"
+    tasks = ("binary",)
 
     class Params(Unbiased):
         pass
 
     def rule(self) -> Rule:
-        return descending(self.parameters, update)
+        return descending(self.parameters, self.n_features, update)
 
     def initialise(self) -> None:
-        super().initialise()
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
@@ -76,9 +76,9 @@ class Drawing(NamedTuple):
     share: Array = scratch("f8[B]", "probability of each to go")
 
 
-def descending(p: Any, update: Any) -> Rule:
+def descending(p: Any, n_features: int, update: Any) -> Rule:
     """The rule of a learner whose parameters are `Unbiased`."""
-    given = Descent(kernel_of(p, True), p.eta, 1.0 - p.eta * p.lam, p.eta * p.clip)
+    given = Descent(kernel_of(p, n_features, normalised=True), p.eta, 1.0 - p.eta * p.lam, p.eta * p.clip)
     return expanding(update, given, Drawing, p.budget)
 
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from learners.contract import Array, Rule, fragment
+from learners.contract import Array, Learner, Rule, fragment
 from learners.kernels.bogd import Descent, Drawing, Unbiased, decay, descending, make_up
 from learners.kernels.expansion import put
-from learners.kernels.learner import KernelLearner
 from learners.random import seed, uniform
 
 
-class BOGDPP(KernelLearner):
+class BOGDPP(Learner):
     """Descends on the regularised hinge loss; from a full budget a row goes the more probably the less it counts for.
 
     As `bogd`, but row r goes with p_r = 1 - (B - 1) |a_r| / sum |a_i|, taken positive and made to sum to 1.
@@ -25,15 +24,15 @@ class BOGDPP(KernelLearner):
     """
 
     name = "bogd_pp"
+    tasks = ("binary",)
 
     class Params(Unbiased):
         pass
 
     def rule(self) -> Rule:
-        return descending(self.parameters, update)
+        return descending(self.parameters, self.n_features, update)
 
     def initialise(self) -> None:
-        super().initialise()
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 

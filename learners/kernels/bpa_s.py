@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, fragment, number
+from learners.contract import Array, Learner, Rule, fragment, number
 from learners.kernels.expansion import Budgeted, Kernel, kernel_of, put
-from learners.kernels.learner import Expanded, KernelLearner, expanding
+from learners.kernels.rule import Expanded, expanding
 
 
-class BPAS(KernelLearner):
+class BPAS(Learner):
     """Moves just far enough for a margin of 1, at most by C; a full budget gives one stored row's part to the new one.
 
     s = sum of a_i k(z_i, x); on l = 1 - y s > 0, tau = min(C, l / k(x, x)) and x is stored with a = tau y. With a full
@@ -25,13 +25,14 @@ class BPAS(KernelLearner):
     """
 
     name = "bpa_s"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> Rule:
         p = self.parameters
-        return expanding(update, Aggressiveness(kernel_of(p), p.C), Expanded, p.budget)
+        return expanding(update, Aggressiveness(kernel_of(p, self.n_features), p.C), Expanded, p.budget)
 
 
 class Aggressiveness(NamedTuple):

@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Parameters, Rule, field, fragment, integer, number, part
+from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, number, part
 from learners.elementary.exponential import exp
-from learners.kernels.expansion import Expansion, Kernel, drop, put, recall, shrink
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.expansion import Expansion, Kernel, drop, gamma_of, put, recall, shrink
+from learners.kernels.rule import expanding
 from learners.kernels.width import gamma, width
 
 STEPS = 20
@@ -18,7 +18,7 @@ AS_LIGHT = 1e-9
 """Likewise for coefficients."""
 
 
-class BSGDMerge(KernelLearner):
+class BSGDMerge(Learner):
     """Descends on the regularised hinge loss with a Gaussian kernel; over the budget it merges two stored rows.
 
     s = sum of a_i k(z_i, x); at row t, eta_t = min(1 / (lam t), eta_max), a <- (1 - eta_t lam) a, and a row with
@@ -36,6 +36,7 @@ class BSGDMerge(KernelLearner):
     """
 
     name = "bsgd_merge"
+    tasks = ("binary",)
 
     class Params(Parameters):
         lam: float = number(1e-3, "Of the regularisation, and by it of the step.", above=0.0)
@@ -46,7 +47,7 @@ class BSGDMerge(KernelLearner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        kernel = Kernel(True, 1, 0.0, False, p.gamma == 0.0 and p.width == "median")
+        kernel = Kernel(True, 1, 0.0, False, p.gamma or 1.0 / self.n_features, p.gamma == 0.0 and p.width == "median")
         return expanding(update, Descent(kernel, p.lam, p.eta_max), Counted, p.budget, more=1)
 
 
@@ -96,7 +97,7 @@ def merge(p: Descent, kept: Expansion) -> None:
             squared = 0.0
             for j in range(kept.row.shape[0]):
                 squared += (kept.row[j] - kept.column[j, i]) * (kept.row[j] - kept.column[j, i])
-            exponent = -kept.gamma[0] * squared
+            exponent = -gamma_of(p.kernel, kept) * squared
             h = best_place(abs(a[light]), abs(a[i]), exponent)
             weight = weight_at(h, abs(a[light]), abs(a[i]), exponent)
             both = a[light] * a[light] + a[i] * a[i]

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, field, fragment, number, part, scratch
+from learners.contract import Array, Learner, Rule, field, fragment, number, part, scratch
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, drop, kernel_of, norm_of, put, recall
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 
 
-class BudgetPerceptron(KernelLearner):
+class BudgetPerceptron(Learner):
     """Stores rows of small margin; a full budget lets the one go that the others classify best.
 
     s = sum of y_i k(z_i, x); a row with y s <= rho is stored, and over the budget goes argmax of
@@ -24,13 +24,16 @@ class BudgetPerceptron(KernelLearner):
     """
 
     name = "budget_perceptron"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         rho: float = number(0.0, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 
     def rule(self) -> Rule:
         p = self.parameters
-        return expanding(update, Margin(kernel_of(p), p.rho), Compared, p.budget, more=1, renew=compare_all)
+        return expanding(
+            update, Margin(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_all
+        )
 
 
 class Margin(NamedTuple):

@@ -3,12 +3,12 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, field, fragment, number, part
+from learners.contract import Array, Learner, Rule, field, fragment, number, part
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 
 
-class DUOL(KernelLearner):
+class DUOL(Learner):
     """Gives each row a margin of 1 as far as C allows, and moves the stored row that it contradicts most as well.
 
     s = sum of gamma_i y_i k(z_i, x). On l_a = 1 - y s > 0 let b be the stored row, itself of margin below 1, of least
@@ -27,6 +27,7 @@ class DUOL(KernelLearner):
     """
 
     name = "duol"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         C: float = number(1.0, "Largest coefficient.", above=0.0)
@@ -36,7 +37,13 @@ class DUOL(KernelLearner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        return expanding(update, Double(kernel_of(p, True), p.C, p.rho), Valued, p.budget, renew=value_all)
+        return expanding(
+            update,
+            Double(kernel_of(p, self.n_features, normalised=True), p.C, p.rho),
+            Valued,
+            p.budget,
+            renew=value_all,
+        )
 
 
 class Double(NamedTuple):

@@ -51,8 +51,10 @@ class Kernel(NamedTuple):
     c0: float
     normalised: bool
     """Whether k(x, z) / sqrt(k(x, x) k(z, z)) stands for k(x, z), which changes no Gaussian kernel."""
+    gamma: float
+    """As given, or what it begins as."""
     by_median: bool
-    """Whether gamma follows from the stored rows."""
+    """Whether it follows from the stored rows."""
 
 
 class Expansion(NamedTuple):
@@ -64,7 +66,7 @@ class Expansion(NamedTuple):
     scale: Array = field("f8[1]", "common factor of the coefficients", start=1.0)
     used: Counts = field("i8[1]", "slots in use")
     taken: Counts = field("i8[1]", "rows stored since the start")
-    gamma: Array = field("f8[1]", "of the Gaussian kernel")
+    gamma: Array = field("f8[1]", "of the Gaussian kernel, where it has followed from the stored rows; else 0")
     skipped: Counts = field("i8[1]", "labelled rows whose score or kernel with themselves was not finite, or 0")
     near: Array = scratch("f8[B]", "kernel values of the row with those stored")
     itself: Array = scratch("f8[1]", "k(x, x) before it is normalised")
@@ -73,17 +75,19 @@ class Expansion(NamedTuple):
     across: Array = scratch("f8[B]", "kernel values of it with those stored")
 
 
-def kernel_of(parameters: Any, normalised: bool = False) -> Kernel:
+def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Kernel:
     """The kernel that the parameters name."""
     p = parameters
     gaussian = p.kernel == "gaussian"
     by_median = gaussian and p.gamma == 0.0 and p.width == "median"
-    return Kernel(gaussian, p.degree if p.kernel == "poly" else 1, p.c0, normalised, by_median)
+    degree = p.degree if p.kernel == "poly" else 1
+    return Kernel(gaussian, degree, p.c0, normalised, p.gamma or 1.0 / n_features, by_median)
 
 
-def starting_gamma(parameters: Any, n_features: int) -> float:
-    """The width before the first row."""
-    return float(parameters.gamma or 1.0 / n_features)
+@fragment
+def gamma_of(kernel: Kernel, kept: Expansion) -> float:
+    """The width in use."""
+    return float(kept.gamma[0] if kept.gamma[0] > 0.0 else kernel.gamma)
 
 
 @bare_kernel
@@ -126,7 +130,7 @@ def score(x: Array, p: Any, memory: Any) -> float:
     """The score, leaving the kernel values. Shapes: x f8[d]."""
     kept = memory.expansion
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, kept.gamma[0], kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, gamma_of(p.kernel, kept), kept.column, kept.own, n, kept.near)
     s = 0.0
     for i in range(n):
         s += kept.coefficient[i] * kept.near[i]
@@ -138,7 +142,7 @@ def recall(slot: int, kernel: Kernel, kept: Expansion) -> None:
     """Write k of the row in a slot with all stored ones into `across`."""
     for j in range(kept.row.shape[0]):
         kept.row[j] = kept.column[j, slot]
-    compare(kept.row, kernel, kept.gamma[0], kept.column, kept.own, kept.used[0], kept.across)
+    compare(kept.row, kernel, gamma_of(kernel, kept), kept.column, kept.own, kept.used[0], kept.across)
 
 
 @fragment

@@ -42,22 +42,25 @@ class FOGD(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         by_median = p.gamma == 0.0 and p.width == "median"
-        return Rule(score, learn, Descent(p.eta, by_median), Waves, {"D": p.D, "F": SAMPLE})
+        return Rule(
+            score, learn, Descent(p.eta, p.gamma or 1.0 / self.n_features, by_median), Waves, {"D": p.D, "F": SAMPLE}
+        )
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
         generator = np.zeros(4, np.uint64)
         seed(generator, np.uint64(p.seed))
         draw(s["frequency"], generator)
-        s["gamma"][0] = p.gamma or 1.0 / self.n_features
 
 
 class Descent(NamedTuple):
     """Parameters of `fogd`."""
 
     eta: float
+    gamma: float
+    """As given, or what it begins as."""
     by_median: bool
-    """Whether gamma follows from the first rows."""
+    """Whether it follows from the first rows."""
 
 
 class Waves(NamedTuple):
@@ -65,7 +68,7 @@ class Waves(NamedTuple):
 
     frequency: Array = field("f8[D, d]", "U for 2 gamma = 1")
     weight: Array = field("f8[2 D]", "of the sines, then of the cosines")
-    gamma: Array = field("f8[1]", "of the kernel")
+    gamma: Array = field("f8[1]", "where it has followed from the first rows; else 0")
     first: Array = field("f8[d, F]", "features of the first rows, from which it follows")
     noted: Counts = field("i8[1]", "how many of them there are")
     skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")
@@ -82,10 +85,16 @@ def draw(frequency: Array, generator: Words) -> None:
 
 
 @fragment
-def score(x: Array, _p: Descent, memory: Waves) -> float:
+def gamma_in_use(p: Descent, memory: Waves) -> float:
+    """That of the rows to come."""
+    return float(memory.gamma[0] if memory.gamma[0] > 0.0 else p.gamma)
+
+
+@fragment
+def score(x: Array, p: Descent, memory: Waves) -> float:
     """w.z, leaving the waves. Shapes: x f8[d]."""
     D, wave = memory.frequency.shape[0], memory.wave
-    root, share = math.sqrt(2.0 * memory.gamma[0]), 1.0 / math.sqrt(float(D))
+    root, share = math.sqrt(2.0 * gamma_in_use(p, memory)), 1.0 / math.sqrt(float(D))
     for i in range(D):
         turn = root * dot(memory.frequency[i], x)
         wave[i] = share * sin(turn)
@@ -106,6 +115,6 @@ def learn(x: Array, y: float, _omega: float, s: float, p: Descent, memory: Waves
         for j in range(x.shape[0]):
             memory.first[j, n] = x[j]
         memory.noted[0] = n + 1
-        if n + 1 == memory.first.shape[1] and measure(memory.first, n + 1, memory.gamma, memory.distances):
+        if n + 1 == memory.first.shape[1] and measure(memory.first, n + 1, p.gamma, memory.gamma, memory.distances):
             for i in range(memory.weight.shape[0]):
                 memory.weight[i] = 0.0

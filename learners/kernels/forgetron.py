@@ -3,15 +3,15 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, field, fragment, part
+from learners.contract import Array, Learner, Rule, field, fragment, part
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 
 DAMAGE = 15.0 / 32.0
 """Of each mistake, what the shrinking and letting go of rows may cost."""
 
 
-class Forgetron(KernelLearner):
+class Forgetron(Learner):
     """Stores every row that it gets wrong; before the oldest goes, all shrink as far as their part is to matter less.
 
     s = sum of a_i k(z_i, x), k(x, x) = 1. A row with y s <= 0 is stored with a = y. Over the budget all are multiplied
@@ -29,12 +29,18 @@ class Forgetron(KernelLearner):
     """
 
     name = "forgetron"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         pass
 
     def rule(self) -> Rule:
-        return expanding(update, Shrinking(kernel_of(self.parameters, True)), Damaged, self.parameters.budget)
+        return expanding(
+            update,
+            Shrinking(kernel_of(self.parameters, self.n_features, normalised=True)),
+            Damaged,
+            self.parameters.budget,
+        )
 
 
 class Shrinking(NamedTuple):

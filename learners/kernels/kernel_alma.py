@@ -3,9 +3,9 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Rule, field, fragment, number, part
+from learners.contract import Array, Learner, Rule, field, fragment, number, part
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall, shrink
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 
 ADDITIONS = 10
 """Times the budget: rows stored until the norm is summed anew, against the drift of its rounding."""
@@ -18,7 +18,7 @@ class InBall(Budgeted):
     B: float = number(3.0, "Largest norm of the function; larger ones are scaled back.", above=0.0)
 
 
-class KernelALMA(KernelLearner):
+class KernelALMA(Learner):
     """Stores rows of small margin and keeps the function in a ball, so that the past cannot outweigh the present.
 
     f = sum of a_i k(z_i, .). A row with y f(x) <= rho is stored with a = alpha y, in place of the oldest one once the
@@ -35,12 +35,13 @@ class KernelALMA(KernelLearner):
     """
 
     name = "kernel_alma"
+    tasks = ("binary",)
 
     class Params(InBall):
         rho: float = number(0.5, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 
     def rule(self) -> Rule:
-        return within_ball(self.parameters, self.parameters.rho)
+        return within_ball(self.parameters, self.n_features, self.parameters.rho)
 
 
 class Addition(NamedTuple):
@@ -61,9 +62,9 @@ class InNorm(NamedTuple):
     squared: Array = field("f8[1]", "|f|^2")
 
 
-def within_ball(p: Any, rho: float) -> Rule:
+def within_ball(p: Any, n_features: int, rho: float) -> Rule:
     """The rule of a learner whose parameters are `InBall`, and that stores up to the margin rho."""
-    return expanding(update, Addition(kernel_of(p), p.alpha, rho, p.B), InNorm, p.budget, renew=sum_anew)
+    return expanding(update, Addition(kernel_of(p, n_features), p.alpha, rho, p.B), InNorm, p.budget, renew=sum_anew)
 
 
 @fragment

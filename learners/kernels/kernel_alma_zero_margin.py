@@ -1,11 +1,10 @@
 """ALMA with a kernel and without a margin."""
 
-from learners.contract import Rule
+from learners.contract import Learner, Rule
 from learners.kernels.kernel_alma import InBall, within_ball
-from learners.kernels.learner import KernelLearner
 
 
-class KernelALMAZeroMargin(KernelLearner):
+class KernelALMAZeroMargin(Learner):
     """Stores the rows that it gets wrong and keeps the function in a ball.
 
     f = sum of a_i k(z_i, .). A row with y f(x) <= 0 is stored with a = alpha y, in place of the oldest one once the
@@ -21,9 +20,10 @@ class KernelALMAZeroMargin(KernelLearner):
     """
 
     name = "kernel_alma_zero_margin"
+    tasks = ("binary",)
 
     class Params(InBall):
         pass
 
     def rule(self) -> Rule:
-        return within_ball(self.parameters, 0.0)
+        return within_ball(self.parameters, self.n_features, 0.0)

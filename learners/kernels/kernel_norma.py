@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, ParameterError, Rule, fragment, number
+from learners.contract import Array, Learner, ParameterError, Rule, fragment, number
 from learners.kernels.expansion import Budgeted, Kernel, kernel_of, oldest, put, shrink
-from learners.kernels.learner import Expanded, KernelLearner, expanding
+from learners.kernels.rule import Expanded, expanding
 
 
 class Decaying(Budgeted):
@@ -21,7 +21,7 @@ class Decaying(Budgeted):
             raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
 
 
-class KernelNORMA(KernelLearner):
+class KernelNORMA(Learner):
     """Stores rows of small margin and forgets the old ones at a steady rate.
 
     s = sum of a_i k(z_i, x). At every row a <- (1 - alpha lam) a; one with y s <= rho is stored with a = alpha y, in
@@ -39,12 +39,13 @@ class KernelNORMA(KernelLearner):
     """
 
     name = "kernel_norma"
+    tasks = ("binary",)
 
     class Params(Decaying):
         rho: float = number(0.5, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 
     def rule(self) -> Rule:
-        return forgetting(self.parameters, self.parameters.rho)
+        return forgetting(self.parameters, self.n_features, self.parameters.rho)
 
 
 class Decay(NamedTuple):
@@ -58,9 +59,9 @@ class Decay(NamedTuple):
     """1 - alpha lam, what is left of a coefficient after a row."""
 
 
-def forgetting(p: Any, rho: float) -> Rule:
+def forgetting(p: Any, n_features: int, rho: float) -> Rule:
     """The rule of a learner whose parameters are `Decaying`, and that stores up to the margin rho."""
-    given = Decay(kernel_of(p), p.alpha, rho, 1.0 - p.alpha * p.lam)
+    given = Decay(kernel_of(p, n_features), p.alpha, rho, 1.0 - p.alpha * p.lam)
     return expanding(update, given, Expanded, p.budget)
 
 

@@ -1,11 +1,10 @@
 """NORMA with a kernel and without a margin."""
 
-from learners.contract import Rule
+from learners.contract import Learner, Rule
 from learners.kernels.kernel_norma import Decaying, forgetting
-from learners.kernels.learner import KernelLearner
 
 
-class KernelNORMAZeroMargin(KernelLearner):
+class KernelNORMAZeroMargin(Learner):
     """Stores the rows that it gets wrong and forgets the old ones at a steady rate.
 
     s = sum of a_i k(z_i, x). At every row a <- (1 - alpha lam) a; one with y s <= 0 is stored with a = alpha y, in
@@ -21,9 +20,10 @@ class KernelNORMAZeroMargin(KernelLearner):
     """
 
     name = "kernel_norma_zero_margin"
+    tasks = ("binary",)
 
     class Params(Decaying):
         pass
 
     def rule(self) -> Rule:
-        return forgetting(self.parameters, 0.0)
+        return forgetting(self.parameters, self.n_features, 0.0)

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, choice, fragment
+from learners.contract import Array, Learner, Rule, choice, fragment
 from learners.kernels.expansion import Budgeted, Kernel, kernel_of, oldest, put
-from learners.kernels.learner import Expanded, KernelLearner, expanding
+from learners.kernels.rule import Expanded, expanding
 
 
-class KernelPerceptron(KernelLearner):
+class KernelPerceptron(Learner):
     """Stores every row that it gets wrong; a full budget lets the oldest go.
 
     s = sum of y_i k(z_i, x) over the stored rows z_i; a row with y s <= 0 is stored. Forgetting the oldest is what lets
@@ -24,6 +24,7 @@ class KernelPerceptron(KernelLearner):
     """
 
     name = "kernel_perceptron"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         overflow: str = choice(
@@ -32,7 +33,7 @@ class KernelPerceptron(KernelLearner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        return expanding(update, Mistakes(kernel_of(p), p.overflow == "fifo"), Expanded, p.budget)
+        return expanding(update, Mistakes(kernel_of(p, self.n_features), p.overflow == "fifo"), Expanded, p.budget)
 
 
 class Mistakes(NamedTuple):

@@ -2,14 +2,13 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, fragment
+from learners.contract import Array, Learner, Rule, fragment
 from learners.kernels.expansion import Kernel, kernel_of
-from learners.kernels.learner import KernelLearner
 from learners.kernels.several_classes import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
 from learners.multiclass.margins import best_wrong, mistaken
 
 
-class MCKernelPerceptron(KernelLearner):
+class MCKernelPerceptron(Learner):
     """Stores every row that it gets wrong, for its class and against the best wrong one; the oldest makes room.
 
     S_r = sum of a_ir k(z_i, x); a row whose class has not the first largest score is stored with a = 1 for it and -1
@@ -32,7 +31,7 @@ class MCKernelPerceptron(KernelLearner):
         pass
 
     def rule(self) -> Rule:
-        return expanding_classes(update, Mistakes(kernel_of(self.parameters)), self.parameters.budget)
+        return expanding_classes(update, Mistakes(kernel_of(self.parameters, self.n_features)), self.parameters.budget)
 
 
 class Mistakes(NamedTuple):

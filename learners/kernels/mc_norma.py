@@ -2,14 +2,13 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, ParameterError, Rule, fragment, number
+from learners.contract import Array, Learner, ParameterError, Rule, fragment, number
 from learners.kernels.expansion import Kernel, kernel_of, shrink
-from learners.kernels.learner import KernelLearner
 from learners.kernels.several_classes import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
 from learners.multiclass.margins import best_wrong
 
 
-class MCNORMA(KernelLearner):
+class MCNORMA(Learner):
     """Stores rows of small margin over the best wrong class and forgets the old ones at a steady rate.
 
     S_r = sum of a_ir k(z_i, x). At every row a <- (1 - alpha lam) a; one with S_y - S_s <= rho over the best wrong
@@ -44,7 +43,9 @@ class MCNORMA(KernelLearner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        return expanding_classes(update, Decay(kernel_of(p), p.alpha, p.rho, 1.0 - p.alpha * p.lam), p.budget)
+        return expanding_classes(
+            update, Decay(kernel_of(p, self.n_features), p.alpha, p.rho, 1.0 - p.alpha * p.lam), p.budget
+        )
 
 
 class Decay(NamedTuple):

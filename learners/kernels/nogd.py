@@ -6,6 +6,7 @@ from typing import NamedTuple
 from learners.contract import (
     Array,
     Counts,
+    Learner,
     ParameterError,
     Rule,
     bare_kernel,
@@ -16,16 +17,16 @@ from learners.contract import (
     part,
     scratch,
 )
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, kernel_of, put, recall
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, gamma_of, kernel_of, put, recall
 from learners.kernels.jacobi import diagonalise
-from learners.kernels.learner import KernelLearner, learning
+from learners.kernels.rule import learning
 from learners.vectors import dot, step_along
 
 NOTHING = 1e-10
 """Of the largest eigenvalue: directions of less are left out."""
 
 
-class NOGD(KernelLearner):
+class NOGD(Learner):
     """Stores rows until the budget is full, then descends in the `rank` main directions of their kernel matrix.
 
     Until then s = sum of a_i k(z_i, x) and a row with y s < 1 is stored with a = eta y. With K = V D V' of the stored
@@ -42,6 +43,7 @@ class NOGD(KernelLearner):
     """
 
     name = "nogd"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         rank: int = integer(20, "Directions, <= budget.", at_least=1)
@@ -54,7 +56,7 @@ class NOGD(KernelLearner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        given = Descent(kernel_of(p), p.eta)
+        given = Descent(kernel_of(p, self.n_features), p.eta)
         return Rule(score, learning(update, again), given, Nystroem, {"B": p.budget, "R": p.rank})
 
 
@@ -82,7 +84,7 @@ def score(x: Array, p: Descent, memory: Nystroem) -> float:
     """The score, leaving kernel values and z. Shapes: x f8[d]."""
     kept = memory.expansion
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, kept.gamma[0], kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, gamma_of(p.kernel, kept), kept.column, kept.own, n, kept.near)
     if memory.settled[0] == 0:
         s = 0.0
         for i in range(n):

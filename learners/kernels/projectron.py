@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, bare_kernel, field, fragment, number, part, scratch
+from learners.contract import Array, Learner, Rule, bare_kernel, field, fragment, number, part, scratch
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, put, recall
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 from learners.symmetric import inverse
 
 DEPENDENT = 1e-8
@@ -24,7 +24,7 @@ class Projecting(Budgeted):
     )
 
 
-class Projectron(KernelLearner):
+class Projectron(Learner):
     """Learns every row that it gets wrong, by storing it or, near the span of those stored, by its part in there.
 
     s = sum of a_i k(z_i, x). On y s <= 0, with d = K^-1 k(x) and delta^2 = k(x, x) - k(x).d: if delta > eta and the
@@ -42,13 +42,14 @@ class Projectron(KernelLearner):
     """
 
     name = "projectron"
+    tasks = ("binary",)
 
     class Params(Projecting):
         pass
 
     def rule(self) -> Rule:
         p = self.parameters
-        return expanding(update, Distance(kernel_of(p), p.eta), Spanned, p.budget, renew=invert)
+        return expanding(update, Distance(kernel_of(p, self.n_features), p.eta), Spanned, p.budget, renew=invert)
 
 
 class Distance(NamedTuple):

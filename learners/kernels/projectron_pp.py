@@ -2,10 +2,10 @@
 
 import math
 
-from learners.contract import Array, Rule, fragment
+from learners.contract import Array, Learner, Rule, fragment
 from learners.kernels.expansion import kernel_of
-from learners.kernels.learner import KernelLearner, expanding
 from learners.kernels.projectron import Distance, Projecting, Spanned, invert, project, residual, take_in
+from learners.kernels.rule import expanding
 
 LEAST_ETA = 1e-3
 """In place of an eta of 0, by which it divides."""
@@ -13,7 +13,7 @@ OUTSIDE = 1e-12
 """A projection of less than this squared length says nothing about the margin."""
 
 
-class ProjectronPP(KernelLearner):
+class ProjectronPP(Learner):
     """Projectron that also adds the projection of rows right but of a margin below 1, as far as that surely helps.
 
     On y s <= 0 as `projectron`. On 0 < y s < 1, with l = 1 - y s, P k the projection and delta the distance from it: if
@@ -31,13 +31,14 @@ class ProjectronPP(KernelLearner):
     """
 
     name = "projectron_pp"
+    tasks = ("binary",)
 
     class Params(Projecting):
         pass
 
     def rule(self) -> Rule:
         p = self.parameters
-        given = Distance(kernel_of(p), p.eta or LEAST_ETA)
+        given = Distance(kernel_of(p, self.n_features), p.eta or LEAST_ETA)
         return expanding(update, given, Spanned, p.budget, renew=invert)
 
 

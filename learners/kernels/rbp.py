@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Rule, field, fragment, integer, part
+from learners.contract import Array, Learner, Rule, field, fragment, integer, part
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, put
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 from learners.random import Words, randint, seed
 
 
-class RBP(KernelLearner):
+class RBP(Learner):
     """Stores every row that it gets wrong; a full budget lets a random one go.
 
     s = sum of y_i k(z_i, x); a row with y s <= 0 is stored. What is stored is of every age, the older the rarer, and
@@ -27,15 +27,15 @@ class RBP(KernelLearner):
     """
 
     name = "rbp"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         seed: int = integer(1, "Of the generator of who goes.", at_least=0, at_most=2**53)
 
     def rule(self) -> Rule:
-        return expanding(update, ByChance(kernel_of(self.parameters)), Drawing, self.parameters.budget)
+        return expanding(update, ByChance(kernel_of(self.parameters, self.n_features)), Drawing, self.parameters.budget)
 
     def initialise(self) -> None:
-        super().initialise()
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Rule, field, fragment, integer, part, scratch
 from learners.driver import Fragment
-from learners.kernels.expansion import Budgeted, Expansion, compare, oldest, put, usable
-from learners.kernels.learner import widened
+from learners.kernels.expansion import Budgeted, Expansion, compare, gamma_of, oldest, put, usable
+from learners.kernels.rule import widened
 
 
 class BudgetedClasses(Budgeted):
@@ -28,7 +28,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
     """Write S_r = scale sum of a_ir k(z_i, x), leaving the kernel values. Shapes: x f8[d]."""
     kept, S, share = memory.expansion, memory.S, memory.share
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, kept.gamma[0], kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, gamma_of(p.kernel, kept), kept.column, kept.own, n, kept.near)
     for r in range(S.shape[0]):
         S[r] = 0.0
     for i in range(n):
@@ -68,7 +68,7 @@ def learning_classes(update: Fragment) -> Fragment:
         taken = kept.taken[0]
         update(x, label, p, memory)
         if p.kernel.by_median and kept.taken[0] > taken:
-            widened(kept)
+            widened(p.kernel, kept)
 
     function = getattr(update, "py_func", update)
     learn.__module__, learn.__qualname__ = function.__module__, f"{function.__qualname__}.learn"

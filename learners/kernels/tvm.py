@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, field, fragment, integer, number, part
+from learners.contract import Array, Learner, Rule, field, fragment, integer, number, part
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, drop, kernel_of, norm_of, own_kernel, put, recall
-from learners.kernels.learner import KernelLearner, expanding
+from learners.kernels.rule import expanding
 
 
-class TVM(KernelLearner):
+class TVM(Learner):
     """A support vector machine on places that stand for several rows: over the budget, the two nearest places merge.
 
     Place j stands for n+ rows of class 1 and n- of class 0, with dual variables 0 <= alpha+- <= C n+-;
@@ -25,6 +25,7 @@ class TVM(KernelLearner):
     """
 
     name = "tvm"
+    tasks = ("binary",)
 
     class Params(Budgeted):
         budget: int = integer(50, "Most places kept.", at_least=2, at_most=5000)
@@ -34,7 +35,7 @@ class TVM(KernelLearner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        given = Twin(kernel_of(p, True), p.C, p.buf, p.passes)
+        given = Twin(kernel_of(p, self.n_features, normalised=True), p.C, p.buf, p.passes)
         return expanding(update, given, Twins, p.budget, more=1, renew=compare_all)
 
 

@@ -34,8 +34,8 @@ def width() -> Any:
 
 
 @bare_kernel
-def measure(column: Array, n: int, gamma: Array, distances: Array) -> bool:
-    """Set gamma by n stored rows; say whether it has changed.
+def measure(column: Array, n: int, now: float, gamma: Array, distances: Array) -> bool:
+    """Set gamma by n stored rows, unless it is about as it is now; say whether it has changed.
 
     Shapes: column f8[d, B], gamma f8[1], distances f8[496] scratch.
     """
@@ -54,7 +54,7 @@ def measure(column: Array, n: int, gamma: Array, distances: Array) -> bool:
             distances[place] = squared
             count += 1
     found = STEEPNESS / distances[count // 2]
-    if not 0.0 < found < math.inf or gamma[0] / CHANGE <= found <= gamma[0] * CHANGE:
+    if not 0.0 < found < math.inf or now / CHANGE <= found <= now * CHANGE:
         return False
     gamma[0] = found
     return True

@@ -1,4 +1,4 @@
-"""What every kernel learner's class and rule have in common: which rows can be learned, and their width.
+"""What the rules of kernel learners have in common: which rows can be learned, and how wide the kernel is.
 
 A learner of the family is an ``update(x, y, s, parameters, memory)``, with memory.expansion an `Expansion` and
 parameters.kernel a `Kernel`. What it keeps that was computed from kernel values it makes anew in ``renew(parameters,
@@ -8,20 +8,11 @@ memory)`` when the width has changed.
 from functools import cache
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Learner, Rule, fragment, part
+from learners.contract import Array, Rule, fragment, part
 from learners.driver import Fragment
-from learners.kernels.expansion import Expansion, score, starting_gamma, usable
+from learners.kernels.expansion import Expansion, Kernel, gamma_of, score, usable
 from learners.kernels.width import SAMPLE, measure
 from learners.memory import Sizes
-
-
-class KernelLearner(Learner):
-    """A learner with an `Expansion`."""
-
-    tasks: tuple[str, ...] = ("binary",)
-
-    def initialise(self) -> None:
-        self.state["expansion.gamma"][0] = starting_gamma(self.parameters, self.n_features)
 
 
 class Expanded(NamedTuple):
@@ -36,11 +27,11 @@ def keep(_parameters: Any, _memory: Any) -> None:
 
 
 @fragment
-def widened(kept: Expansion) -> bool:
+def widened(kernel: Kernel, kept: Expansion) -> bool:
     """Whether the row just stored has changed the width; only some do."""
     B = kept.coefficient.shape[0]
     due = kept.taken[0] == SAMPLE or kept.taken[0] % B == 0
-    return due and measure(kept.column, kept.used[0], kept.gamma, kept.distances)
+    return due and measure(kept.column, kept.used[0], gamma_of(kernel, kept), kept.gamma, kept.distances)
 
 
 def expanding(
@@ -62,7 +53,7 @@ def learning(update: Fragment, renew: Fragment) -> Fragment:
             return
         taken = kept.taken[0]
         update(x, y, s, p, memory)
-        if p.kernel.by_median and kept.taken[0] > taken and widened(kept):
+        if p.kernel.by_median and kept.taken[0] > taken and widened(p.kernel, kept):
             renew(p, memory)
 
     function = getattr(update, "py_func", update)
