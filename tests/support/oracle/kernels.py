@@ -1,0 +1,207 @@
+"""ALGORITHMS.md 7: kernels, the width of the Gaussian, and what keeps its newest vectors in a ring."""
+
+from __future__ import annotations
+
+from math import exp, inf, isfinite, sqrt
+
+from tests.support.oracle.protocol import inner, sign_of
+
+WIDTH = 1.0
+NOTED = 32
+KERNEL = {"kernel", "gamma", "width", "degree", "c0"}
+
+
+def far(x, z):
+    """Squared distance, summed in order."""
+    total = 0.0
+    for a, b in zip(x, z, strict=True):
+        total += (a - b) * (a - b)
+    return total
+
+
+class Kernel:
+    """k(x, z); the width of a Gaussian changes once the first `most` rows are noted, unless it was given."""
+
+    def __init__(
+        self,
+        n_features,
+        most=NOTED,
+        normalised=False,
+        kernel="gaussian",
+        gamma=0.0,
+        width="median",
+        degree=2,
+        c0=1.0,
+    ):
+        self.kernel, self.degree, self.c0 = kernel, degree, c0
+        self.gaussian = kernel == "gaussian"
+        self.normalised = normalised and not self.gaussian
+        self.gamma = gamma or 1.0 / n_features
+        self.most = most if self.gaussian and gamma == 0.0 and width == "median" else 0
+        self.noted = []
+
+    def plain(self, x, z):
+        if self.gaussian:
+            return exp(-self.gamma * far(x, z))
+        if self.kernel == "linear":
+            return inner(x, z) + self.c0
+        value = 1.0
+        for _ in range(self.degree):
+            value *= inner(x, z) + self.c0
+        return value
+
+    def __call__(self, x, z):
+        if self.normalised:
+            return self.plain(x, z) / sqrt(self.plain(x, x) * self.plain(z, z))
+        return self.plain(x, z)
+
+    def usable(self, x):
+        if self.gaussian:
+            return isfinite(inner(x, x))
+        return 0.0 < self.plain(x, x) < inf
+
+    def note(self, x):
+        """Whether the width has changed with this row."""
+        if len(self.noted) == self.most:
+            return False
+        self.noted.append(list(x))
+        if len(self.noted) < self.most:
+            return False
+        pairs = sorted(far(z, w) for i, z in enumerate(self.noted) for w in self.noted[:i])
+        median = pairs[len(pairs) // 2]
+        if median == 0.0 or not isfinite(median) or not 0.0 < WIDTH / median < inf:
+            return False
+        self.gamma = WIDTH / median
+        return True
+
+
+def kernel_of(given):
+    """The parameters of the kernel, taken out of all that are given."""
+    return {name: given.pop(name) for name in KERNEL & given.keys()}
+
+
+class Expansion:
+    """Vectors in slots with coefficients; f(x) = scale sum_i a_i k(sv_i, x)."""
+
+    normalised = False
+
+    def __init__(self, n_features, n_classes, kind, budget=100, **given):
+        self.k = Kernel(n_features, min(NOTED, budget), self.normalised, **kernel_of(given))
+        self.budget, self.scale = budget, 1.0
+        self.sv, self.a, self.additions = [], [], 0
+        self.prepare(**given)
+
+    def prepare(self):
+        pass
+
+    def values(self, x):
+        return [self.k(z, x) for z in self.sv]
+
+    def f(self, x):
+        return self.scale * inner(self.a, self.values(x))
+
+    def learnable(self, x):
+        """f(x), or None where the row can neither be scored nor learned from."""
+        s = self.f(x) if self.k.usable(x) else inf
+        return s if isfinite(s) else None
+
+    def score(self, x):
+        return [self.learnable(x) or 0.0]
+
+    def learn(self, x, y):
+        s = self.learnable(x)
+        if s is None:
+            return
+        self.update(list(x), sign_of(y), s)
+        if self.k.note(x):
+            self.widened()
+
+    def widened(self):
+        """The kernel has changed; vectors and coefficients are what they were."""
+
+    def full(self):
+        return len(self.sv) == self.budget
+
+    def put(self, slot, x, a):
+        """Slot n is a new one."""
+        self.sv[slot : slot + 1] = [x]
+        self.a[slot : slot + 1] = [a]
+
+    def oldest(self):
+        """The slot of the next addition: of the oldest vector once all are taken."""
+        return self.additions % self.budget
+
+    def enter(self, x, a):
+        self.put(self.oldest(), x, a)
+        self.additions += 1
+
+    def drop(self, slot):
+        """The last vector takes its slot."""
+        x, a = self.sv.pop(), self.a.pop()
+        if slot < len(self.sv):
+            self.put(slot, x, a)
+
+    def multiply(self, factor):
+        """All coefficients, through the common one."""
+        self.scale *= factor
+        if self.scale < 1e-100:
+            self.a = [self.scale * a for a in self.a]
+            self.scale = 1.0
+
+
+class KernelPerceptron(Expansion):
+    def prepare(self, overflow="fifo"):
+        self.stops = overflow == "stop"
+
+    def update(self, x, y, s):
+        if y * s <= 0.0 and not (self.stops and self.full()):
+            self.enter(x, y)
+
+
+class KernelNORMA(Expansion):
+    def prepare(self, alpha=0.3, lam=0.01, rho=0.5):
+        self.alpha, self.lam, self.rho = alpha, lam, rho
+
+    def update(self, x, y, s):
+        self.multiply(1.0 - self.alpha * self.lam)
+        if y * s <= self.rho:
+            self.enter(x, self.alpha * y / self.scale)
+
+
+class KernelNORMA0(KernelNORMA):
+    def prepare(self, alpha=0.3, lam=0.01):
+        super().prepare(alpha, lam, 0.0)
+
+
+class KernelALMA(Expansion):
+    def prepare(self, alpha=0.3, B=3.0, rho=0.5):
+        self.alpha, self.B, self.rho = alpha, B, rho
+        self.n2 = 0.0
+
+    def norm(self):
+        """||w||^2 from the vectors."""
+        return self.scale * inner(self.a, [self.f(z) for z in self.sv])
+
+    def widened(self):
+        self.n2 = self.norm()
+
+    def update(self, x, y, s):
+        if y * s > self.rho:
+            return
+        if self.full():
+            h = self.oldest()
+            z, c = self.sv[h], self.scale * self.a[h]
+            self.n2 = max(0.0, self.n2 - 2.0 * c * self.f(z) + c * c * self.k(z, z))
+            s -= c * self.k(z, x)
+        self.n2 += 2.0 * self.alpha * y * s + self.alpha**2 * self.k(x, x)
+        self.enter(x, self.alpha * y / self.scale)
+        beta = max(1.0, sqrt(self.n2) / self.B)
+        self.multiply(1.0 / beta)
+        self.n2 /= beta**2
+        if self.additions % (10 * self.budget) == 0:
+            self.n2 = self.norm()
+
+
+class KernelALMA0(KernelALMA):
+    def prepare(self, alpha=0.3, B=3.0):
+        super().prepare(alpha, B, 0.0)
