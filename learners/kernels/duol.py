@@ -7,6 +7,9 @@ from learners.contract import Array, Learner, Rule, field, fragment, number, par
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall
 from learners.kernels.rule import expanding
 
+ROUNDING = 1e-9
+"""Of a margin: rows that were given one of exactly 1 have no loss."""
+
 
 class DUOL(Learner):
     """Gives each row a margin of 1 as far as C allows, and moves the stored row that it contradicts most as well.
@@ -101,7 +104,7 @@ def most_contrary(y: float, memory: Valued) -> tuple[int, float]:
     b, least = -1, math.inf
     for i in range(kept.used[0]):
         w = y * memory.label[i] * kept.near[i]
-        if w < least and memory.label[i] * memory.value[i] < 1.0:
+        if w < least and 1.0 - memory.label[i] * memory.value[i] > ROUNDING:
             b, least = i, w
     return b, least
 

@@ -14,6 +14,8 @@ def clip(value, least, most):
 
 
 class BudgetPerceptron(Expansion):
+    more = 1
+
     def prepare(self, rho=0.0):
         self.rho = rho
 
@@ -25,7 +27,7 @@ class BudgetPerceptron(Expansion):
     def update(self, x, y, s):
         if y * s > self.rho:
             return
-        self.put(len(self.sv), x, y)
+        self.store(len(self.sv), x, y)
         while len(self.sv) > self.budget:
             self.drop(max(range(len(self.sv)), key=self.without_itself))
 
@@ -36,7 +38,7 @@ class RBP(Expansion):
 
     def update(self, x, y, s):
         if y * s <= 0.0:
-            self.put(self.rng.randint(self.budget) if self.full() else len(self.sv), x, y)
+            self.store(self.rng.randint(self.budget) if self.full() else len(self.sv), x, y)
 
 
 class Forgetron(Expansion):
@@ -89,7 +91,7 @@ class BOGD(Expansion):
             slot = self.drawn(p)
             kept = [a / (1.0 - chance) if 1.0 - chance > 1e-12 else a for a, chance in zip(self.a, p, strict=True)]
             self.a = [clip(a, -self.most, self.most) for a in kept]
-        self.put(slot, x, self.eta * y)
+        self.store(slot, x, self.eta * y)
 
 
 class BOGDPP(BOGD):
@@ -119,7 +121,7 @@ class BPAS(Expansion):
             return
         tau = min(self.C, loss / kxx)
         if not self.full():
-            self.put(len(self.sv), x, tau * y)
+            self.store(len(self.sv), x, tau * y)
             return
         kv = self.values(x)
 
@@ -127,7 +129,7 @@ class BPAS(Expansion):
             return self.a[r] ** 2 * (self.k(self.sv[r], self.sv[r]) - kv[r] ** 2 / kxx)
 
         r = min(range(self.budget), key=cost)
-        self.put(r, x, self.a[r] * kv[r] / kxx + tau * y)
+        self.store(r, x, self.a[r] * kv[r] / kxx + tau * y)
 
 
 def inverse(A):
@@ -170,7 +172,7 @@ class Projectron(Expansion):
             new = len(self.sv) < self.budget and sqrt(D) > self.eta and 1e-8 * kxx < D
             if new or not self.sv:
                 self.add_to_inverse(d, D)
-                self.put(len(self.sv), x, y)
+                self.store(len(self.sv), x, y)
                 if self.full():
                     self.widened()
             else:

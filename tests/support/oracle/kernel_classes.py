@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from tests.support.oracle.kernels import NOTED, Kernel, kernel_of
+from tests.support.oracle.kernels import Kernel, kernel_of
 from tests.support.oracle.protocol import inner
 
 
@@ -12,7 +12,7 @@ class Several:
     """A ring of vectors, each with its coefficients; S_r = scale sum_i a_ir k(sv_i, x)."""
 
     def __init__(self, n_features, n_classes, kind, budget=300, **given):
-        self.k = Kernel(n_features, min(NOTED, budget), **kernel_of(given))
+        self.k = Kernel(n_features, **kernel_of(given))
         self.K, self.binary, self.budget = n_classes, kind == "binary", budget
         self.sv, self.a, self.additions, self.scale = [], [], 0, 1.0
         self.prepare(**given)
@@ -44,8 +44,10 @@ class Several:
         if S is None:
             return
         rival = max((r for r in range(self.K) if r != y), key=lambda r: (S[r], -r))
+        before = self.additions
         self.update(x, y, S, rival)
-        self.k.note(x)
+        if self.additions > before:
+            self.k.follow(self.sv, self.additions, self.budget)
 
 
 class MCKernelPerceptron(Several):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import atan2, cos, inf, isfinite, sin, sqrt
 
-from tests.support.oracle.kernels import Expansion, Kernel, kernel_of
+from tests.support.oracle.kernels import SAMPLE, Expansion, Kernel, kernel_of
 from tests.support.oracle.protocol import inner, sign_of
 from tests.support.oracle.random import Xoshiro
 
@@ -15,6 +15,7 @@ class FOGD:
         rng = Xoshiro(seed)
         self.U = [[rng.normal() for _ in range(n_features)] for _ in range(D)]
         self.w = [0.0] * (2 * D)
+        self.first, self.noted = [], 0
 
     def z(self, x):
         angles = [sqrt(2.0 * self.k.gamma) * inner(u, x) for u in self.U]
@@ -33,7 +34,9 @@ class FOGD:
             return
         if y * s < 1.0:
             self.w = [w + self.eta * y * z for w, z in zip(self.w, self.z(x), strict=True)]
-        if self.k.note(x):
+        self.first += [x] if len(self.first) < SAMPLE else []
+        self.noted += 1
+        if self.noted == SAMPLE and self.k.follow(self.first, SAMPLE, SAMPLE):
             self.w = [0.0] * len(self.w)
 
 
@@ -89,6 +92,6 @@ class NOGD(Expansion):
         if self.M is not None:
             self.w = [w + self.eta * y * z for w, z in zip(self.w, self.z(x), strict=True)]
             return
-        self.put(len(self.sv), x, self.eta * y)
+        self.store(len(self.sv), x, self.eta * y)
         if self.full():
             self.decompose()

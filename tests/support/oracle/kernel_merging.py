@@ -9,6 +9,8 @@ from tests.support.oracle.kernels import Expansion, far
 
 
 class BSGDMerge(Expansion):
+    more = 1
+
     def prepare(self, lam=1e-3, eta_max=10.0):
         self.lam, self.eta_max, self.t = lam, eta_max, 0
 
@@ -17,7 +19,7 @@ class BSGDMerge(Expansion):
         eta = min(1.0 / (self.lam * self.t), self.eta_max)
         self.multiply(1.0 - eta * self.lam)
         if y * s < 1.0:
-            self.put(len(self.sv), x, eta * y / self.scale)
+            self.store(len(self.sv), x, eta * y / self.scale)
             if len(self.sv) > self.budget:
                 self.shrink()
 
@@ -67,6 +69,7 @@ class TVM(Expansion):
     """Coefficients are numbers of rows and duals of both sides: [n+, n-], [alpha+, alpha-]."""
 
     normalised = True
+    more = 1
 
     def __init__(self, n_features, n_classes, kind, budget=50, **given):
         super().__init__(n_features, n_classes, kind, budget, **given)
@@ -83,7 +86,7 @@ class TVM(Expansion):
     def update(self, x, y, s):
         if y * s > 1.0 + self.buf:
             return
-        self.put(len(self.sv), x, ([1.0, 0.0] if y > 0.0 else [0.0, 1.0], [0.0, 0.0]))
+        self.store(len(self.sv), x, ([1.0, 0.0] if y > 0.0 else [0.0, 1.0], [0.0, 0.0]))
         if len(self.sv) > self.budget:
             self.merge()
         for _ in range(self.passes):

@@ -6,8 +6,8 @@ from math import exp, inf, isfinite, sqrt
 
 from tests.support.oracle.protocol import inner, sign_of
 
-WIDTH = 1.0
-NOTED = 32
+WIDTH = 2.0
+SAMPLE = 32
 KERNEL = {"kernel", "gamma", "width", "degree", "c0"}
 
 
@@ -20,12 +20,11 @@ def far(x, z):
 
 
 class Kernel:
-    """k(x, z); the width of a Gaussian changes once the first `most` rows are noted, unless it was given."""
+    """k(x, z); the width of a Gaussian follows from stored vectors, unless it was given."""
 
     def __init__(
         self,
         n_features,
-        most=NOTED,
         normalised=False,
         kernel="gaussian",
         gamma=0.0,
@@ -37,8 +36,7 @@ class Kernel:
         self.gaussian = kernel == "gaussian"
         self.normalised = normalised and not self.gaussian
         self.gamma = gamma or 1.0 / n_features
-        self.most = most if self.gaussian and gamma == 0.0 and width == "median" else 0
-        self.noted = []
+        self.follows = self.gaussian and gamma == 0.0 and width == "median"
 
     def plain(self, x, z):
         if self.gaussian:
@@ -60,16 +58,17 @@ class Kernel:
             return isfinite(inner(x, x))
         return 0.0 < self.plain(x, x) < inf
 
-    def note(self, x):
-        """Whether the width has changed with this row."""
-        if len(self.noted) == self.most:
+    def follow(self, vectors, n_stored, slots):
+        """Whether the width is another one now that so many were ever stored: at the 32nd, and at each full round."""
+        if not self.follows or not (n_stored == SAMPLE or n_stored % slots == 0):
             return False
-        self.noted.append(list(x))
-        if len(self.noted) < self.most:
-            return False
-        pairs = sorted(far(z, w) for i, z in enumerate(self.noted) for w in self.noted[:i])
+        m = min(len(vectors), SAMPLE)
+        sample = [vectors[i * len(vectors) // m] for i in range(m)]
+        pairs = sorted(far(z, w) for i, z in enumerate(sample) for w in sample[:i])
         median = pairs[len(pairs) // 2]
         if median == 0.0 or not isfinite(median) or not 0.0 < WIDTH / median < inf:
+            return False
+        if self.gamma / 1.25 <= WIDTH / median <= self.gamma * 1.25:
             return False
         self.gamma = WIDTH / median
         return True
@@ -84,11 +83,14 @@ class Expansion:
     """Vectors in slots with coefficients; f(x) = scale sum_i a_i k(sv_i, x)."""
 
     normalised = False
+    more = 0
+    """Slots beyond the budget."""
 
     def __init__(self, n_features, n_classes, kind, budget=100, **given):
-        self.k = Kernel(n_features, min(NOTED, budget), self.normalised, **kernel_of(given))
+        self.k = Kernel(n_features, self.normalised, **kernel_of(given))
         self.budget, self.scale = budget, 1.0
         self.sv, self.a, self.additions = [], [], 0
+        self.n_stored = 0
         self.prepare(**given)
 
     def prepare(self):
@@ -112,8 +114,9 @@ class Expansion:
         s = self.learnable(x)
         if s is None:
             return
+        before = self.n_stored
         self.update(list(x), sign_of(y), s)
-        if self.k.note(x):
+        if self.n_stored > before and self.k.follow(self.sv, self.n_stored, self.budget + self.more):
             self.widened()
 
     def widened(self):
@@ -127,12 +130,17 @@ class Expansion:
         self.sv[slot : slot + 1] = [x]
         self.a[slot : slot + 1] = [a]
 
+    def store(self, slot, x, a):
+        """A new vector."""
+        self.put(slot, x, a)
+        self.n_stored += 1
+
     def oldest(self):
         """The slot of the next addition: of the oldest vector once all are taken."""
         return self.additions % self.budget
 
     def enter(self, x, a):
-        self.put(self.oldest(), x, a)
+        self.store(self.oldest(), x, a)
         self.additions += 1
 
     def drop(self, slot):
