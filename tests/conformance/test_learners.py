@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from learners.memory import declared
 from learners.registry import LEARNERS, find
 from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard
-from tests.conformance.table import ROWS, Case, cases, experts, histories, pools
+from tests.conformance.table import ROWS, Case, cases
 
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
 """What `Learner` does for all, whatever the parameters: once per learner and task is enough.
@@ -19,19 +18,11 @@ What `Standardized` does for all, whatever it wraps: once per task.
 """
 
 
-OF_EXPERTS = {row.name for row in (*experts.ROWS, *histories.ROWS, *pools.ROWS)}
-"""Each compiles its members' kernels anew. What it does with arrays itself is the same whoever these are: with bounds
-checked (`tests.meta.test_bounds`) once is enough."""
-
-
 def pairs() -> Iterator[object]:
     """Every case with its checks."""
     met = set()
-    bounds_checked = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
     for case in cases():
         kind = case.kind, "" if case.standardize else case.row.name
-        if bounds_checked and case.row.name in OF_EXPERTS and (case.standardize or kind in met):
-            continue
         for check in CHECKS:
             if check.__name__ not in case.row.opt_out and not (kind in met and check in OF_THE_BASE_CLASS):
                 yield pytest.param(case, check, id=f"{case.label}:{check.__name__}")

@@ -1,0 +1,80 @@
+"""Kernels as plain Python, in which an index past the end of an array raises; to be loaded before any of them.
+
+Compiled code reads on without a word. With NUMBA_DISABLE_JIT=1 numba leaves every function as it is written. What
+the compiler puts in by other means than Python, and words of 64 bits that wrap, are put in here.
+
+`python -m tests.support.uncompiled I N` runs part I of N of the conformance table so.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+import learners.jit
+from learners.elementary import words
+
+WORD = (1 << 64) - 1
+
+
+def number_of(bits: int) -> float:
+    """`learners.elementary.words.number_of`, whose argument wraps in compiled code."""
+    return float(np.uint64(bits & WORD).view(np.float64))
+
+
+def member(stacked: Any, i: int) -> Any:
+    """`learners.jit.member`, of arrays and of tuples of them."""
+    return stacked[i] if isinstance(stacked, np.ndarray) else type(stacked)(*(member(one, i) for one in stacked))
+
+
+def trailing_zeros(word: int) -> int:
+    """`learners.jit.trailing_zeros`."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    words.number_of = number_of  # type: ignore[assignment]
+    learners.jit.member = member
+    learners.jit.trailing_zeros = trailing_zeros
+
+ROWS = 240
+"""Of plain data: windows and budgets of the table's variants are full, and were turned over, long before."""
+HOSTILE, WIDE = 150, 60
+"""Of rows that no kernel likes, and of rows so wide that matrices are multiplied by columns."""
+
+
+def main(part: int, parts: int) -> int:
+    """Run every case once on each kind of rows; say which go past an array."""
+    from tests.conformance.checks import scores
+    from tests.conformance.rows import hostile, rows
+    from tests.conformance.table import cases
+
+    failed = 0
+    met = set()
+    for number, case in enumerate(cases()):
+        kind = case.kind, case.row.name
+        if number % parts != part or (case.standardize and kind in met):
+            continue
+        met |= {kind} if case.standardize else set()
+        batches = [rows(case.kind, ROWS, 5, 4, 0.2), hostile(case.kind, HOSTILE, 5, case.classes() or 1)]
+        for X, y in (*batches, rows(case.kind, WIDE, 14, 4, 0.2)):
+            learner = case.make(X.shape[1])
+            for t in range(len(X)):
+                try:
+                    scores(learner, X[t : t + 1], y[t : t + 1])
+                except IndexError as error:
+                    print(f"{case.label}, row {t} of {len(X)}: {error}")
+                    failed += 1
+                    break
+                except (ArithmeticError, ValueError):
+                    pass  # where compiled code goes on with inf or nan
+    print(f"{number + 1} cases, part {part} of {parts}, {failed} past an array")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    np.seterr(all="ignore")
+    sys.exit(main(*map(int, sys.argv[1:])))
