@@ -17,6 +17,7 @@ from tests.conformance.table import (
     experts,
     forgetting,
     histories,
+    kernels,
     linear,
     margin_distribution,
     multiclass,
@@ -48,6 +49,7 @@ TABLE = (
     *experts.ROWS,
     *histories.ROWS,
     *pools.ROWS,
+    *kernels.ROWS,
     *auto.ROWS,
 )
 
