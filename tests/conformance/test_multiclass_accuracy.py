@@ -55,6 +55,8 @@ ACCURACY = {
     "arowa:form=diag": (89.56, 73.08, 99.64, 3.30),
     "arowa:form=factored": (80.69, 67.61, 98.89, 5.16),
     "weighted_majority": (90.69, 91.03, 99.94, 14.29),
+    "mc_kernel_perceptron:width=dimension": (86.62, 85.82, 99.83, 2.92),
+    "mc_norma:width=dimension": (87.69, 89.63, 99.95, 2.65),
     "ova:pa1": (90.31, 88.64, 99.95, 0.05),
     "ova:ogd_logistic": (89.00, 82.37, 99.92, 7.95),
     "ova:arow:q=1e-4": (90.06, 90.00, 99.95, 2.02),
