@@ -113,6 +113,10 @@ LEARNERS: dict[str, str] = {
     "oaue": "learners.experts.oaue:OAUE",
     "learn_pp_nse": "learners.experts.learn_pp_nse:LearnPPNSE",
     "weighted_majority": "learners.experts.weighted_majority:WeightedMajority",
+    "online_mf": "learners.applications.online_mf:OnlineMF",
+    "oasis_metric": "learners.applications.oasis_metric:OASISMetric",
+    "rdml": "learners.applications.rdml:RDML",
+    "omtl_perceptron": "learners.applications.omtl_perceptron:OMTLPerceptron",
     "auto": "learners.auto.auto:Auto",
 }
 
