@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import learners
+from learners.explain import explain
 from learners.parameters import ParameterError
 from learners.reductions.standardize import Standardized
 from learners.spec import Spec
@@ -141,6 +142,17 @@ def test_a_task_is_not_scaled_by_whatever_stands_before(text):
     scaled.state["scaled.mean"][:] = 1.0
     plain = made("omtl_perceptron:tasks=3", 3, standardize=False)
     assert scores(scaled, X, y).tobytes() == scores(plain, X - [0.0, 1.0, 1.0], y).tobytes()
+
+
+def test_features_of_a_task_are_explained_within_it():
+    rng = np.random.default_rng(3)
+    X, y = np.column_stack([rng.integers(0, 3, 200), rng.standard_normal((200, 2))]), rng.integers(0, 2, 200)
+    learner = made("omtl_perceptron:tasks=3", 3)
+    scores(learner, X, y)
+    found = explain(learner, X[7])
+    assert found.contributions[0] == 0.0
+    assert (found.contributions[1:] != 0.0).all()
+    assert found.remainder == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.data
