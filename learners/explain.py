@@ -58,7 +58,7 @@ def explain(learner: Learner, x: Array, column: int = 0, baseline: Array | None 
     column : int
         Which score, 0 <= column < k: a class's in multiclass.
     baseline : f8[d] or None
-        x0; None: `baseline_of`.
+        x0; None: `baseline_of`, with the ids of the row (`Learner.unscaled`).
 
     Raises
     ------
@@ -69,6 +69,9 @@ def explain(learner: Learner, x: Array, column: int = 0, baseline: Array | None 
     x0 = baseline_of(learner) if baseline is None else baseline
     if x.shape != (d,) or x0.shape != (d,):
         raise ValueError(f"row and baseline have shapes {x.shape} and {x0.shape}, expected {(d,)}")
+    if baseline is None:
+        named = list(learner.unscaled)
+        x0[named] = x[named]  # a mean of ids is none, and features mean something within a task
     if not 0 <= column < learner.n_scores:
         raise ValueError(f"there is no score {column}, only 0 to {learner.n_scores - 1}")
     s0, s = scores(learner, np.array([x0, x]), column).tolist()

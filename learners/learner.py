@@ -79,6 +79,8 @@ class Learner:
     """False for baselines that look at labels only; they are never standardised."""
     standardizable: bool = True
     """False where features mean something as they stand, like truth values; they are never standardised."""
+    unscaled: tuple[int, ...] = ()
+    """Columns that name something, like a task: they stay as they are where the others are standardised."""
     composite: bool = False
     """Whether it is made of other learners, so that it cannot be the base or an expert of an ensemble."""
     link: str | None = None

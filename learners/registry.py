@@ -133,6 +133,10 @@ LEARNERS: dict[str, str] = {
     "duol": "learners.kernels.duol:DUOL",
     "mc_kernel_perceptron": "learners.kernels.mc_kernel_perceptron:MCKernelPerceptron",
     "mc_norma": "learners.kernels.mc_norma:MCNORMA",
+    "online_mf": "learners.applications.online_mf:OnlineMF",
+    "oasis_metric": "learners.applications.oasis_metric:OASISMetric",
+    "rdml": "learners.applications.rdml:RDML",
+    "omtl_perceptron": "learners.applications.omtl_perceptron:OMTLPerceptron",
     "auto": "learners.auto.auto:Auto",
 }
 

@@ -152,3 +152,69 @@ def inverse(P: Array, L: Array, out: Array) -> bool:
                 total += L[r, i] * L[r, j]
             out[i, j] = out[j, i] = total
     return True
+
+
+MOST_SWEEPS = 30
+"""Of Jacobi's method, which converges quadratically: of a matrix of 128 columns, 9 are enough."""
+DIAGONAL = 1e-32
+"""Squares off the diagonal, in units of the largest entry's, below which a matrix counts as diagonal."""
+
+
+@bare_kernel
+def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
+    """Set the negative eigenvalues of P to 0; it stays bitwise symmetric, and its diagonal becomes >= 0.
+
+    Shapes: P f8[d, d] symmetric and finite; D f8[d, d], Q f8[d, d] scratch. O(d^3): rotations in the order of rows
+    (cyclic Jacobi) make a diagonal D of P, and Q of I, whose row m is then the vector of eigenvalue D[m, m].
+    """
+    d = P.shape[0]
+    largest = 0.0
+    for i in range(d):
+        for j in range(d):
+            largest = max(largest, abs(P[i, j]))
+    if largest == 0.0:
+        return
+    for i in range(d):
+        for j in range(d):
+            D[i, j] = P[i, j] / largest  # squares of large entries would overflow
+            Q[i, j] = 1.0 if i == j else 0.0
+    for _ in range(MOST_SWEEPS):
+        off = 0.0
+        for p in range(d):
+            for q in range(p + 1, d):
+                off += D[p, q] * D[p, q]
+        if off <= DIAGONAL:
+            break
+        for p in range(d):
+            for q in range(p + 1, d):
+                rotate(D, Q, p, q)
+    for i in range(d):
+        for j in range(i + 1):
+            total = 0.0
+            for m in range(d):
+                total += max(D[m, m], 0.0) * (Q[m, i] * Q[m, j])
+            P[i, j] = P[j, i] = largest * total
+
+
+@fragment
+def rotate(D: Array, Q: Array, p: int, q: int) -> None:
+    """Turn rows and columns p and q of D so that D[p, q] becomes 0, and rows p and q of Q along.
+
+    Shapes: D f8[d, d] symmetric, Q f8[d, d]. Golub and Van Loan, Matrix Computations, 8.5.2.
+    """
+    entry = D[p, q]
+    if entry == 0.0:
+        return
+    theta = (D[q, q] - D[p, p]) / (2.0 * entry)
+    t = math.copysign(1.0, theta) / (abs(theta) + math.sqrt(theta * theta + 1.0))
+    c = 1.0 / math.sqrt(t * t + 1.0)
+    s = t * c
+    for r in range(D.shape[0]):
+        a, b = D[p, r], D[q, r]
+        D[p, r], D[q, r] = c * a - s * b, s * a + c * b
+        a, b = Q[p, r], Q[q, r]
+        Q[p, r], Q[q, r] = c * a - s * b, s * a + c * b
+    for r in range(D.shape[0]):
+        a, b = D[r, p], D[r, q]
+        D[r, p], D[r, q] = c * a - s * b, s * a + c * b
+    D[p, q] = D[q, p] = 0.0

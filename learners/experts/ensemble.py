@@ -92,6 +92,7 @@ class Ensemble(Learner):
         """Make the experts."""
         self.members = Members(self.base, self.most)
         self.uses_features, self.standardizable = self.base.uses_features, self.base.standardizable
+        self.unscaled = self.base.unscaled
 
     def _prepare(self, X: Array) -> Array:
         return self.base._prepare(X)  # noqa: SLF001 - the experts see the same rows, prepared once

@@ -81,6 +81,7 @@ class WeightedMajority(Learner):
         self.kinds = Kinds(experts)
         self.uses_features = any(one.uses_features for one in experts)
         self.standardizable = all(one.standardizable for one in experts)
+        self.unscaled = tuple(sorted({column for one in experts for column in one.unscaled}))
         return read
 
     def _prepare(self, X: Array) -> Array:

@@ -61,6 +61,7 @@ class OneVsAll(Wrapper):
             raise ParameterError(f"n_classes must be >= 2, got {n_classes}")
         self._make = make
         self.uses_features, self.standardizable = first.uses_features, first.standardizable
+        self.unscaled = first.unscaled
         copies = first, *(first.fresh() for _ in range(n_classes - 1))
         super().__init__(copies, n_features, n_classes, task)
 

@@ -66,7 +66,7 @@ class Scaled(Wrapper):
         if isinstance(inner, Scaled):
             raise ParameterError(f"{self.name}: {inner.name} has its scaling already")
         self._make = make
-        self.tasks = inner.tasks
+        self.tasks, self.unscaled = inner.tasks, inner.unscaled
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
         super().__init__((inner,), inner.n_features, inner.n_classes, inner.task)
 
@@ -103,6 +103,8 @@ class Scaled(Wrapper):
         inner, s = self.inner, self.state
         scaled = inner.scratch(len(rows))  # has the intercept in place already
         scale(rows, scaled, s["scaled.mean"], s["scaled.deviation"])
+        for column in self.unscaled:
+            scaled[:, column] = rows[:, column]
         inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 

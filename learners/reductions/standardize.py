@@ -61,6 +61,8 @@ class Standardized(Wrapper):
     among the first 30 would prevent, as does a feature that changes its unit. So there are second ones, of recent
     rows only, that replace the others of a feature if these are 10 times as large, or call most values wild.
 
+    Columns that are no features but ids (`Learner.unscaled`) pass as they stand.
+
     Parameters
     ----------
     inner : Learner
@@ -89,7 +91,7 @@ class Standardized(Wrapper):
     def __init__(self, inner: Learner) -> None:
         if not inner.uses_features:
             raise ValueError(f"{inner.name} ignores features; there is nothing to standardise")
-        self.name, self.tasks = inner.name, inner.tasks
+        self.name, self.tasks, self.unscaled = inner.name, inner.tasks, inner.unscaled
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
         super().__init__((inner,), inner.n_features, inner.n_classes, inner.task)
 
@@ -107,6 +109,8 @@ class Standardized(Wrapper):
         # may run ahead of it by a batch. The inner learner's scratch has the intercept in place already.
         scaled = self.inner.scratch(len(rows))
         standardize(rows, y, scaled, statistics_in(self.state))
+        for column in self.unscaled:
+            scaled[:, column] = rows[:, column]
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 

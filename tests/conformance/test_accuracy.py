@@ -32,7 +32,7 @@ def test_learns(case):
     rng = np.random.default_rng(11)
     X = rng.standard_normal((6000, 6))
     y = target(X, case.kind, 3, rng, 0.05)
-    score = scores(case.make(6, 3), X, y)
+    score = scores(case.make(6, 3), case.row.formed(X), y)
     if case.kind == "regression":
         means = np.cumsum(y)[:-1] / np.arange(1, len(y))
         assert ((score[1:, 0] - y[1:]) ** 2).mean() < 0.1 * ((means - y[1:]) ** 2).mean()
@@ -61,7 +61,7 @@ def test_adapts(row, parameters, floor):
     flip = rng.random(7000) < 0.05
     y[flip] = 1.0 - y[flip]
     learner = Case(row, "binary", json.dumps(dict(parameters))).make(6)
-    hits = (scores(learner, X, y)[:, 0] >= 0) == y
+    hits = (scores(learner, row.formed(X), y)[:, 0] >= 0) == y
     assert 100 * hits[6000:].mean() > floor, "has not followed the drift after 1000 rows"
 
 

@@ -97,6 +97,7 @@ def test_every_learner_is_finite_after_ten_million_rows(name):
     learner = Case(ROWS[name], find(name).tasks[-1]).make(4)
     X, y = rows(learner.kind, BLOCK, 4)
     X[:, 1], X[:, 2] = X[:, 0], 3.7
+    X = ROWS[name].formed(X)
     score = np.empty((BLOCK, learner.n_scores))
     for _ in range(100):
         learner.predict_then_update(X, y, score)

@@ -25,9 +25,14 @@ def task_of(name):
     return "regression" if find(name).tasks == ("regression",) else "classification"
 
 
+def width_of(name):
+    """As many columns as the learner can read: most can read any."""
+    return ROWS[name].width(3)
+
+
 def refuse(name, parameter, value, *words):
     with pytest.raises(ParameterError) as caught:
-        learners.create(name, 3, task=task_of(name), **{parameter: value})
+        learners.create(name, width_of(name), task=task_of(name), **{parameter: value})
     for word in (parameter, *words):
         assert word in str(caught.value)
 
@@ -46,31 +51,31 @@ def test_params_validated(name, field):
             refuse(name, field.name, value, "must be")
             refuse(name, field.name, str(value), "must be")
             with pytest.raises(ParameterError, match=r"must be (>|>=|<|<=) -?[0-9.e+-]+, got"):
-                learners.create(name, 3, task=task_of(name), **{field.name: value})
+                learners.create(name, width_of(name), task=task_of(name), **{field.name: value})
     else:
         for value in ("perhaps", 0, None):
             refuse(name, field.name, value, "must be")
-    assert getattr(learners.create(name, 3, task=task_of(name)).parameters, field.name) == field.default
-    assert Spec.parse(f"{name}:{field.name}={field.default}").create(3, task=task_of(name)).parameters == (
-        learners.create(name, 3, task=task_of(name)).parameters
+    assert getattr(learners.create(name, width_of(name), task=task_of(name)).parameters, field.name) == field.default
+    assert Spec.parse(f"{name}:{field.name}={field.default}").create(width_of(name), task=task_of(name)).parameters == (
+        learners.create(name, width_of(name), task=task_of(name)).parameters
     )
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_shape_and_task_validated(name):
     with pytest.raises(ParameterError, match="no parameter 'speed'"):
-        learners.create(name, 3, task=task_of(name), speed=1)
+        learners.create(name, width_of(name), task=task_of(name), speed=1)
     with pytest.raises(ParameterError, match="n_features must be >= 1"):
         learners.create(name, 0)
     with pytest.raises(ParameterError, match="n_classes must be >= 2"):
-        learners.create(name, 3, 1)
+        learners.create(name, width_of(name), 1)
     with pytest.raises(ParameterError, match="task must be"):
-        learners.create(name, 3, task="clustering")
+        learners.create(name, width_of(name), task="clustering")
     tasks = find(name).tasks
     for kind, call in {
-        "binary": lambda: learners.create(name, 3),
-        "multiclass": lambda: learners.create(name, 3, 4),
-        "regression": lambda: learners.create(name, 3, task="regression"),
+        "binary": lambda: learners.create(name, width_of(name)),
+        "multiclass": lambda: learners.create(name, width_of(name), 4),
+        "regression": lambda: learners.create(name, width_of(name), task="regression"),
     }.items():
         if kind in tasks:
             assert call().kind == kind

@@ -32,7 +32,7 @@ def concept(kind: str) -> tuple[np.ndarray, np.ndarray]:
 def goodness(case: Case, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Per row: 1 where the class is right; in regression 1 minus the squared error in units of the variance."""
     learner = case.make(D, CLASSES)
-    score = scores(learner, X, y)
+    score = scores(learner, case.row.formed(X), y)
     if case.kind == "regression":
         return 1.0 - (score[:, 0] - y) ** 2 / y.var()
     return predicted_class(score, learner.kind) == y

@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from learners.reductions.maps import find as find_map
 from learners.spec import Spec
 from producers.streams import open_stream
 from producers.streams.registry import GENERATORS
-from tests.conformance.table import cases
+from tests.conformance.table import Case, cases
 from tests.unit.worker.rows import model_settings, pieces, records
 from worker.state import snapshot
 from worker.state.model import Model
@@ -68,31 +67,31 @@ def rows(kind: str) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def learned(learner: Learner, kind: str, part: slice) -> str:
+def learned(learner: Learner, case: Case, part: slice) -> str:
     """Digest of the scores of some rows, of what probabilities they stand for, and of the state behind them."""
-    X, y = rows(kind)
+    X, y = case.formed(rows(case.kind))
     score = np.empty((HALF, learner.n_scores))
     learner.predict_then_update(np.ascontiguousarray(X[part]), np.ascontiguousarray(y[part]), score)
     link = link_of(learner)
     return digest(score, probabilities(score, link) if link else b"", learner.state.memory)
 
 
-def both_halves(make: Callable[[], Learner], kind: str, name: str, own: Path, other: Path | None) -> list[str]:
+def both_halves(case: Case, name: str, own: Path, other: Path | None) -> list[str]:
     """Digests before and after a snapshot, which is restored from the other run's if there is one."""
-    learner = make()
-    first = learned(learner, kind, slice(0, HALF))
+    learner = case.make(D, CLASSES)
+    first = learned(learner, case, slice(0, HALF))
     file = f"{digest(name.encode())}.snapshot"
     (own / file).write_bytes(learner.snapshot())
-    again = make()
+    again = case.make(D, CLASSES)
     again.restore(((other or own) / file).read_bytes())
-    return [first, learned(again, kind, slice(HALF, 2 * HALF))]
+    return [first, learned(again, case, slice(HALF, 2 * HALF))]
 
 
 def learner_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
     found = {}
     for case in cases():
         name = f"learner {case.label}"
-        found[name] = both_halves(lambda case=case: case.make(D, CLASSES), case.kind, name, own, other)
+        found[name] = both_halves(case, name, own, other)
     for text in MAPPED:
         found[f"map {text}"] = [digest(mapped(text))]
     return found

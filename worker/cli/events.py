@@ -39,8 +39,9 @@ def schema_options(label: str = "Where its label stands.  [default: y]") -> Call
             multiple=True,
             metavar="PATH[:OPTION,..]",
             help='A field of the event that is learned from, where events are not {"x": ..}: amount, payload.amount, '
-            "country:one-of=de|fr|*, merchant:hash=32, created_at:time=hour|weekday|age, each also with "
-            "missing=mean|last|0, indicator, as=NAME. Beside the value: @key, @header.NAME, @timestamp. Repeatable.",
+            "country:one-of=de|fr|*, merchant:hash=32, user:index=50000, created_at:time=hour|weekday|age, each also "
+            "with missing=mean|last|0, indicator, as=NAME. Beside the value: @key, @header.NAME, @timestamp. "
+            "Repeatable.",
         ),
         click.option("--label", metavar="PATH", help=label),
         click.option("--id", "id_", metavar="PATH", help="Where its id stands, with --feature.  [default: id]"),

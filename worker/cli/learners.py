@@ -74,8 +74,10 @@ def describe(found: Any) -> dict[str, Any]:
 def remembered(found: Any) -> list[dict[str, str]]:
     """The arrays of a learner's state at its defaults: name, shape in letters (d: features and intercept), meaning."""
     from learners.memory import declared
+    from learners.spec import Spec
 
     task = "regression" if found.tasks[0] == "regression" else "classification"
-    memory = found(8, 3 if found.tasks[0] == "multiclass" else 2, task).rule().memory
+    spec, classes = Spec(found.name), 3 if found.tasks[0] == "multiclass" else 2
+    memory = spec.create(spec.narrowest(classes, task), classes, task).rule().memory
     kept = {name: one for name, one in declared(memory).items() if one.kept}
     return [{"name": name, "shape": f"{one.dtype}[{one.shape}]", "text": one.text} for name, one in kept.items()]

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from learners.learner import CLASSIFICATION, REGRESSION, Learner
 from learners.registry import find
 from learners.spec import Spec
@@ -24,6 +26,7 @@ from tests.conformance.table import (
     multiclass_covariance,
     pools,
     ranking,
+    ratings_and_tasks,
     second_order,
     sequences,
     sparse,
@@ -50,6 +53,7 @@ TABLE = (
     *histories.ROWS,
     *pools.ROWS,
     *kernels.ROWS,
+    *ratings_and_tasks.ROWS,
     *auto.ROWS,
 )
 
@@ -85,13 +89,18 @@ class Case:
     def classes(self, wanted: int = 4) -> int:
         return {"binary": 2, "multiclass": wanted, "regression": 0}[self.kind]
 
+    def formed(self, rows: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """X and y, with X as the learner reads it."""
+        return self.row.formed(rows[0]), rows[1]
+
     def make(self, d: int, n_classes: int = 4) -> Learner:
         spec = Spec(self.row.name, tuple(self.given.items()))
-        return spec.create(d, self.classes(n_classes) or 2, self.task, self.standardize)
+        return spec.create(self.row.width(d), self.classes(n_classes) or 2, self.task, self.standardize)
 
     def oracle(self, d: int, n_classes: int = 4) -> Any:
-        plain = self.row.oracle(d, self.classes(n_classes), self.kind, **self.given)
-        return Standardize(plain, d) if self.standardize else plain
+        width = self.row.width(d)
+        plain = self.row.oracle(width, self.classes(n_classes), self.kind, **self.given)
+        return Standardize(plain, width, self.make(d).unscaled) if self.standardize else plain
 
 
 def cases() -> list[Case]:

@@ -34,8 +34,8 @@ class Statistics:
 
 
 class Standardize:
-    def __init__(self, oracle, n_features):
-        self.oracle = oracle
+    def __init__(self, oracle, n_features, unscaled=()):
+        self.oracle, self.unscaled = oracle, unscaled
         self.rows = 0
         self.all = [Statistics(60.0) for _ in range(n_features)]
         self.recent = [Statistics(10.0) for _ in range(n_features)]
@@ -45,7 +45,8 @@ class Standardize:
 
     def scaled(self, x):
         z = [max(-10.0, min(10.0, seen.deviations(value))) for value, seen in zip(x, self.all, strict=True)]
-        return [0.0 if self.wild(j, value) else z[j] for j, value in enumerate(x)]
+        z = [0.0 if self.wild(j, value) else z[j] for j, value in enumerate(x)]
+        return [value if j in self.unscaled else z[j] for j, value in enumerate(x)]
 
     def score(self, x):
         return self.oracle.score(self.scaled(x))

@@ -12,6 +12,7 @@ from learners.jit import bare_kernel
 from learners.learner import REGRESSION
 from learners.memory import seen_as
 from learners.registry import LEARNERS, find
+from tests.conformance.table import ROWS
 
 D, N, OMEGA = 4, 300, 2.5
 
@@ -25,6 +26,8 @@ SAME_AS = {
     "ogd_hinge": ({"eta": 0.1}, {"eta": 0.1 * OMEGA}),
     "ogd_logistic": ({"eta": 0.1}, {"eta": 0.1 * OMEGA}),
     "perceptron": ({"eta": 1.0}, {"eta": OMEGA}),
+    "oasis_metric": ({"C": 0.01}, {"C": 0.01 * OMEGA}),
+    "rdml": ({"eta": 0.01}, {"eta": 0.01 * OMEGA}),
     "norma": ({"alpha": 0.1, "lam": 0.0}, {"alpha": 0.1 * OMEGA, "lam": 0.0}),
 }
 """Name -> parameters with weighted rows, and with rows that count once."""
@@ -52,7 +55,7 @@ def stream(kind):
 def made(name, **parameters):
     kind = find(name).tasks[0]
     task = REGRESSION if kind == "regression" else "classification"
-    return learners.create(name, D, 3 if kind == "multiclass" else 2, task, **parameters)
+    return learners.create(name, ROWS[name].width(D), 3 if kind == "multiclass" else 2, task, **parameters)
 
 
 def run_weighted(learner, X, y, omega):
@@ -68,6 +71,7 @@ def test_a_weighted_row_is_as_another_parameter(name):
     learner, other = made(name, **given), made(name, **instead)
     assert learner.rule().weighs
     X, y = stream(learner.task)
+    X = ROWS[name].formed(X)
     other.predict_then_update(X, y if learner.task == REGRESSION else (y > 0).astype(float), np.empty((N, 1)))
     run_weighted(learner, X, y, OMEGA)
     for field in learner.state:

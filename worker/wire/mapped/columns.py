@@ -12,7 +12,7 @@ from worker.wire.events import REGRESSION, Records, Target, shown
 from worker.wire.mapped import convert, times
 from worker.wire.mapped.cells import FALSE, NUMBER, TEXT, TRUE, Cells
 from worker.wire.mapped.convert import GOOD, HARD, INFINITE, MISSING, Categories, Codes, Floats, Spot, Spots
-from worker.wire.mapped.feature import AGE, HASH, NUMBERS, ONE_OF, PARTS, REJECT, TIME, Feature
+from worker.wire.mapped.feature import AGE, HASH, INDEX, NUMBERS, ONE_OF, PARTS, REJECT, TIME, Feature
 from worker.wire.mapped.paths import Path
 from worker.wire.mapped.schema import EventSchema
 from worker.wire.strings import Integers, Text
@@ -20,7 +20,13 @@ from worker.wire.strings import Integers, Text
 MICROS = 1000
 """In a millisecond."""
 LARGEST_EXACT = 2.0**53
-NOT_OF_KIND = {NUMBERS: "is not a number", ONE_OF: "is no category", HASH: "is no category", TIME: "is not a time"}
+NOT_OF_KIND = {
+    NUMBERS: "is not a number",
+    ONE_OF: "is no category",
+    HASH: "is no category",
+    INDEX: "is no id",
+    TIME: "is not a time",
+}
 SHOWN_LABEL = 40
 """Characters of a label in a reason."""
 
@@ -89,8 +95,11 @@ class Columns:
             if feature.kind == ONE_OF:
                 convert.read_categories(cells, spot, text, known, index, codes)
             else:
-                convert.read_hashes(cells, spot, text, index, codes)
-            convert.one_hot(index, spot, codes, X)
+                convert.read_hashes(cells, spot, text, feature.width, index, codes)
+            if feature.kind == INDEX:
+                convert.write_index(cells, spot, feature.width, index, codes, X)
+            else:
+                convert.one_hot(index, spot, codes, X)
         if labels is not None:
             codes[labels] = GOOD
         if codes.any():

@@ -185,8 +185,8 @@ def one_hot(index: Integers, spot: Spot, codes: Codes, X: Floats) -> None:
 
 
 @bare_kernel
-def read_hashes(cells: Cells, spot: Spot, text: Text, out: Integers, codes: Codes) -> None:
-    """Which of its columns each value's hash chooses: FNV-1a of the text, or of a number's bits.
+def read_hashes(cells: Cells, spot: Spot, text: Text, count: int, out: Integers, codes: Codes) -> None:
+    """Which of `count` each value's hash chooses: FNV-1a of the text, or of a number's bits.
 
     Shapes: out i8[n], codes i1[n, features].
     """
@@ -209,7 +209,24 @@ def read_hashes(cells: Cells, spot: Spot, text: Text, out: Integers, codes: Code
             continue
         # FNV's low bits alone are poor: fold the high ones in.
         h ^= h >> np.uint64(32)
-        out[i] = np.int64(h % np.uint64(spot.width))
+        out[i] = np.int64(h % np.uint64(count))
+
+
+@bare_kernel
+def write_index(cells: Cells, spot: Spot, count: int, hashed: Integers, codes: Codes, X: Floats) -> None:
+    """Each value as a whole number below `count`: itself if it is one, else its hash; NaN where not GOOD.
+
+    Shapes: hashed i8[n], codes i1[n, features], X f8[n, columns].
+    """
+    for i in range(X.shape[0]):
+        value = float(hashed[i])
+        if codes[i, spot.feature] != GOOD:
+            value = math.nan
+        elif cells.kind[i, spot.place] == NUMBER:
+            number = cells.number[i, spot.place]
+            if 0.0 <= number < count and number == math.floor(number):
+                value = number + 0.0
+        X[i, spot.column] = value
 
 
 @bare_kernel

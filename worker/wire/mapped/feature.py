@@ -24,7 +24,9 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """Part of a time -> the columns it makes."""
 WIDEST_HASH = 1 << 20
-NUMBERS, ONE_OF, HASH, TIME = "number", "one-of", "hash", "time"
+MOST_INDEX = 1 << 53
+"""Beyond, not every whole number is a float64."""
+NUMBERS, ONE_OF, HASH, INDEX, TIME = "number", "one-of", "hash", "index", "time"
 OTHERS = "*"
 """The category of all values that are not listed."""
 
@@ -80,12 +82,13 @@ class Feature:
         What its columns are called; its path unless another is given.
     kind : str
         NUMBERS: a number, also true, false and a number in text. ONE_OF: a column for each of the `categories`, 1 where
-        it is the value. HASH: `width` columns, 1 in the one that the value's hash chooses. TIME: `parts` of a time in
-        ISO 8601 or in seconds, ms, us or ns since 1970.
+        it is the value. HASH: `width` columns, 1 in the one that the value's hash chooses. INDEX: one whole number
+        below `width`: a number that is one already, of anything else the hash. TIME: `parts` of a time in ISO 8601 or
+        in seconds, ms, us or ns since 1970.
     categories : tuple of str
         Of ONE_OF; OTHERS as the last takes what is not listed.
     width : int
-        Of HASH.
+        Of HASH and INDEX.
     parts : tuple of str
         Of TIME, in UTC; keys of PARTS.
     missing : Missing or None
@@ -117,6 +120,7 @@ class Feature:
     def __str__(self) -> str:
         options = [f"one-of={'|'.join(self.categories)}"] if self.kind == ONE_OF else []
         options += [f"hash={self.width}"] if self.kind == HASH else []
+        options += [f"index={self.width}"] if self.kind == INDEX else []
         options += [f"time={'|'.join(self.parts)}"] if self.kind == TIME else []
         options += [f"missing={self.missing}"] if self.missing is not None else []
         options += ["indicator"] if self.indicator else []
@@ -125,7 +129,7 @@ class Feature:
 
     @classmethod
     def parse(cls, text: str) -> Feature:
-        """Read ``PATH[:OPTION,..]``: one-of=A|B, hash=N, time=PART|PART, missing=POLICY, indicator, as=NAME.
+        """Read ``PATH[:OPTION,..]``: one-of=A|B, hash=N, index=N, time=PART|PART, missing=POLICY, indicator, as=NAME.
 
         Raises
         ------
@@ -142,7 +146,7 @@ class Feature:
             if word in given:
                 raise UsageFailure(f"feature {text}: {word} is given twice")
             given[word] = value
-        kinds = [kind for kind in (ONE_OF, HASH, TIME) if kind in given]
+        kinds = [kind for kind in (ONE_OF, HASH, INDEX, TIME) if kind in given]
         if len(kinds) > 1:
             raise UsageFailure(f"feature {text}: {' and '.join(kinds)} do not go together")
         return cls(
@@ -150,16 +154,18 @@ class Feature:
             given.get("as", str(path)),
             kinds[0] if kinds else NUMBERS,
             _categories(text, given[ONE_OF]) if ONE_OF in given else (),
-            _width(text, given[HASH]) if HASH in given else 0,
+            _width(text, kinds[0], given[kinds[0]]) if kinds and kinds[0] in WIDEST else 0,
             _parts(text, given[TIME]) if TIME in given else (),
             Missing.parse(given["missing"]) if "missing" in given else None,
             "indicator" in given,
         )
 
 
+WIDEST = {HASH: WIDEST_HASH, INDEX: MOST_INDEX}
 OPTIONS = {
     ONE_OF: "one-of=A|B|..",
     HASH: "hash=COLUMNS",
+    INDEX: "index=N",
     TIME: f"time={'|'.join(PARTS)}",
     "missing": "missing=reject|mean|last|NUMBER",
     "indicator": "indicator",
@@ -176,9 +182,10 @@ def _categories(text: str, words: str) -> tuple[str, ...]:
     return found
 
 
-def _width(text: str, digits: str) -> int:
-    if not digits.isdecimal() or not 1 <= int(digits) <= WIDEST_HASH:
-        raise UsageFailure(f"feature {text}: hash takes a number of columns between 1 and {WIDEST_HASH:,}")
+def _width(text: str, kind: str, digits: str) -> int:
+    if not digits.isdecimal() or not 1 <= int(digits) <= WIDEST[kind]:
+        what = "hash takes a number of columns" if kind == HASH else "index takes a number"
+        raise UsageFailure(f"feature {text}: {what} between 1 and {WIDEST[kind]:,}")
     return int(digits)
 
 

@@ -128,6 +128,20 @@ def test_missing_numbers_of_a_plain_stream(tmp_path: Path) -> None:
     assert told(path, "--missing", "0", "--learner", "arow")[0]["rows"] == 4, "on a topic infinity is null"
 
 
+def test_ratings_by_users_whose_ids_are_texts(tmp_path: Path) -> None:
+    """Clusters do not look at which number a user has, as long as no two have the same: here none has."""
+    chosen, path = random.Random(6), tmp_path / "ratings.jsonl"
+    rows = [(chosen.randrange(12), chosen.randrange(8), chosen.gauss(3, 1)) for _ in range(300)]
+    events = [{"user": f"user {u}", "item": i, "rating": r} for u, i, r in rows]
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    asked = "--task", "regression", "--feature", "user:index=5000", "--feature", "item", "--label", "rating"
+    found = scored(str(path), tmp_path / "s", *asked, "--learner", "online_mf:mode=cocluster,G=1,max_users=5000")
+    learner = Spec.parse("online_mf:mode=cocluster,G=1").create(2, task="regression")
+    score = np.empty((len(rows), 1))
+    learner.predict_then_update(np.array([row[:2] for row in rows], float), np.array([row[2] for row in rows]), score)
+    assert [line["score"] for line in found] == score[:, 0].tolist()
+
+
 def test_columns_are_left_out(shop: str) -> None:
     said = sentence("evaluate", shop, "--label", "bought", "--labels", "no,yes")
     assert f"driftway schema infer {shop} proposes it" in said

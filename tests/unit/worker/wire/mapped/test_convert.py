@@ -111,6 +111,30 @@ def test_hashes_are_those_of_fnv(values: list[Any]) -> None:
     assert column(values, "a:hash=13") == [[float(j == fnv(value, 13)) for j in range(13)] for value in values]
 
 
+@FAST
+@given(
+    st.lists(
+        st.one_of(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.integers(-3, 1003)),
+        min_size=1,
+    )
+)
+def test_ids_are_whole_numbers_as_they_stand_and_hashes_of_the_rest(values: list[Any]) -> None:
+    def place(value: Any) -> float:
+        is_id = not isinstance(value, str | bool) and value in range(1000)
+        return float(value if is_id else fnv(value, 1000))
+
+    assert column(values, "a:index=1000") == [[place(value)] for value in values]
+
+
+def test_ids_of_events_that_have_none() -> None:
+    schema = schema_of("a:index=10", "b:index=10,missing=-1")
+    said = [row([event], schema) for event in (b'{"b": 1}', b'{"a": [], "b": 1}', b'{"a": null, "b": 1}')]
+    assert said == ["a is missing", "a is no id", "a is missing"]
+    (read,) = decoded([b'{"a": 7}'], schema).X.tolist()
+    assert read[0] == 7.0
+    assert math.isnan(read[1]), "what stands for it is the model's to say"
+
+
 def labels(values: Sequence[Any], target: Target) -> list[Any]:
     """Class index of each label, None where it is not known, or why it is refused."""
     found = [row([json.dumps({"a": 1, "y": value}).encode()], schema_of("a"), target) for value in values]

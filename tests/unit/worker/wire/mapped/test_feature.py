@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.worker.wire.mapped.reading import schema_of
 from worker.errors import UsageFailure
-from worker.wire.mapped.feature import HASH, NUMBERS, ONE_OF, PARTS, TIME, Feature, Missing
+from worker.wire.mapped.feature import HASH, INDEX, NUMBERS, ONE_OF, PARTS, TIME, Feature, Missing
 from worker.wire.mapped.paths import KEY, Path
 from worker.wire.mapped.schema import EventSchema
 
@@ -28,7 +28,7 @@ PATHS = st.builds(
 
 @st.composite
 def features(draw: Any) -> Feature:
-    path, kind = draw(PATHS), draw(st.sampled_from([NUMBERS, ONE_OF, HASH, TIME]))
+    path, kind = draw(PATHS), draw(st.sampled_from([NUMBERS, ONE_OF, HASH, INDEX, TIME]))
     return Feature(
         path,
         draw(st.one_of(st.just(str(path)), WORDS)),
@@ -37,7 +37,7 @@ def features(draw: Any) -> Feature:
         + draw(st.sampled_from([(), ("*",)]))
         if kind == ONE_OF
         else (),
-        draw(st.integers(1, 40)) if kind == HASH else 0,
+        draw(st.integers(1, 40)) if kind in (HASH, INDEX) else 0,
         tuple(draw(st.lists(st.sampled_from(sorted(PARTS)), min_size=1, unique=True))) if kind == TIME else (),
         draw(st.one_of(st.none(), POLICIES)),
         draw(st.booleans()),
@@ -65,6 +65,7 @@ def test_a_policy_is_read_to_the_bit(policy: Missing) -> None:
         ("a.b:as=size", ("size",)),
         ("country:one-of=de|fr|*", ("country=de", "country=fr", "country=*")),
         ("shop:hash=2", ("shop#0", "shop#1")),
+        ("user:index=50000", ("user",)),
         ("at:time=hour|weekday-circle", ("at.hour", "at.weekday-sin", "at.weekday-cos")),
         ("@key:hash=1,as=key", ("key#0",)),
     ],
@@ -87,6 +88,9 @@ def test_columns(text: str, columns: tuple[str, ...]) -> None:
         ("a:hash=1048577", "feature a:hash=1048577: hash takes"),
         ("a:hash=-1", "feature a:hash=-1: hash takes"),
         ("a:hash=two", "feature a:hash=two: hash takes"),
+        ("a:index=0", "feature a:index=0: index takes a number between 1 and 9,007,199,254,740,992"),
+        ("a:index=9007199254740993", "feature a:index=9007199254740993: index takes"),
+        ("a:hash=3,index=4", "feature a:hash=3,index=4: hash and index do not go together"),
         ("a:one-of=b||c", "feature a:one-of=b||c: name different categories, separated by |, and * as the last"),
         ("a:one-of=b|b", "feature a:one-of=b|b: name different"),
         ("a:one-of=*|b", "feature a:one-of=*|b: name different"),

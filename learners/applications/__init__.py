@@ -1,0 +1,1 @@
+"""Learners for tasks other than telling rows apart: ratings, similarity, several tasks, series, parts."""

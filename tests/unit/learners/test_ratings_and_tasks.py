@@ -1,0 +1,245 @@
+"""Ratings, similarity and several tasks: the figures of ALGORITHMS.md 14.1, and rows that name nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import learners
+from learners.explain import explain
+from learners.parameters import ParameterError
+from learners.reductions.standardize import Standardized
+from learners.spec import Spec
+from learners.symmetric import clip_eigenvalues
+from producers.streams import open_stream
+from tests.conformance.rows import real
+
+LAST = 50
+"""Rows among which 14.1 looks for partners."""
+
+
+def scores(learner, X, y):
+    score = np.empty((len(y), 1))
+    learner.predict_then_update(np.ascontiguousarray(X, float), np.asarray(y, float), score)
+    return score[:, 0]
+
+
+def made(text, d, standardize=True):
+    task = "regression" if text.startswith("online_mf") else "classification"
+    return Spec.parse(text).create(d, task=task, standardize=standardize)
+
+
+def errors(text, stream):
+    """Root of the mean squared error of each 10,000 ratings, in units of their deviation."""
+    (block,) = open_stream(stream).blocks(60_000)
+    squared = (scores(made(text, 2), *block) - block.y) ** 2
+    return np.sqrt(squared.reshape(-1, 10_000).mean(axis=1)) / block.y.std(), block
+
+
+def partners(y, matches, rng):
+    """Of each row that has one among the last rows: (row, one drawn from those of its class, or of others)."""
+    for t in range(len(y)):
+        past = np.arange(max(0, t - LAST), t)
+        found = past[(y[past] == y[t]) == matches]
+        yield rng.choice(found) if len(found) else -1
+
+
+def test_factors_are_learned_as_in_the_specification():
+    found, _ = errors("online_mf", "ratings")
+    assert found == pytest.approx(np.array([1.14, 1.14, 1.10, 0.92, 0.61, 0.35]) / 1.12, abs=0.08)
+
+
+def test_clusters_are_found_as_in_the_specification():
+    found, block = errors("online_mf:mode=cocluster", "ratings:of=blocks,rows=40000,noise=0.3")
+    assert found * block.y.std() == pytest.approx([1.03, 0.53, 0.40, 0.37], abs=0.07)
+
+
+def test_a_wild_rating_does_not_cost_the_factors():
+    """Left to grow, they are not finite after a rating of 3500, and 53,000 of 60,000 ratings are skipped."""
+    (block,) = open_stream("ratings").blocks(60_000)
+    y = block.y.copy()
+    y[5000] = 3500.0
+    learner = made("online_mf:rank=5", 2)
+    squared = (scores(learner, block.X, y) - block.y)[50_000:] ** 2
+    assert np.sqrt(squared.mean()) < 0.8 * block.y.std()
+    assert learner.state["skipped"][0] == 0
+
+
+@pytest.mark.parametrize(("mode", "known"), [("factors", "mean"), ("cocluster", "user")])
+@pytest.mark.parametrize("item", [0.5, -1.0, 7.0, 1e300, np.nextafter(2.0, 3.0)])
+def test_an_id_that_is_none_is_unknown(mode, known, item):
+    learner = made(f"online_mf:max_users=5,max_items=7,mode={mode}", 2)
+    scores(learner, [[1, 2], [1, 3], [4, 2]], [3.0, 4.0, 8.0])
+    before = {name: learner.state[name].copy() for name in learner.state}
+    (got,) = scores(learner, [[1, item]], [100.0])
+    assert got == pytest.approx({"mean": 5.0, "user": 3.5}[known])
+    assert learner.state["skipped"][0] == before.pop("skipped")[0] + 1
+    assert all(np.array_equal(learner.state[name], array) for name, array in before.items())
+
+
+def test_clusters_know_nobody_at_first():
+    learner = made("online_mf:mode=cocluster", 2)
+    got = scores(learner, [[1, 2], [8, 9], [1, 9], [1, 5], [6, 9]], [3.0, 5.0, 7.0, np.nan, np.nan])
+    # Nobody; both unknown; then what is known of one of them, and the mean of all where clusters hold nothing.
+    assert got[:2].tolist() == [0.0, 3.0]
+    assert got[3:].tolist() == [5.0, 6.0]
+
+
+@pytest.mark.data
+def test_tasks_with_more_in_common_make_fewer_mistakes_on_electricity():
+    X, y = real("electricity", 20_000)
+    rows = np.column_stack([np.round(X[:, 2] * 47) // 12, X])
+    for b, expected in {0: 89.91, 1: 90.72, 4: 91.81, 100: 92.94}.items():
+        right = (scores(made(f"omtl_perceptron:tasks=4,b={b}", 9), rows, y) >= 0) == y
+        assert 100 * right.mean() == pytest.approx(expected, abs=0.1)
+
+
+def test_tasks_with_nothing_in_common_are_perceptrons():
+    rng = np.random.default_rng(0)
+    X, y, task = rng.standard_normal((300, 3)), rng.integers(0, 2, 300), rng.integers(0, 3, 300)
+    got = scores(made("omtl_perceptron:tasks=3,b=0", 4, standardize=False), np.column_stack([task, X]), y)
+    for k in range(3):
+        alone = scores(learners.create("perceptron", 3), X[task == k], y[task == k])
+        assert got[task == k].tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("task", [0.5, -1.0, 3.0, 1e300])
+def test_a_row_of_no_task_is_scored_0_and_not_learned(task):
+    learner = made("omtl_perceptron:tasks=3", 2, standardize=False)
+    scores(learner, [[0, 1.0], [2, -2.0]], [0, 1])
+    before = learner.state["weight"].copy()
+    assert before.any()
+    assert scores(learner, [[task, 1.0]], [0]).tolist() == [0.0]
+    assert learner.state["skipped"][0] == 1
+    assert np.array_equal(learner.state["weight"], before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "omtl_perceptron:tasks=3",
+        "ova:omtl_perceptron:tasks=3",
+        "online_bagging:base=omtl_perceptron/tasks=3,n=2",
+        "weighted_majority:experts=pa1+omtl_perceptron/tasks=3",
+    ],
+)
+def test_a_task_is_not_scaled_by_whatever_stands_before(text):
+    rng = np.random.default_rng(1)
+    X, y = (
+        np.column_stack([rng.integers(0, 3, 200), 5.0 + 7.0 * rng.standard_normal((200, 2))]),
+        rng.integers(0, 2, 200),
+    )
+    learner = made(text, 3)
+    assert isinstance(learner, Standardized)
+    assert learner.unscaled == (0,)
+    seen = []
+    run = learner.inner._run
+    learner.inner._run = lambda rows, *rest: (seen.append(rows.copy()), run(rows, *rest))
+    scores(learner, X, y)
+    assert seen[0][:, 0].tobytes() == np.ascontiguousarray(X[:, 0]).tobytes()
+    assert abs(seen[0][100:, 1:3].mean()) < 0.5
+    scaled = made("scaled:omtl_perceptron:tasks=3", 3)
+    scaled.state["scaled.mean"][:] = 1.0
+    plain = made("omtl_perceptron:tasks=3", 3, standardize=False)
+    assert scores(scaled, X, y).tobytes() == scores(plain, X - [0.0, 1.0, 1.0], y).tobytes()
+
+
+def test_features_of_a_task_are_explained_within_it():
+    rng = np.random.default_rng(3)
+    X, y = np.column_stack([rng.integers(0, 3, 200), rng.standard_normal((200, 2))]), rng.integers(0, 2, 200)
+    learner = made("omtl_perceptron:tasks=3", 3)
+    scores(learner, X, y)
+    found = explain(learner, X[7])
+    assert found.contributions[0] == 0.0
+    assert (found.contributions[1:] != 0.0).all()
+    assert found.remainder == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.data
+def test_triplets_of_keystroke_are_put_in_order():
+    X, y = real("keystroke", 1600)
+    rng = np.random.default_rng(0)
+    near, far = (np.fromiter(partners(y, matches, rng), int) for matches in (True, False))
+    t = np.flatnonzero((near >= 0) & (far >= 0))
+    rows = np.hstack([X[t], X[near[t]], X[far[t]]])
+    share = {
+        C: 100 * (scores(made(f"oasis_metric:C={C}", 30), rows, np.ones(len(t))) > 0).mean() for C in (0.1, 1e-300)
+    }
+    assert share[0.1] == pytest.approx(88.1, abs=2.0)
+    assert share[1e-300] == pytest.approx(82.6, abs=1.5)  # as it begins, W = I
+
+
+def test_labels_of_triplets_are_not_looked_at():
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((100, 6)), rng.integers(0, 2, 100)
+    first, second = made("oasis_metric", 6, False), made("oasis_metric", 6, False)
+    assert scores(first, X, y).tobytes() == scores(second, X, 1 - y).tobytes()
+    nothing = np.zeros((2, 6))
+    nothing[0, :2], nothing[1, 2:4] = 1.0, 1.0  # no difference, then no item
+    scores(first, nothing, [1, 1])
+    assert first.state["skipped"][0] == 2
+    assert np.array_equal(first.state["W"], second.state["W"])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "rows", "expected", "within"), [("keystroke", 1600, 76.5, 1.5), ("4CR", 8000, 99.97, 0.05)]
+)
+def test_pairs_of_one_class_are_closer(name, rows, expected, within):
+    X, y = real(name, rows)
+    rng = np.random.default_rng(0)
+    near, far = (np.fromiter(partners(y, matches, rng), int) for matches in (True, False))
+    pairs = [(X[t], X[other[t]], label) for t in range(rows) for other, label in ((near, 1), (far, 0)) if other[t] >= 0]
+    first, second, label = map(np.array, zip(*pairs, strict=True))
+    score = scores(made("rdml", 2 * X.shape[1]), np.hstack([first, second]), label)
+    rank = np.argsort(np.argsort(score)) + 1
+    ones, zeros = (label == 1).sum(), (label == 0).sum()
+    auc = (rank[label == 1].sum() - ones * (ones + 1) / 2) / (ones * zeros)
+    assert 100 * auc == pytest.approx(expected, abs=within)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 24, 128])
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_clipping_eigenvalues_equals_lapack(d, scale):
+    rng = np.random.default_rng(d)
+    M = rng.standard_normal((d, d))
+    M = M + M.T + np.diag(np.arange(d) % 3)
+    P = M * scale
+    clip_eigenvalues(P, np.empty((d, d)), np.empty((d, d)))
+    values, vectors = np.linalg.eigh(M)
+    assert (values < 0).any() or d == 1
+    np.testing.assert_allclose(P / scale, vectors @ np.diag(np.maximum(values, 0)) @ vectors.T, rtol=0, atol=1e-12 * d)
+    assert P.tobytes() == np.ascontiguousarray(P.T).tobytes()
+    assert (np.diag(P) >= 0).all()
+
+
+def test_clipping_leaves_nothing_of_nothing_and_all_of_what_is_positive():
+    D, Q = np.empty((3, 3)), np.empty((3, 3))
+    for P in (np.zeros((3, 3)), np.diag([1.0, 2.0, 4.0])):
+        before = P.copy()
+        clip_eigenvalues(P, D, Q)
+        assert np.array_equal(P, before)
+
+
+@pytest.mark.parametrize(
+    ("text", "d", "sentence"),
+    [
+        ("online_mf", 3, "online_mf reads two columns, user and item, got 3"),
+        ("rdml", 5, "rdml reads two items of as many columns each: 5 is odd"),
+        ("rdml", 258, "rdml reads items of at most 128 columns, got 129"),
+        ("oasis_metric", 4, "oasis_metric reads three items of as many columns each: 4 columns are no multiple of 3"),
+    ],
+)
+def test_rows_of_another_form_are_refused(text, d, sentence):
+    with pytest.raises(ParameterError) as caught:
+        made(text, d)
+    assert str(caught.value) == sentence
+
+
+def test_the_narrowest_rows_are_known_before_any_event():
+    narrowest = {"online_mf": 2, "rdml": 2, "oasis_metric": 3, "omtl_perceptron": 1}
+    found = {
+        name: Spec.parse(name).narrowest(task="regression" if name == "online_mf" else "classification")
+        for name in narrowest
+    }
+    assert found == narrowest
