@@ -91,11 +91,9 @@ def gamma_of(kernel: Kernel, kept: Expansion) -> float:
 
 
 @bare_kernel
-def compare(x: Array, kernel: Kernel, gamma: float, column: Array, own: Array, n: int, near: Array) -> float:
-    """Write k(z, x) for the first n stored rows into `near`; k(x, x) before it is normalised.
-
-    Shapes: x f8[d], column f8[d, B], own f8[B], near f8[B].
-    """
+def compare(x: Array, kernel: Kernel, kept: Expansion, near: Array) -> float:
+    """Write k(z, x) for all stored rows into `near`; k(x, x) before it is normalised. Shapes: x f8[d], near f8[B]."""
+    n, column, gamma = kept.used[0], kept.column, gamma_of(kernel, kept)
     squared = 0.0
     for j in range(x.shape[0]):
         squared += x[j] * x[j]
@@ -121,7 +119,7 @@ def compare(x: Array, kernel: Kernel, gamma: float, column: Array, own: Array, n
             itself *= base_itself
     if kernel.normalised:
         for i in range(n):
-            near[i] /= math.sqrt(own[i] * itself)
+            near[i] /= math.sqrt(kept.own[i] * itself)
     return itself
 
 
@@ -130,7 +128,7 @@ def score(x: Array, p: Any, memory: Any) -> float:
     """The score, leaving the kernel values. Shapes: x f8[d]."""
     kept = memory.expansion
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, gamma_of(p.kernel, kept), kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, kept, kept.near)
     s = 0.0
     for i in range(n):
         s += kept.coefficient[i] * kept.near[i]
@@ -142,7 +140,7 @@ def recall(slot: int, kernel: Kernel, kept: Expansion) -> None:
     """Write k of the row in a slot with all stored ones into `across`."""
     for j in range(kept.row.shape[0]):
         kept.row[j] = kept.column[j, slot]
-    compare(kept.row, kernel, gamma_of(kernel, kept), kept.column, kept.own, kept.used[0], kept.across)
+    compare(kept.row, kernel, kept, kept.across)
 
 
 @fragment

@@ -17,7 +17,7 @@ from learners.contract import (
     part,
     scratch,
 )
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, gamma_of, kernel_of, put, recall
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, kernel_of, put, recall
 from learners.kernels.jacobi import diagonalise
 from learners.kernels.rule import learning
 from learners.vectors import dot, step_along
@@ -84,7 +84,7 @@ def score(x: Array, p: Descent, memory: Nystroem) -> float:
     """The score, leaving kernel values and z. Shapes: x f8[d]."""
     kept = memory.expansion
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, gamma_of(p.kernel, kept), kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, kept, kept.near)
     if memory.settled[0] == 0:
         s = 0.0
         for i in range(n):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Rule, field, fragment, integer, part, scratch
 from learners.driver import Fragment
-from learners.kernels.expansion import Budgeted, Expansion, compare, gamma_of, oldest, put, usable
+from learners.kernels.expansion import Budgeted, Expansion, compare, oldest, put, usable
 from learners.kernels.rule import widened
 
 
@@ -28,7 +28,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
     """Write S_r = scale sum of a_ir k(z_i, x), leaving the kernel values. Shapes: x f8[d]."""
     kept, S, share = memory.expansion, memory.S, memory.share
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, gamma_of(p.kernel, kept), kept.column, kept.own, n, kept.near)
+    kept.itself[0] = compare(x, p.kernel, kept, kept.near)
     for r in range(S.shape[0]):
         S[r] = 0.0
     for i in range(n):
