@@ -19,7 +19,15 @@ caches."""
 ROUNDS = 9
 """Alternating; the best of each counts: what disturbs a kernel can only make it slower."""
 
-FEWER = {"particle_filter": 40, "knn_win": 10, "svm_win": 40, "svm_ada": 20}
+FEWER = {
+    "particle_filter": 40,
+    "knn_win": 10,
+    "svm_win": 40,
+    "svm_ada": 20,
+    "kernel_perceptron": 10,
+    "kernel_norma": 10,
+    "bpa_s": 10,
+}
 """By what the rows of a learner are divided whose row takes tens of microseconds."""
 COMPARED = 2_000
 """Rows on which kernel and plain loop must agree; later a learner whose covariance collapses magnifies rounding."""
