@@ -12,6 +12,9 @@ from learners.kernels.width import SAMPLE, gamma, measure, width
 from learners.random import Words, normal, seed
 from learners.vectors import dot, step_along
 
+SETTLED = 64
+"""Labelled rows before those that decide on the width: so long a wild one among the first spoils the standardiser."""
+
 
 class FOGD(Learner):
     """Descends on the hinge loss of a linear function of 2 D random waves, which stands for a kernel on all rows.
@@ -26,7 +29,7 @@ class FOGD(Learner):
     Source
     ------
     Lu, Hoi, Wang, Zhao and Liu, JMLR 17, 2016, FOGD; Huang, Online Learning, "Kernel approximation". ALGORITHMS.md 7.
-    Where the width sets itself the weights begin anew behind those rows, since the waves are others.
+    Where the width sets itself, by rows 65 to 96, the weights begin anew behind them, since the waves are others.
     """
 
     name = "fogd"
@@ -68,11 +71,11 @@ class Waves(NamedTuple):
 
     frequency: Array = field("f8[D, d]", "U for 2 gamma = 1")
     weight: Array = field("f8[2 D]", "of the sines, then of the cosines")
-    gamma: Array = field("f8[1]", "where it has followed from the first rows; else 0")
-    first: Array = field("f8[d, F]", "features of the first rows, from which it follows")
-    noted: Counts = field("i8[1]", "how many of them there are")
+    gamma: Array = field("f8[1]", "where it has followed from rows; else 0")
+    first: Array = field("f8[d, F]", "features of the rows from which it follows, number 65 to 96")
+    noted: Counts = field("i8[1]", "labelled rows seen, up to that")
     skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")
-    distances: Array = scratch("f8[496]", "squared distances between the first rows")
+    distances: Array = scratch("f8[496]", "squared distances between these rows")
     wave: Array = scratch("f8[2 D]", "z of the row")
 
 
@@ -110,11 +113,12 @@ def learn(x: Array, y: float, _omega: float, s: float, p: Descent, memory: Waves
         return
     if y * s < 1.0:
         step_along(memory.weight, memory.wave, p.eta * y)
-    n = memory.noted[0]
-    if p.by_median and n < memory.first.shape[1]:
+    seen, last = memory.noted[0], SETTLED + memory.first.shape[1] - 1
+    if p.by_median and seen <= last:
+        n = max(seen - SETTLED, 0)  # before, each takes the first place
         for j in range(x.shape[0]):
             memory.first[j, n] = x[j]
-        memory.noted[0] = n + 1
-        if n + 1 == memory.first.shape[1] and measure(memory.first, n + 1, p.gamma, memory.gamma, memory.distances):
+        memory.noted[0] = seen + 1
+        if seen == last and measure(memory.first, n + 1, p.gamma, memory.gamma, memory.distances):
             for i in range(memory.weight.shape[0]):
                 memory.weight[i] = 0.0

@@ -34,9 +34,9 @@ class FOGD:
             return
         if y * s < 1.0:
             self.w = [w + self.eta * y * z for w, z in zip(self.w, self.z(x), strict=True)]
-        self.first += [x] if len(self.first) < SAMPLE else []
         self.noted += 1
-        if self.noted == SAMPLE and self.k.follow(self.first, SAMPLE, SAMPLE):
+        self.first += [x] if 64 < self.noted <= 64 + SAMPLE else []
+        if self.noted == 64 + SAMPLE and self.k.follow(self.first, SAMPLE, SAMPLE):
             self.w = [0.0] * len(self.w)
 
 

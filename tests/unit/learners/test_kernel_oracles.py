@@ -219,25 +219,29 @@ def test_the_inverse_grown_row_by_row_is_the_inverse():
         assert row == pytest.approx(anew, rel=1e-4)
 
 
-def test_the_width_comes_from_the_median_of_the_first_rows():
-    oracle = kernels.KernelPerceptron(1, 2, "binary", budget=4)
+def test_the_width_comes_from_the_median_of_stored_rows():
+    kernel = kernels.Kernel(1)
     X = [[0.0], [1.0], [3.0], [7.0]]
-    for x in X[:3]:
-        oracle.learn(x, 1.0)
-    assert oracle.k.gamma == 1.0
-    oracle.learn(X[3], 1.0)
+    assert not kernel.follow(X[:3], 3, slots=4)
+    assert kernel.gamma == 1.0
+    assert kernel.follow(X, 4, slots=4)
     squares = sorted((a[0] - b[0]) ** 2 for i, a in enumerate(X) for b in X[:i])
-    assert oracle.k.gamma == kernels.WIDTH / squares[3]
-    oracle.learn([99.0], 1.0)
-    assert oracle.k.gamma == kernels.WIDTH / squares[3]
+    assert kernel.gamma == kernels.WIDTH / squares[3]
+    assert not kernel.follow([[9.0 * x] for (x,) in X], 5, slots=4)
+    assert not kernel.follow([[1.1 * x] for (x,) in X], 8, slots=4)
+    assert kernel.follow([[2.0 * x] for (x,) in X], 12, slots=4)
+    assert kernel.gamma == pytest.approx(kernels.WIDTH / squares[3] / 4.0)
 
 
 def test_what_is_kept_is_made_anew_with_the_width():
     alma = kernels.KernelALMA(3, 2, "binary", budget=20)
-    run(alma, *stream(20))
-    assert alma.n2 == alma.norm() > 0.0
+    run(alma, *stream(60))
+    assert alma.k.gamma != 1.0 / 3.0
+    assert alma.n2 == pytest.approx(alma.norm())
+    assert alma.n2 > 0.0
     fogd = kernel_features.FOGD(3, 2, "binary", D=5)
-    run(fogd, *stream(32))
+    X, y = stream(96)
+    run(fogd, [[3.0 * value for value in x] for x in X], y)
     assert not any(fogd.w)
 
 
