@@ -62,7 +62,11 @@ CASES = [
     pytest.param(case, id=f"{case.label}:recovers")
     for row in TABLE
     for kind in find(row.name).tasks
-    if able(case := Case(row, kind, json.dumps(dict(row.variants[0])), standardize=True))
+    if able(
+        case := Case(
+            row, kind, json.dumps(dict(row.variants[0] if row.recovers is None else row.recovers)), standardize=True
+        )
+    )
     and f"recovers@{kind}" not in row.opt_out
 ]
 

@@ -17,7 +17,8 @@ class Row:
 
     `accuracy` maps parameters (as JSON) to the columns of ALGORITHMS.md 19.6, in per cent, to `tolerance` points: 0.3
     of deterministic learners, 1 of others whose figures come from another random order there; `adapts` maps them to the
-    least accuracy in the 1000 rows after a sudden drift and 1000 more; `more` has variants for one kind of task only;
+    least accuracy in the 1000 rows after a sudden drift and 1000 more; `recovers` are the parameters for that check, if
+    not those of the first variant; `more` has variants for one kind of task only;
     `symmetric` names covariances and the like, `semidefinite` matrices whose diagonal may be 0;
     `opt_out` names a check and says why it does not apply; `invalid` lists values that violate each number's bounds;
     `form` makes rows as the learner reads them, f8[n, width], of made-up ones (`forms`).
@@ -35,6 +36,7 @@ class Row:
     adapts: tuple[tuple[Parameters, float], ...] = ()
     more: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
     opt_out: Mapping[str, str] = field(default_factory=dict)
+    recovers: Parameters | None = None
     form: Callable[[np.ndarray], np.ndarray] | None = None
 
     def width(self, d: int) -> int:
