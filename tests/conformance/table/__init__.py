@@ -28,6 +28,7 @@ from tests.conformance.table import (
     ratings_and_tasks,
     second_order,
     sequences,
+    series_and_few_labels,
     sparse,
     windows,
 )
@@ -52,6 +53,7 @@ TABLE = (
     *histories.ROWS,
     *pools.ROWS,
     *ratings_and_tasks.ROWS,
+    *series_and_few_labels.ROWS,
     *auto.ROWS,
 )
 
