@@ -137,6 +137,11 @@ LEARNERS: dict[str, str] = {
     "oasis_metric": "learners.applications.oasis_metric:OASISMetric",
     "rdml": "learners.applications.rdml:RDML",
     "omtl_perceptron": "learners.applications.omtl_perceptron:OMTLPerceptron",
+    "arma_ogd": "learners.applications.arma_ogd:ARMAOGD",
+    "arma_ons": "learners.applications.arma_ons:ARMAONS",
+    "ossl_gap": "learners.applications.ossl_gap:OSSLGap",
+    "online_nmf": "learners.applications.online_nmf:OnlineNMF",
+    "omr": "learners.applications.omr:OMR",
     "auto": "learners.auto.auto:Auto",
 }
 

@@ -119,22 +119,32 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params
         memory.skipped[0] += 1
         return
     weigh(y, memory)  # step 1
-    if effective(memory.log_likelihood) < 0.5 * memory.particle.shape[0]:  # step 2
-        draw(memory.particle, memory.log_likelihood, uniform(memory.generator), memory.drawn)
-    if p.q > 0.0:  # step 3
-        scatter(memory.particle, math.sqrt(p.q), memory.generator)
+    move(memory.particle, memory.log_likelihood, p.q, memory.generator, memory.drawn)
 
 
 @fragment
 def weigh(label: float, memory: Swarm) -> None:
-    """Subtract each particle's logistic loss, and the largest log-likelihood from all."""
-    log_likelihood = memory.log_likelihood
+    """Subtract each particle's logistic loss."""
+    for i in range(memory.log_likelihood.shape[0]):
+        memory.log_likelihood[i] -= max(-label * memory.margin[i], 0.0) + log1p(memory.odds[i])
+
+
+@bare_kernel
+def move(particle: Array, log_likelihood: Array, q: float, generator: Words, drawn: Array) -> None:
+    """Subtract the largest log-likelihood from all, draw anew if few particles matter, and let all walk.
+
+    Shapes: particle f8[N, d], log_likelihood f8[N], generator u8[4], drawn f8[N, d] scratch. ALGORITHMS.md 6.
+    """
+    n = log_likelihood.shape[0]
     largest = -math.inf
-    for i in range(log_likelihood.shape[0]):
-        log_likelihood[i] -= max(-label * memory.margin[i], 0.0) + log1p(memory.odds[i])
+    for i in range(n):
         largest = max(largest, log_likelihood[i])
-    for i in range(log_likelihood.shape[0]):
+    for i in range(n):
         log_likelihood[i] -= largest
+    if effective(log_likelihood) < 0.5 * n:  # step 2
+        draw(particle, log_likelihood, uniform(generator), drawn)
+    if q > 0.0:  # step 3
+        scatter(particle, math.sqrt(q), generator)
 
 
 @fragment

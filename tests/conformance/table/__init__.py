@@ -29,6 +29,7 @@ from tests.conformance.table import (
     ratings_and_tasks,
     second_order,
     sequences,
+    series_and_few_labels,
     sparse,
     windows,
 )
@@ -54,6 +55,7 @@ TABLE = (
     *pools.ROWS,
     *kernels.ROWS,
     *ratings_and_tasks.ROWS,
+    *series_and_few_labels.ROWS,
     *auto.ROWS,
 )
 

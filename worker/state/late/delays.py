@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.driver import Late
+from learners.driver import GONE, Late
 from learners.learner import Learner
 from learners.metrics.classification import Guesses
 from worker.state.late.store import emitted
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class Steps(NamedTuple):
-    """Operations of a batch: rows as they come, and once more where their labels do."""
+    """Operations of a batch: rows as they come, and once more where their labels do, or are given up."""
 
     X: Array
     y: Array
@@ -45,22 +45,27 @@ class Delays:
         self.guesses = Guesses.room(self._slots)
 
     def arrange(self, X: Array, y: Array) -> Steps:
-        """Put the next rows, and the labels that come behind each, in order. Shapes: X f8[n, d], y f8[n]."""
+        """Put the next rows, and the labels that come behind each, in order. Shapes: X f8[n, d], y f8[n].
+
+        A row that has no label is let go where it would have come, if that tells the learner anything.
+        """
         n, waiting = len(y), len(self._y)
         all_X, all_y = np.concatenate([self._X, X]), np.concatenate([self._y, y])
         first = self._seen - waiting
         rows = np.arange(waiting, waiting + n)
         labels = rows - self._rows
-        # Row by row: the row, then the label that is due behind it, if there is one.
+        # Row by row: the row, then the label that is due behind it, if there is one or its absence tells something.
         which = np.stack([rows, labels], axis=1).reshape(-1)
         is_row = np.tile([True, False], n)
-        there = is_row | ((which >= 0) & ~np.isnan(all_y[np.maximum(which, 0)]))
+        due = all_y[np.maximum(which, 0)]
+        there = is_row | ((which >= 0) & (self._learner.uses_unlabelled | ~np.isnan(due)))
         which, is_row = which[there], is_row[there]
         self._seen += n
         left = max(0, waiting + n - self._rows)
         self._X, self._y = all_X[left:], all_y[left:]
         known = np.where(is_row, np.nan, all_y[which])
-        return Steps(np.ascontiguousarray(all_X[which]), known, (first + which) % self._slots, is_row)
+        slot = np.where(is_row | ~np.isnan(known), (first + which) % self._slots, GONE)
+        return Steps(np.ascontiguousarray(all_X[which]), known, slot, is_row)
 
     def run(self, steps: Steps) -> tuple[Array, Array]:
         """Predict and learn; the scores of the rows, f8[n, k], and what was emitted of each step's row."""

@@ -43,7 +43,8 @@ def replayed(X: np.ndarray, y: np.ndarray, delay: str) -> list[bytes]:
 
 @pytest.mark.parametrize("delay", [1, 7, 1000])
 @pytest.mark.parametrize(
-    ("task", "learner"), [("classification", "auto"), ("classification", "arow"), ("regression", "auto")]
+    ("task", "learner"),
+    [("classification", "auto"), ("classification", "arow"), ("classification", "omr:tau=30"), ("regression", "auto")],
 )
 def test_evaluate_equals_a_worker(task: str, learner: str, delay: int) -> None:
     X, y = rows(task)

@@ -1,0 +1,109 @@
+"""Forecasts of a series: the figures of ALGORITHMS.md 14.1, what noise allows at best, and differences."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from learners.spec import Spec
+from tests.conformance.rows import real
+
+BOTH = ("arma_ogd", "arma_ons")
+STREAMS = {"sru1": (10_081, -1), "beijing_pm25": (20_000, -1), "electricity": (20_000, 3)}
+"""Rows, and the column that is the series; -1: the target."""
+
+OVER_NO_CHANGE = {
+    "arma_ogd": (1.33, 1.12, 1.03),
+    "arma_ons": (0.97, 1.02, 0.98),
+    "arma_ogd:diff=1": (0.81, 1.19, 0.98),
+    "arma_ons:diff=1": (0.90, 1.10, 1.09),
+}
+NOISE = 1.5
+"""Standard deviation of what drives the generated series."""
+
+
+def made(text):
+    return Spec.parse(text).create(1, task="regression")
+
+
+def forecasts(learner, y, X=None):
+    score = np.empty((len(y), 1))
+    learner.predict_then_update(np.zeros((len(y), 1)) if X is None else X, np.asarray(y, float), score)
+    return score[:, 0]
+
+
+@cache
+def arma(seed, rows):
+    """y_t = 0.6 y_t-1 - 0.3 y_t-2 + e_t + 0.4 e_t-1, from where it has forgotten its start."""
+    e = np.random.default_rng(seed).normal(0.0, NOISE, rows + 200)
+    y = np.zeros(rows + 200)
+    for t in range(2, len(y)):
+        y[t] = 0.6 * y[t - 1] - 0.3 * y[t - 2] + e[t] + 0.4 * e[t - 1]
+    return y[200:]
+
+
+def error(text, y):
+    return ((forecasts(made(text), y) - y) ** 2).mean()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("place", "stream"), list(enumerate(STREAMS)))
+def test_errors_are_those_of_the_specification(place, stream):
+    rows, column = STREAMS[stream]
+    X, y = real(stream, rows)
+    y = np.ascontiguousarray(y if column < 0 else X[:, column])
+    plain = error("no_change", y)
+    for text, expected in OVER_NO_CHANGE.items():
+        assert error(text, y) / plain == pytest.approx(expected[place], abs=0.011), text
+
+
+def test_the_error_comes_near_the_noise_that_nobody_can_know():
+    over_noise = {text: [error(text, arma(seed, 20_000)) / NOISE**2 for seed in range(9)] for text in BOTH}
+    assert max(over_noise["arma_ogd"]) < 1.05
+    # Newton steps never get over a start whose first targets lie far nearer to 0 than the others.
+    assert np.median(over_noise["arma_ons"]) < 1.05
+    assert error("no_change", arma(0, 20_000)) > 1.5 * NOISE**2
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_units_do_not_matter(text):
+    y = arma(1, 300)
+    for unit in (2.0**-40, 2.0**60):
+        assert forecasts(made(text), unit * y).tobytes() == (unit * forecasts(made(text), y)).tobytes()
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_features_are_not_looked_at(text):
+    y, X = arma(2, 100), np.random.default_rng(0).normal(size=(100, 1))
+    assert forecasts(made(text), y).tobytes() == forecasts(made(text), y, X).tobytes()
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_differences_carry_a_series_on_before_anything_is_learned(text):
+    y = [3.0, 5.0, 9.0, np.nan]
+    assert forecasts(made(f"{text}:diff=1"), y[:2]).tolist() == [0.0, 3.0]
+    assert forecasts(made(f"{text}:diff=2"), y[:3]).tolist() == [0.0, 3.0, 7.0]
+    # The third target brings the first second difference, 2, and with it nothing yet to be learned from.
+    learner = made(f"{text}:diff=2")
+    assert forecasts(learner, y)[3] == 13.0
+    assert learner.state["past.value"][0] == 2.0
+
+
+@pytest.mark.parametrize("text", [*BOTH, "arma_ons:diff=3"])
+def test_a_target_beyond_all_bounds_is_left_out(text):
+    y = arma(3, 60)
+    learner, other = made(text), made(text)
+    forecasts(learner, np.insert(y, 30, 1e200))
+    forecasts(other, y)
+    assert learner.state["skipped"][0] == 1
+    learner.state["skipped"][0] = 0
+    assert learner.state.memory.tobytes() == other.state.memory.tobytes()
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_coefficients_stay_in_the_box(text):
+    learner = made(f"{text}:lags=1,radius=0.25")
+    forecasts(learner, 10.0 + arma(4, 500))
+    assert learner.state["gamma"].tolist() == [0.25]
