@@ -137,6 +137,8 @@ LEARNERS: dict[str, str] = {
     "oasis_metric": "learners.applications.oasis_metric:OASISMetric",
     "rdml": "learners.applications.rdml:RDML",
     "omtl_perceptron": "learners.applications.omtl_perceptron:OMTLPerceptron",
+    "lol": "learners.local_and_deep.lol:LOL",
+    "hbp": "learners.local_and_deep.hbp:HBP",
     "auto": "learners.auto.auto:Auto",
 }
 

@@ -21,6 +21,7 @@ from tests.conformance.table import (
     histories,
     kernels,
     linear,
+    local_and_deep,
     margin_distribution,
     multiclass,
     multiclass_covariance,
@@ -54,6 +55,7 @@ TABLE = (
     *pools.ROWS,
     *kernels.ROWS,
     *ratings_and_tasks.ROWS,
+    *local_and_deep.ROWS,
     *auto.ROWS,
 )
 
