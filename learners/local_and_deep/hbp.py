@@ -8,7 +8,15 @@ import numpy as np
 from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, number, scratch
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
-from learners.local_and_deep.layers import backward, descend, forward, scatter
+from learners.local_and_deep.layers import (
+    head_backward,
+    head_descend,
+    head_forward,
+    layer_backward,
+    layer_descend,
+    layer_forward,
+    scatter,
+)
 from learners.random import seed
 from learners.vectors import dot
 
@@ -82,13 +90,13 @@ class Hedge(NamedTuple):
 
 
 class Network(NamedTuple):
-    """Memory of `hbp`. Matrices are as `layers` has them: one row per input."""
+    """Memory of `hbp`. Matrices lie as in `learners.local_and_deep.layers`."""
 
     first: Array = field("f8[d, W]", "H_1, weights of the first layer")
     deep: Array = field("f8[deeper, W, W]", "H_2 and on, weights of the layers above it")
     bias: Array = field("f8[L, W]", "b, of all layers")
-    shallow: Array = field("f8[d, O]", "theta_0, weights of the row's own classifier")
-    head: Array = field("f8[L, W, O]", "theta_1 and on, weights of each layer's classifier")
+    shallow: Array = field("f8[O, d]", "theta_0, weights of the row's own classifier")
+    head: Array = field("f8[L, O, W]", "theta_1 and on, weights of each layer's classifier")
     offset: Array = field("f8[heads, O]", "what each classifier adds")
     alpha: Array = field("f8[heads]", "how much each classifier counts; they sum to 1")
     skipped: Counts = field("i8[1]", "labelled rows whose scores or gradient were not finite")
@@ -107,14 +115,14 @@ def score(x: Array, _p: Any, memory: Network) -> None:
     Shapes: x f8[d]. ALGORITHMS.md 9.
     """
     S, f, h, alpha, L = memory.S, memory.f, memory.h, memory.alpha, memory.h.shape[0]
-    forward(x, memory.shallow, memory.offset[0], f[0])
-    forward(x, memory.first, memory.bias[0], h[0])
+    head_forward(x, memory.shallow, memory.offset[0], f[0])
+    layer_forward(x, memory.first, memory.bias[0], h[0])
     for i in range(L):
         if i > 0:
-            forward(h[i - 1], memory.deep[i - 1], memory.bias[i], h[i])
+            layer_forward(h[i - 1], memory.deep[i - 1], memory.bias[i], h[i])
         for u in range(h.shape[1]):
             h[i, u] = 0.0 if h[i, u] <= 0.0 else h[i, u]  # what is not a number stays so
-        forward(h[i], memory.head[i], memory.offset[i + 1], f[i + 1])
+        head_forward(h[i], memory.head[i], memory.offset[i + 1], f[i + 1])
     fixed = S.shape[0] - f.shape[1]
     S[:] = 0.0
     bad = False
@@ -138,11 +146,10 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Hedge, memory: N
     f, h, delta, alpha, L = memory.f, memory.h, memory.delta, memory.alpha, memory.h.shape[0]
     for i in range(L + 1):
         memory.loss[i] = differentiate(f[i], alpha[i], label, memory.share)
-    delta[:] = 0.0
     for i in range(L - 1, -1, -1):
-        backward(memory.head[i], f[i + 1], h[i], delta[i])
+        head_backward(h[i], memory.head[i], f[i + 1], delta[i])
         if i < L - 1:
-            backward(memory.deep[i], delta[i + 1], h[i], delta[i])
+            layer_backward(h[i], memory.deep[i], delta[i + 1], delta[i])
     below = 1.0 + dot(x, x)
     squared = dot(f[0], f[0]) * below  # G^2, of what meets one input after what meets another
     for i in range(L):
@@ -154,12 +161,12 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Hedge, memory: N
         return
     length = math.sqrt(squared)
     eta = p.eta if length <= p.clip else p.eta * (p.clip / length)
-    descend(memory.shallow, memory.offset[0], x, f[0], eta)
-    descend(memory.first, memory.bias[0], x, delta[0], eta)
+    head_descend(x, memory.shallow, memory.offset[0], f[0], eta)
+    layer_descend(x, memory.first, memory.bias[0], delta[0], eta)
     for i in range(L):
-        descend(memory.head[i], memory.offset[i + 1], h[i], f[i + 1], eta)
+        head_descend(h[i], memory.head[i], memory.offset[i + 1], f[i + 1], eta)
         if i > 0:
-            descend(memory.deep[i - 1], memory.bias[i], h[i - 1], delta[i], eta)
+            layer_descend(h[i - 1], memory.deep[i - 1], memory.bias[i], delta[i], eta)
     total = 0.0
     for i in range(L + 1):
         alpha[i] = max(alpha[i] * exp(p.log_beta * min(memory.loss[i], 1.0)), p.least)

@@ -1,7 +1,7 @@
-"""What a network's layers do: products, gradients and steps.
+"""What a network is made of: layers, and heads that classify. Each goes forward, backward, and down its gradient.
 
-A layer is a matrix f8[in, out], one row per input, so that the inner loops go over its outputs side by side, in wide
-instructions, and no sum is regrouped.
+A layer is a matrix f8[in, out], one row per input, and a head f8[O, in], one row per score: so that inner loops go over
+many units side by side, in wide instructions, and no sum is regrouped.
 """
 
 import math
@@ -9,6 +9,7 @@ import math
 from learners.contract import Array, bare_kernel
 from learners.jit import kernel
 from learners.random import Words, normal
+from learners.vectors import dot, step_surely
 
 
 @kernel
@@ -25,44 +26,73 @@ def scatter(layer: Array, generator: Words) -> None:
 
 
 @bare_kernel
-def forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
+def layer_forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
     """Write layer' h + bias to `out`. Shapes: h f8[in], layer f8[in, out], bias f8[out], out f8[out].
 
-    Inputs of 0 add nothing, since weights are finite: about half of all hidden units are silent.
+    By two inputs in one pass over `out`. Zeros add nothing, since weights are finite: about half of all hidden units
+    are silent.
     """
     for u in range(out.shape[0]):
         out[u] = bias[u]
-    for j in range(h.shape[0]):
-        if h[j] != 0.0:
-            value, row = h[j], layer[j]
+    for j in range(0, h.shape[0] - 1, 2):
+        one, other, row, next_row = h[j], h[j + 1], layer[j], layer[j + 1]
+        if one != 0.0 or other != 0.0:
             for u in range(out.shape[0]):
-                out[u] += value * row[u]
+                out[u] = out[u] + one * row[u] + other * next_row[u]
+    if h.shape[0] % 2 == 1:
+        step_surely(out, layer[h.shape[0] - 1], h[h.shape[0] - 1])
 
 
 @bare_kernel
-def backward(layer: Array, above: Array, h: Array, out: Array) -> None:
-    """Add layer above to `out`, for rectified units alone that are not silent: the gradient of the others is 0.
+def layer_backward(h: Array, layer: Array, above: Array, out: Array) -> None:
+    """Add layer above, the gradient of h, to `out`; that of rectified units that are silent is 0.
 
-    Shapes: layer f8[in, out], above f8[out], h f8[in], out f8[in].
+    Shapes: h f8[in], layer f8[in, out], above f8[out], out f8[in].
     """
     for j in range(h.shape[0]):
         if h[j] > 0.0:
-            total, row = 0.0, layer[j]
-            for u in range(above.shape[0]):
-                total += row[u] * above[u]
-            out[j] += total
+            out[j] += dot(layer[j], above)
 
 
 @bare_kernel
-def descend(layer: Array, bias: Array, h: Array, gradient: Array, eta: float) -> None:
-    """Take eta h gradient' from the layer and eta gradient from its bias.
+def layer_descend(h: Array, layer: Array, bias: Array, above: Array, eta: float) -> None:
+    """Take eta h above' from the layer and eta above from its bias.
 
-    Shapes: layer f8[in, out], bias f8[out], h f8[in], gradient f8[out].
+    Shapes: h f8[in], layer f8[in, out], bias f8[out], above f8[out].
     """
-    for u in range(bias.shape[0]):
-        bias[u] -= eta * gradient[u]
+    step_surely(bias, above, -eta)
     for j in range(h.shape[0]):
         if h[j] != 0.0:
-            row, step = layer[j], eta * h[j]
-            for u in range(bias.shape[0]):
-                row[u] -= step * gradient[u]
+            step_surely(layer[j], above, -eta * h[j])
+
+
+@bare_kernel
+def head_forward(h: Array, head: Array, offset: Array, f: Array) -> None:
+    """Write head h + offset to `f`. Shapes: h f8[in], head f8[O, in], offset f8[O], f f8[O]."""
+    for o in range(f.shape[0]):
+        f[o] = dot(head[o], h) + offset[o]
+
+
+@bare_kernel
+def head_backward(h: Array, head: Array, gradient: Array, out: Array) -> None:
+    """Write head' gradient, that of h, to `out`; that of rectified units that are silent is 0.
+
+    Shapes: h f8[in], head f8[O, in], gradient f8[O], out f8[in].
+    """
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    for o in range(gradient.shape[0]):
+        step_surely(out, head[o], gradient[o])
+    for j in range(out.shape[0]):
+        out[j] = out[j] if h[j] > 0.0 else 0.0
+
+
+@bare_kernel
+def head_descend(h: Array, head: Array, offset: Array, gradient: Array, eta: float) -> None:
+    """Take eta gradient h' from the head and eta gradient from its offset.
+
+    Shapes: h f8[in], head f8[O, in], offset f8[O], gradient f8[O].
+    """
+    step_surely(offset, gradient, -eta)
+    for o in range(gradient.shape[0]):
+        step_surely(head[o], h, -eta * gradient[o])

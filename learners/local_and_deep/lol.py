@@ -16,9 +16,11 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.vectors import dot, step_both
+from learners.vectors import dot, step_surely
 from learners.windows.distances import squared_distances
 
+FAR = 1e50
+"""No step is longer than C or C / lam rows whose squares are finite: between these bounds no sum of them overflows."""
 LONGEST_MEAN = 1000
 """Rows over which a prototype is a mean: it goes on following its region however long the stream is."""
 
@@ -49,9 +51,9 @@ class LOL(Learner):
     class Params(Parameters):
         prototypes: int = integer(10, "m, regions at most.", at_least=1, at_most=10_000)
         lam: float = number(
-            1.0, "What the common hyperplane resists a row by. Larger = each region for itself.", above=0.0
+            1.0, "How much the common hyperplane resists. Larger = each region for itself.", at_least=1.0 / FAR
         )
-        C: float = number(0.1, "Largest step of a region's own hyperplane.", above=0.0)
+        C: float = number(0.1, "Largest step of a region's own hyperplane.", above=0.0, at_most=FAR)
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
@@ -82,7 +84,7 @@ class Regions(NamedTuple):
     used: Counts = field("i8[1]", "prototypes so far")
     common: Array = field("f8[d]", "w, weights of all regions, d with the intercept")
     own: Array = field("f8[m, d]", "u, what each region adds")
-    skipped: Counts = field("i8[1]", "labelled rows whose score, distance or step was not finite, or that are 0")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or length was not finite, or that are 0")
     squared: Array = scratch("f8[m]", "squared distances of the row")
     nearest: Array = scratch("f8[1]", "number of the nearest prototype, -1 if there is none or all are too far")
 
@@ -115,15 +117,13 @@ def learn(x: Array, y: float, omega: float, s: float, p: Pull, memory: Regions) 
     new = memory.used[0] < memory.rows.shape[0] and (j < 0 or memory.squared[j] > 0.0)
     if new:
         j = memory.used[0]
-    learned = math.isfinite(s) and 0.0 < x2 < math.inf
-    loss = 1.0 - y * s
-    if learned and loss > 0.0:
-        common = min(p.common.cap * omega, loss / x2 * p.common.part)
-        own = min(p.own.cap * omega, loss / x2 * p.own.part)
-        learned = step_both(memory.common, y * common, memory.own[j], y * own, x)
-    if not learned:
+    if not (math.isfinite(s) and 0.0 < x2 < math.inf):
         memory.skipped[0] += 1
         return
+    loss = 1.0 - y * s
+    if loss > 0.0:
+        step_surely(memory.common, x, y * min(p.common.cap * omega, loss / x2 * p.common.part))
+        step_surely(memory.own[j], x, y * min(p.own.cap * omega, loss / x2 * p.own.part))
     if new:
         memory.used[0] += 1
     memory.rows[j] += 1

@@ -13,6 +13,7 @@ from tests.bench.plain import (
     forgetting,
     histories,
     linear,
+    local_and_deep,
     majority,
     margin_distribution,
     mixture,
@@ -32,6 +33,7 @@ from tests.bench.plain.loop import Loop
 
 FAMILIES = (
     linear,
+    local_and_deep,
     multiplicative,
     quadratic,
     second_order,

@@ -13,7 +13,7 @@ ROWS = (
         "lol",
         local_and_deep.LOL,
         variants=({}, {"prototypes": 3, "lam": 5.0, "C": 1.0, "intercept": False}),
-        invalid={"prototypes": (0, -1, 10_001), "lam": (0.0, -1.0), "C": (0.0, -0.1)},
+        invalid={"prototypes": (0, -1, 10_001), "lam": (0.0, -1.0), "C": (0.0, -0.1, 1e51)},
         accuracy=(({}, (84.55, 95.23, 97.56, 73.07, 93.00, 96.60)),),
         adapts=(({}, 80.0),),
     ),
