@@ -142,6 +142,8 @@ LEARNERS: dict[str, str] = {
     "ossl_gap": "learners.applications.ossl_gap:OSSLGap",
     "online_nmf": "learners.applications.online_nmf:OnlineNMF",
     "omr": "learners.applications.omr:OMR",
+    "lol": "learners.local_and_deep.lol:LOL",
+    "hbp": "learners.local_and_deep.hbp:HBP",
     "auto": "learners.auto.auto:Auto",
 }
 

@@ -14,6 +14,7 @@ from tests.bench.plain import (
     histories,
     kernels,
     linear,
+    local_and_deep,
     majority,
     margin_distribution,
     mixture,
@@ -33,6 +34,7 @@ from tests.bench.plain.loop import Loop
 
 FAMILIES = (
     linear,
+    local_and_deep,
     multiplicative,
     quadratic,
     second_order,

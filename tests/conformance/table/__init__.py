@@ -21,6 +21,7 @@ from tests.conformance.table import (
     histories,
     kernels,
     linear,
+    local_and_deep,
     margin_distribution,
     multiclass,
     multiclass_covariance,
@@ -56,6 +57,7 @@ TABLE = (
     *kernels.ROWS,
     *ratings_and_tasks.ROWS,
     *series_and_few_labels.ROWS,
+    *local_and_deep.ROWS,
     *auto.ROWS,
 )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from tests.meta.sources import ROOT
-from tests.meta.test_bounds import environment
 
 SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "_edges", "_names"))
 
@@ -18,6 +18,12 @@ from worker.wire import scanner, strings
 strings.TAIL = b""
 scanner.scan(strings.Listed([b'{"x":[1.5']), 1)
 """
+
+
+def environment(config: pytest.Config) -> dict[str, str]:
+    """Bounds checking compiled in; that is not part of the cache's key, hence a cache of its own, kept between runs."""
+    folder = config.cache.mkdir("numba_boundscheck")  # type: ignore[union-attr]
+    return {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(folder)}
 
 
 def run(config: pytest.Config, *arguments: str) -> subprocess.CompletedProcess[str]:
