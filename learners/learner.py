@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -174,7 +175,7 @@ class Learner:
 
     # What callers use.
 
-    @property
+    @cached_property
     def uses_unlabelled(self) -> bool:
         """Whether it learns from rows whose label never came, see `take_late`."""
         return self.rule().uses_unlabelled

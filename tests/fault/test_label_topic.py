@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
 from learners import Spec
-from tests.support.crash import CrashingDriftway
-from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all, unique
-from tests.support.late import late_stream
-from tests.support.process import Driftway, driftway
+from tests.support.kafka import committed_offset, create_topic, produce, unique
+from tests.support.late import Outputs, kill_and_succeed, late_stream
+from tests.support.process import driftway
 from worker.kafka.client import NATIVE, PYTHON
 from worker.runtime.partition.checkpoint import Step
 from worker.settings import ModelSettings, Wait, WorkerSettings
@@ -48,30 +48,17 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: S
         "--label-topic", labels,
     )  # fmt: skip
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", FEW, "--client")
-    longest, fed = max(map(len, streams.values())), 0
 
-    def feed() -> None:
-        for partition, values in streams.items():
-            piece = values[fed : fed + PIECE]
-            for name, wanted in ((topic, True), (labels, False)):
-                produce(kafka, name, [value for value in piece if (b'"x"' in value) is wanted], partition)
+    def feed() -> Iterator[int]:
+        for start in range(0, max(map(len, streams.values())), PIECE):
+            for partition, values in streams.items():
+                piece = values[start : start + PIECE]
+                for name, wanted in ((topic, True), (labels, False)):
+                    produce(kafka, name, [value for value in piece if (b'"x"' in value) is wanted], partition)
+            yield sum(b'"x"' in value for values in streams.values() for value in values[: start + PIECE])
 
-    def seen() -> int:
-        return len(read_all(kafka, f"{topic}.{group}.predictions"))
-
-    with CrashingDriftway(step, 6, *work, victim) as worker:
-        worker.await_text("running partition=1")
-        while fed < longest and not worker.ended:
-            feed()
-            fed += PIECE
-            wanted = sum(b'"x"' in value for values in streams.values() for value in values[:fed])
-            await_until(lambda wanted=wanted: worker.ended or seen() >= wanted, 30, "predicted, or killed")
-        assert worker.ended, "its step was never reached"
-    while fed < longest:
-        feed()
-        fed += PIECE
-    with Driftway(*work, heir, "--stop-at-end") as worker:
-        assert worker.wait(90) == 0, worker.story()
+    outputs = Outputs(kafka, f"{topic}.{group}")
+    kill_and_succeed(step, work, (victim, heir), feed(), outputs)
     model = ModelSettings((Spec.parse(LEARNER),), wait=Wait.parse(WAIT))
     settings = WorkerSettings(kafka, topic, group, model, label_topic=labels)
     learned = 0
@@ -80,11 +67,7 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: S
         assert end == 900
         learned += committed_offset(kafka, group, labels, partition)[0]
         scores, reasons = offline(settings, partition, end)
-        predictions = [r for r in read_all(kafka, f"{topic}.{group}.predictions") if r.partition == partition]
-        found = [json.loads(record.value or b"") for record in predictions]
-        assert [(one["offset"], one["score"]) for one in found] == scores
-        rejected = [r for r in read_all(kafka, f"{topic}.{group}.rejected") if r.partition == partition]
-        assert [dict(r.headers)["reason"].decode() for r in rejected] == reasons
+        assert outputs.written(partition) == (scores, reasons)
         assert len({score for _, score in scores}) > len(scores) / 2, "labels were learned from"
     assert learned > 1000, "most labels have been taken"
     assert driftway("audit", *place).code == 0

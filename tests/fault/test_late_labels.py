@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from learners import Spec
-from tests.support.crash import CrashingDriftway
-from tests.support.kafka import await_until, create_topic, produce, read_all, unique
-from tests.support.late import late_stream
-from tests.support.process import Driftway, driftway
+from tests.support.kafka import create_topic, produce, unique
+from tests.support.late import Outputs, kill_and_succeed, late_stream
+from tests.support.process import driftway
 from worker.kafka.client import NATIVE, PYTHON
 from worker.runtime.partition.checkpoint import Step
 from worker.settings import ModelSettings, Wait
@@ -42,33 +42,15 @@ def test_killed_worker_is_succeeded_with_the_rows_that_wait(kafka: str, step: St
     events = {partition: late_stream(900, seed=partition) for partition in range(PARTITIONS)}
     place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--label-wait", WAIT
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", FEW, "--client")
-    longest, fed = max(map(len, events.values())), 0
 
-    def feed() -> None:
-        for partition, values in events.items():
-            produce(kafka, topic, values[fed : fed + PIECE], partition)
+    def feed() -> Iterator[int]:
+        for start in range(0, max(map(len, events.values())), PIECE):
+            for partition, values in events.items():
+                produce(kafka, topic, values[start : start + PIECE], partition)
+            yield sum(b'"x"' in value for values in events.values() for value in values[: start + PIECE])
 
-    def seen() -> int:
-        return len(read_all(kafka, f"{topic}.{group}.predictions"))
-
-    with CrashingDriftway(step, 6, *work, victim) as worker:
-        worker.await_text("running partition=1")
-        while fed < longest and not worker.ended:
-            feed()
-            fed += PIECE
-            wanted = sum(b'"x"' in value for values in events.values() for value in values[:fed])
-            await_until(lambda wanted=wanted: worker.ended or seen() >= wanted, 30, "predicted, or killed")
-        assert worker.ended, "its step was never reached"
-    while fed < longest:
-        feed()
-        fed += PIECE
-    with Driftway(*work, heir, "--stop-at-end") as worker:
-        assert worker.wait(90) == 0, worker.story()
+    outputs = Outputs(kafka, f"{topic}.{group}")
+    kill_and_succeed(step, work, (victim, heir), feed(), outputs)
     for partition, values in events.items():
-        scores, reasons = offline(values, partition)
-        predictions = [r for r in read_all(kafka, f"{topic}.{group}.predictions") if r.partition == partition]
-        found = [json.loads(record.value or b"") for record in predictions]
-        assert [(one["offset"], one["score"]) for one in found] == scores
-        rejected = [r for r in read_all(kafka, f"{topic}.{group}.rejected") if r.partition == partition]
-        assert [dict(r.headers)["reason"].decode() for r in rejected] == reasons
+        assert outputs.written(partition) == offline(values, partition)
     assert driftway("audit", *place).code == 0

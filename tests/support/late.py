@@ -1,10 +1,15 @@
-"""A stream whose labels come late."""
+"""A stream whose labels come late, and a worker on it that is killed."""
 
 from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tests.support.crash import CrashingDriftway, Step
+from tests.support.kafka import await_until, read_all
+from tests.support.process import Driftway
 
 D = 3
 
@@ -29,3 +34,46 @@ def late_stream(n: int, seed: int, delay: int = 20, task: str = "classification"
     values.append(b'{"id":"nobody","y":1}')
     values.append(b'{"id":1,"y":null}')
     return values
+
+
+class Outputs(NamedTuple):
+    """Where a group writes."""
+
+    kafka: str
+    prefix: str
+
+    def records(self, kind: str) -> list[Any]:
+        """Those of one of its topics."""
+        return read_all(self.kafka, f"{self.prefix}.{kind}")
+
+    def written(self, partition: int) -> tuple[list[tuple[int, float]], list[str]]:
+        """Offset and score of every prediction of a partition, and the reasons of all that was rejected."""
+        predictions = [
+            json.loads(one.value or b"") for one in self.records("predictions") if one.partition == partition
+        ]
+        rejected = [dict(one.headers) for one in self.records("rejected") if one.partition == partition]
+        return [(one["offset"], one["score"]) for one in predictions], [one["reason"].decode() for one in rejected]
+
+
+def kill_and_succeed(
+    step: Step, work: tuple[str, ...], clients: tuple[str, str], feed: Iterator[int], outputs: Outputs
+) -> None:
+    """A worker, fed until it dies at the step, and another one that reads to the end.
+
+    `feed` sends the next piece of the stream and gives how many events have been sent.
+    """
+    with CrashingDriftway(step, 6, *work, clients[0]) as worker:
+        worker.await_text("running partition=1")
+        for sent in feed:
+            await_until(
+                lambda sent=sent: worker.ended or len(outputs.records("predictions")) >= sent,
+                30,
+                "predicted, or killed",
+            )
+            if worker.ended:
+                break
+        assert worker.ended, "its step was never reached"
+    for _ in feed:
+        pass
+    with Driftway(*work, clients[1], "--stop-at-end") as worker:
+        assert worker.wait(90) == 0, worker.story()
