@@ -52,13 +52,13 @@ class HBP(Learner):
     class Params(Parameters):
         layers: int = integer(2, "L, hidden layers.", at_least=1, at_most=100)
         width: int = integer(32, "W, units of each.", at_least=1, at_most=1000)
-        eta: float = number(0.2, "Step size.", above=0.0, at_most=100.0)
+        eta: float = number(0.15, "Step size.", above=0.0, at_most=100.0)
         beta: float = number(0.99, "What a loss of 1 leaves of a classifier's weight.", above=0.0, below=1.0)
         smooth: float = number(
             0.5, "Share of the mean weight below which no classifier's falls.", at_least=0.0, below=1.0
         )
         clip: float = number(
-            1.5, "Longest gradient: no row moves the weights by more than eta clip.", above=0.0, at_most=1e6
+            1.7, "Longest gradient: no row moves the weights by more than eta clip.", above=0.0, at_most=1e6
         )
         seed: int = integer(1, "Of the generator of the first weights.", at_least=0, at_most=2**53)
 

@@ -16,7 +16,7 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.vectors import dot, step_surely
+from learners.vectors import dot
 from learners.windows.distances import squared_distances
 
 FAR = 1e50
@@ -122,8 +122,12 @@ def learn(x: Array, y: float, omega: float, s: float, p: Pull, memory: Regions) 
         return
     loss = 1.0 - y * s
     if loss > 0.0:
-        step_surely(memory.common, x, y * min(p.common.cap * omega, loss / x2 * p.common.part))
-        step_surely(memory.own[j], x, y * min(p.own.cap * omega, loss / x2 * p.own.part))
+        pull = loss / x2
+        common = y * min(p.common.cap * omega, pull * p.common.part)
+        own = y * min(p.own.cap * omega, pull * p.own.part)
+        for i in range(x.shape[0]):
+            memory.common[i] += common * x[i]
+            memory.own[j, i] += own * x[i]
     if new:
         memory.used[0] += 1
     memory.rows[j] += 1

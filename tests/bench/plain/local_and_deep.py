@@ -91,7 +91,7 @@ def hbp(rows, y, score, H1, H2, b, heads, bare, alpha, h, delta, f, loss):
             squared += delta[0, j] * delta[0, j] * below
         squared += (f[1] * f[1] + second) * between + f[2] * f[2] * above
         length = np.sqrt(squared)
-        eta = 0.2 if length <= 1.5 else 0.2 * 1.5 / length
+        eta = 0.15 if length <= 1.7 else 0.15 * 1.7 / length
         bare[d] -= eta * f[0]
         for j in range(d):
             bare[j] -= eta * f[0] * x[j]

@@ -51,7 +51,7 @@ class HBP:
     """One score of two classes, else one per class; H_l (width, in), theta_l (scores, in + 1)."""
 
     def __init__(
-        self, n_features, n_classes, kind, layers=2, width=32, eta=0.2, beta=0.99, smooth=0.5, clip=1.5, seed=1
+        self, n_features, n_classes, kind, layers=2, width=32, eta=0.15, beta=0.99, smooth=0.5, clip=1.7, seed=1
     ):
         self.binary, self.L = kind == "binary", layers
         self.eta, self.beta, self.smooth, self.clip = eta, beta, smooth, clip
