@@ -65,6 +65,7 @@ GENERATORS: dict[str, tuple[str, str]] = {
     "sine": ("producers.streams.sine:RECIPE", "4 stages, 4 features, below or above a sine, then reversed"),
     "mixed": ("producers.streams.mixed:RECIPE", "4 stages, 2 bits and 2 numbers, a rule that is reversed"),
     "friedman": ("producers.streams.friedman:RECIPE", "10 features, regression, three kinds of drift"),
+    "arma": ("producers.streams.arma:RECIPE", "a time series, regression, an ARMA process of known innovations"),
     "ratings": ("producers.streams.ratings:RECIPE", "user and item, regression, ratings from known factors or blocks"),
 }
 """name -> (module:attribute, one line)."""
