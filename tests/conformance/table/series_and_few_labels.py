@@ -46,7 +46,7 @@ ROWS = (
         accuracy=(({}, (89.27, 96.24, 97.70)),),
         opt_out={
             "adapts": "guesses that are quite wrong all count the same, so that none is on its way to turn round",
-            "one_class_only": "a guess right by 1 is as good as any: one row in fifty, far out, is still taken for another",
+            "one_class_only": "a guess right by 1 is as good as any: one row in fifty, far out, is taken for another",
         },
     ),
     Row(
