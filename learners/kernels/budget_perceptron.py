@@ -3,7 +3,16 @@
 from typing import NamedTuple
 
 from learners.contract import Array, Learner, Rule, field, fragment, number, part, scratch
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, drop, kernel_of, norm_of, put, recall
+from learners.kernels.expansion import (
+    Budgeted,
+    Expansion,
+    Kernel,
+    compare_all,
+    compare_next,
+    drop_compared,
+    kernel_of,
+    put,
+)
 from learners.kernels.rule import expanding
 
 
@@ -32,7 +41,7 @@ class BudgetPerceptron(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         return expanding(
-            update, Margin(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_all
+            update, Margin(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_again
         )
 
 
@@ -59,12 +68,10 @@ def update(x: Array, y: float, s: float, p: Margin, memory: Compared) -> None:
         return
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]
-    for i in range(n):
-        gram[n, i] = gram[i, n] = kept.near[i]
-    gram[n, n] = norm_of(p.kernel, kept)
+    compare_next(p.kernel, kept, gram)
     put(x, y, n, kept)
     if n + 1 == gram.shape[0]:
-        remove(best_without_itself(memory), memory)
+        drop_compared(best_without_itself(memory), kept, gram)
 
 
 @fragment
@@ -87,20 +94,6 @@ def best_without_itself(memory: Compared) -> int:
 
 
 @fragment
-def remove(slot: int, memory: Compared) -> None:
-    """Let a row go, in its kernel values as well."""
-    gram, last = memory.gram, memory.expansion.used[0] - 1
-    for i in range(last):
-        gram[slot, i] = gram[i, slot] = gram[last, i]
-    gram[slot, slot] = gram[last, last]
-    drop(slot, memory.expansion)
-
-
-@fragment
-def compare_all(p: Margin, memory: Compared) -> None:
-    """Kernel values of any two stored rows."""
-    kept = memory.expansion
-    for i in range(kept.used[0]):
-        recall(i, p.kernel, kept)
-        for j in range(kept.used[0]):
-            memory.gram[i, j] = kept.across[j]
+def compare_again(p: Margin, memory: Compared) -> None:
+    """Behind another width."""
+    compare_all(p.kernel, memory.expansion, memory.gram)

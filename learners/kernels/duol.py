@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from learners.contract import Array, Learner, Rule, field, fragment, number, part
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall, weighed
 from learners.kernels.rule import expanding
 
 ROUNDING = 1e-9
@@ -128,7 +128,4 @@ def value_all(p: Double, memory: Valued) -> None:
     kept = memory.expansion
     for i in range(kept.used[0]):
         recall(i, p.kernel, kept)
-        total = 0.0
-        for j in range(kept.used[0]):
-            total += kept.coefficient[j] * kept.across[j]
-        memory.value[i] = total
+        memory.value[i] = weighed(kept.across, kept)

@@ -124,15 +124,20 @@ def compare(x: Array, kernel: Kernel, kept: Expansion, near: Array) -> float:
 
 
 @fragment
+def weighed(values: Array, kept: Expansion) -> float:
+    """Sum of a_i values_i over the stored rows, without the common factor. Shapes: values f8[B]."""
+    total = 0.0
+    for i in range(kept.used[0]):
+        total += kept.coefficient[i] * values[i]
+    return total
+
+
+@fragment
 def score(x: Array, p: Any, memory: Any) -> float:
     """The score, leaving the kernel values. Shapes: x f8[d]."""
     kept = memory.expansion
-    n = kept.used[0]
     kept.itself[0] = compare(x, p.kernel, kept, kept.near)
-    s = 0.0
-    for i in range(n):
-        s += kept.coefficient[i] * kept.near[i]
-    return kept.scale[0] * s
+    return kept.scale[0] * weighed(kept.near, kept)
 
 
 @bare_kernel
@@ -152,6 +157,34 @@ def own_kernel(squared: float, kernel: Kernel) -> float:
     for _ in range(kernel.degree):
         own *= squared + kernel.c0
     return own
+
+
+@fragment
+def compare_all(kernel: Kernel, kept: Expansion, gram: Array) -> None:
+    """Write k of any two stored rows. Shapes: gram f8[B, B]."""
+    for i in range(kept.used[0]):
+        recall(i, kernel, kept)
+        for j in range(kept.used[0]):
+            gram[i, j] = kept.across[j]
+
+
+@fragment
+def compare_next(kernel: Kernel, kept: Expansion, gram: Array) -> None:
+    """Write k of the row that was scored, where the first free slot is. Shapes: gram f8[B, B]."""
+    n = kept.used[0]
+    for i in range(n):
+        gram[n, i] = gram[i, n] = kept.near[i]
+    gram[n, n] = norm_of(kernel, kept)
+
+
+@fragment
+def drop_compared(slot: int, kept: Expansion, gram: Array) -> None:
+    """`drop`, in the kernel values as well. Shapes: gram f8[B, B]."""
+    last = kept.used[0] - 1
+    for i in range(last):
+        gram[slot, i] = gram[i, slot] = gram[last, i]
+    gram[slot, slot] = gram[last, last]
+    drop(slot, kept)
 
 
 @fragment

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from learners.contract import Array, Learner, Rule, field, fragment, part
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall, weighed
 from learners.kernels.rule import expanding
 
 DAMAGE = 15.0 / 32.0
@@ -67,10 +67,7 @@ def update(x: Array, y: float, s: float, p: Shrinking, memory: Damaged) -> None:
     slot, phi = oldest(kept), 1.0
     if slot < kept.used[0]:
         recall(slot, p.kernel, kept)
-        f_r = 0.0
-        for i in range(kept.used[0]):
-            f_r += kept.coefficient[i] * kept.across[i]
-        f_r += y * kept.near[slot]
+        f_r = weighed(kept.across, kept) + y * kept.near[slot]
         a_r = kept.coefficient[slot]
         delta, mu = abs(a_r), math.copysign(1.0, a_r) * f_r
         square, linear = delta * delta - 2.0 * delta * mu, 2.0 * delta

@@ -4,7 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 from learners.contract import Array, Learner, Rule, field, fragment, number, part
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall, shrink
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, oldest, put, recall, shrink, weighed
 from learners.kernels.rule import expanding
 
 ADDITIONS = 10
@@ -76,11 +76,8 @@ def update(x: Array, y: float, s: float, p: Addition, memory: InNorm) -> None:
     slot, squared = oldest(kept), memory.squared[0]
     if slot < kept.used[0]:  # f without the oldest row h: |f|^2 - 2 c f(h) + c^2 k(h, h)
         recall(slot, p.kernel, kept)
-        f_h = 0.0
-        for i in range(kept.used[0]):
-            f_h += kept.coefficient[i] * kept.across[i]
         c = kept.scale[0] * kept.coefficient[slot]
-        squared = max(0.0, squared - 2.0 * c * kept.scale[0] * f_h + c * c * kept.across[slot])
+        squared = max(0.0, squared - 2.0 * c * kept.scale[0] * weighed(kept.across, kept) + c * c * kept.across[slot])
         s -= c * kept.near[slot]
     squared += 2.0 * p.alpha * y * s + p.alpha * p.alpha * kept.itself[0]
     if not squared < math.inf:
@@ -101,8 +98,5 @@ def sum_anew(p: Addition, memory: InNorm) -> None:
     total = 0.0
     for i in range(kept.used[0]):
         recall(i, p.kernel, kept)
-        f_i = 0.0
-        for j in range(kept.used[0]):
-            f_i += kept.coefficient[j] * kept.across[j]
-        total += kept.coefficient[i] * f_i
+        total += kept.coefficient[i] * weighed(kept.across, kept)
     memory.squared[0] = max(0.0, kept.scale[0] * kept.scale[0] * total)

@@ -17,7 +17,7 @@ from learners.contract import (
     part,
     scratch,
 )
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, kernel_of, put, recall
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, compare_all, kernel_of, put, weighed
 from learners.kernels.jacobi import diagonalise
 from learners.kernels.rule import learning
 from learners.vectors import dot, step_along
@@ -83,13 +83,9 @@ class Nystroem(NamedTuple):
 def score(x: Array, p: Descent, memory: Nystroem) -> float:
     """The score, leaving kernel values and z. Shapes: x f8[d]."""
     kept = memory.expansion
-    n = kept.used[0]
     kept.itself[0] = compare(x, p.kernel, kept, kept.near)
     if memory.settled[0] == 0:
-        s = 0.0
-        for i in range(n):
-            s += kept.coefficient[i] * kept.near[i]
-        return s
+        return weighed(kept.near, kept)
     for r in range(memory.z.shape[0]):
         memory.z[r] = dot(memory.direction[r], kept.near)
     return dot(memory.weight, memory.z)
@@ -122,10 +118,7 @@ def settle(p: Descent, memory: Nystroem) -> None:
     """Make directions and weights out of the stored rows and their coefficients."""
     kept, gram = memory.expansion, memory.gram
     n = gram.shape[0]
-    for i in range(n):
-        recall(i, p.kernel, kept)
-        for j in range(n):
-            gram[i, j] = kept.across[j]
+    compare_all(p.kernel, kept, gram)
     diagonalise(gram, memory.vectors)
     largest = 0.0
     for i in range(n):

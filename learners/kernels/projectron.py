@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from learners.contract import Array, Learner, Rule, bare_kernel, field, fragment, number, part, scratch
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, put, recall
+from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare_all, kernel_of, put
 from learners.kernels.rule import expanding
 from learners.symmetric import inverse
 
@@ -143,9 +143,7 @@ def invert(p: Distance, memory: Spanned) -> None:
     for i in range(gram.shape[0]):
         for j in range(gram.shape[0]):
             gram[i, j] = 1.0 if i == j else 0.0
+    compare_all(p.kernel, kept, gram)
     for i in range(n):
-        recall(i, p.kernel, kept)
-        for j in range(n):
-            gram[i, j] = kept.across[j]
         gram[i, i] += RIDGE
     inverse(gram, memory.factor, memory.inverse)

@@ -3,7 +3,19 @@
 from typing import NamedTuple
 
 from learners.contract import Array, Learner, Rule, field, fragment, integer, number, part
-from learners.kernels.expansion import Budgeted, Expansion, Kernel, drop, kernel_of, norm_of, own_kernel, put, recall
+from learners.kernels.expansion import (
+    Budgeted,
+    Expansion,
+    Kernel,
+    compare_all,
+    compare_next,
+    drop_compared,
+    kernel_of,
+    own_kernel,
+    put,
+    recall,
+    weighed,
+)
 from learners.kernels.rule import expanding
 
 
@@ -36,7 +48,7 @@ class TVM(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         given = Twin(kernel_of(p, self.n_features, normalised=True), p.C, p.buf, p.passes)
-        return expanding(update, given, Twins, p.budget, more=1, renew=compare_all)
+        return expanding(update, given, Twins, p.budget, more=1, renew=compare_again)
 
 
 class Twin(NamedTuple):
@@ -64,9 +76,7 @@ def update(x: Array, y: float, s: float, p: Twin, memory: Twins) -> None:
         return
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]
-    for i in range(n):
-        gram[n, i] = gram[i, n] = kept.near[i]
-    gram[n, n] = norm_of(p.kernel, kept)
+    compare_next(p.kernel, kept, gram)
     put(x, 0.0, n, kept)
     for side in range(2):
         memory.size[side, n] = 0.0
@@ -102,11 +112,10 @@ def merge_nearest(p: Twin, memory: Twins) -> None:
         size[side, other] = size[side, n - 1]
         alpha[side, other] = alpha[side, n - 1]
     kept.coefficient[one] = alpha[1, one] - alpha[0, one]
-    for i in range(n - 1):
-        gram[other, i] = gram[i, other] = gram[n - 1, i]
-    gram[other, other] = gram[n - 1, n - 1]
-    drop(other, kept)
-    compare_one(one, p, memory)
+    drop_compared(other, kept, gram)
+    recall(one, p.kernel, kept)
+    for j in range(kept.used[0]):
+        gram[one, j] = gram[j, one] = kept.across[j]
 
 
 @fragment
@@ -118,9 +127,7 @@ def sweep(p: Twin, memory: Twins) -> None:
         row = gram[j]
         for side in (1, 0):
             if memory.size[side, j] > 0.0:
-                value = 0.0
-                for i in range(n):
-                    value += kept.coefficient[i] * row[i]
+                value = weighed(row, kept)
                 label = 2.0 * side - 1.0
                 moved = memory.alpha[side, j] + (1.0 - label * value) / row[j]
                 memory.alpha[side, j] = min(max(moved, 0.0), p.C * memory.size[side, j])
@@ -128,16 +135,6 @@ def sweep(p: Twin, memory: Twins) -> None:
 
 
 @fragment
-def compare_one(i: int, p: Twin, memory: Twins) -> None:
-    """Kernel values of one place with all."""
-    kept, gram = memory.expansion, memory.gram
-    recall(i, p.kernel, kept)
-    for j in range(kept.used[0]):
-        gram[i, j] = gram[j, i] = kept.across[j]
-
-
-@fragment
-def compare_all(p: Twin, memory: Twins) -> None:
-    """Kernel values of any two places."""
-    for i in range(memory.expansion.used[0]):
-        compare_one(i, p, memory)
+def compare_again(p: Twin, memory: Twins) -> None:
+    """Behind another width."""
+    compare_all(p.kernel, memory.expansion, memory.gram)
