@@ -161,22 +161,20 @@ DIAGONAL = 1e-32
 
 
 @bare_kernel
-def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
-    """Set the negative eigenvalues of P to 0; it stays bitwise symmetric, and its diagonal becomes >= 0.
+def diagonalise(P: Array, D: Array, Q: Array) -> float:
+    """Write P = f Q' D Q with a diagonal D and rotations Q, whose rows have their largest entry positive; f.
 
-    Shapes: P f8[d, d] symmetric and finite; D f8[d, d], Q f8[d, d] scratch. O(d^3): rotations in the order of rows
-    (cyclic Jacobi) make a diagonal D of P, and Q of I, whose row m is then the vector of eigenvalue D[m, m].
+    Shapes: P f8[d, d] symmetric and finite, D f8[d, d], Q f8[d, d]. f is the size of P's largest entry. O(d^3): in the
+    order of rows (cyclic Jacobi), hence the same bits.
     """
     d = P.shape[0]
     largest = 0.0
     for i in range(d):
         for j in range(d):
             largest = max(largest, abs(P[i, j]))
-    if largest == 0.0:
-        return
     for i in range(d):
         for j in range(d):
-            D[i, j] = P[i, j] / largest  # squares of large entries would overflow
+            D[i, j] = P[i, j] / largest if largest > 0.0 else 0.0  # squares of large entries would overflow
             Q[i, j] = 1.0 if i == j else 0.0
     for _ in range(MOST_SWEEPS):
         off = 0.0
@@ -188,6 +186,25 @@ def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
         for p in range(d):
             for q in range(p + 1, d):
                 rotate(D, Q, p, q)
+    for i in range(d):
+        farthest = 0
+        for j in range(d):
+            if abs(Q[i, j]) > abs(Q[i, farthest]):
+                farthest = j
+        if Q[i, farthest] < 0.0:
+            for j in range(d):
+                Q[i, j] = -Q[i, j]
+    return largest
+
+
+@bare_kernel
+def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
+    """Set the negative eigenvalues of P to 0; it stays bitwise symmetric, and its diagonal becomes >= 0.
+
+    Shapes: P f8[d, d] symmetric and finite; D f8[d, d], Q f8[d, d] scratch. O(d^3).
+    """
+    d = P.shape[0]
+    largest = diagonalise(P, D, Q)
     for i in range(d):
         for j in range(i + 1):
             total = 0.0

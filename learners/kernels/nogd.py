@@ -18,8 +18,8 @@ from learners.contract import (
     scratch,
 )
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, compare_all, kernel_of, put, weighed
-from learners.kernels.jacobi import diagonalise
 from learners.kernels.rule import learning
+from learners.symmetric import diagonalise
 from learners.vectors import dot, step_along
 
 NOTHING = 1e-10
@@ -75,7 +75,8 @@ class Nystroem(NamedTuple):
     weight: Array = field("f8[R]", "w")
     settled: Counts = field("i8[1]", "1 once the directions are known")
     z: Array = scratch("f8[R]", "M k(x)")
-    gram: Array = scratch("f8[B, B]", "K, then D")
+    gram: Array = scratch("f8[B, B]", "K")
+    values: Array = scratch("f8[B, B]", "D, in units of K's largest entry")
     vectors: Array = scratch("f8[B, B]", "V, by rows")
 
 
@@ -119,19 +120,19 @@ def settle(p: Descent, memory: Nystroem) -> None:
     kept, gram = memory.expansion, memory.gram
     n = gram.shape[0]
     compare_all(p.kernel, kept, gram)
-    diagonalise(gram, memory.vectors)
+    unit, values = diagonalise(gram, memory.values, memory.vectors), memory.values
     largest = 0.0
     for i in range(n):
-        largest = max(largest, gram[i, i])
+        largest = max(largest, values[i, i])
     for r in range(memory.weight.shape[0]):
         best = 0
         for i in range(1, n):
-            if gram[i, i] > gram[best, best]:
+            if values[i, i] > values[best, best]:
                 best = i
-        value = gram[best, best]
-        gram[best, best] = -1.0
+        known = values[best, best] > NOTHING * largest
+        value = unit * values[best, best]
+        values[best, best] = -1.0
         memory.weight[r] = 0.0
-        known = value > NOTHING * largest
         for i in range(n):
             memory.direction[r, i] = memory.vectors[best, i] / math.sqrt(value) if known else 0.0
             if known:
