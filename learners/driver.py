@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from learners.jit import bare_kernel, fragment
 from learners.memory import Sizes
-from learners.merging import Merge, average
+from learners.merging import Sharing
 from learners.state import Array, Counts
 
 Fragment = Callable[..., Any]
@@ -59,9 +59,8 @@ class Rule(NamedTuple):
     """Whether `learn` looks at omega; a row that counts twice is learned twice by one that does not."""
     begin: Fragment = nothing
     """``begin(parameters, memory)`` before the first row of a batch: makes what follows from the state."""
-    shared: tuple[str, ...] = ()
-    """Fields that learners of other partitions may see, and that `merge` makes one of; none: each learns alone."""
-    merge: Merge = average
+    sharing: Sharing | None = None
+    """What learners of other partitions may see of it; None: each learns alone."""
     opinion: str = ""
     """What is kept of a row that is scored before its label comes, like ``f4[E]``, for `learn_late`; most keep nothing:
     when the label comes they score the row again, and learn from it as from any."""

@@ -7,7 +7,7 @@ which `learners.driver` compiles into one loop) and, where parameters decide how
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from learners.driver import Late, Rule, kernel_of, late_kernel_of
 from learners.memory import Sizes, begin, fields_of, room_for, seen_as, shape_of
-from learners.merging import Part, Shared
+from learners.merging import Belief, Sharing, information, solution
 from learners.parameters import ParameterError, Parameters
 from learners.state import Array, Bytes, Fields, State
 
@@ -258,34 +258,32 @@ class Learner:
         """What each expert counts for, in shares of 1, by its name; empty if it does not mix."""
         return {}
 
-    def shared(self) -> dict[str, Array]:
-        """Copies of what learners of other partitions may see; nothing of a learner that cannot be merged."""
-        return {name: self.state[name].copy() for name in self.rule().shared}
+    @property
+    def sharing(self) -> Sharing | None:
+        """What learners of other partitions may see of it; None: it learns alone."""
+        return self.rule().sharing
 
-    def merge(self, common: Shared, parts: Sequence[Part]) -> bool:
-        """Take in what learners like this one made of the same state.
+    def belief(self) -> Belief | None:
+        """What it believes now, in arrays of its own; None: its covariance is not positive definite any more.
 
-        Parameters
-        ----------
-        common : Shared
-            What `shared` of all of them was then.
-        parts : sequence of Part
-            What it is now, this one's own among them. Their order decides the last bits.
-
-        Returns
-        -------
-        bool
-            False, and the state is as it was, if nobody saw a row, nothing is shared, or the result is not finite.
+        Only of a learner that has `sharing`.
         """
-        rule = self.rule()
-        if not (rule.shared and sum(part.rows for part in parts)):
-            return False
-        merged = rule.merge(common, parts)
-        if not all(np.isfinite(array).all() for array in merged.values()):
-            return False
-        for name, array in merged.items():
-            self.state[name][:] = array
-        return True
+        weight, sharing = self.state["weight"], self.sharing
+        if sharing is None or not sharing.covariance:
+            return Belief(weight.copy())
+        return information(weight, self.state[sharing.covariance])
+
+    def believe(self, belief: Belief) -> bool:
+        """Go on from a belief of the kind that `belief` gives; False, and the state is as it was, if nobody could."""
+        sharing = self.sharing
+        if sharing is None or not sharing.covariance:
+            if belief.finite:
+                self.state["weight"][:] = belief.weight
+            return belief.finite
+        found = solution(belief, sharing.p_max)
+        if found is not None:
+            self.state["weight"][:], self.state[sharing.covariance][:] = found
+        return found is not None
 
     def snapshot(self) -> bytes:
         """The state as bytes: magic, header length, header (JSON), state, digest of all before it."""

@@ -1,75 +1,90 @@
-"""One state out of those that learners on several partitions made of the same one (ALGORITHMS.md 15.1).
+"""What linear learners of several partitions tell each other of what they believe (ALGORITHMS.md 15).
 
-A rule names the fields that others may see, and how they become one: an average, or for least squares the sum of what
-each has seen. Sums are taken in the order of the parts, which must be the same everywhere: it decides the last bits.
+A belief is weights w, or for least squares the information R = P^-1 and b = R w. Weights behind a standardiser are
+meant for deviations from the mean, and stay so: each partition keeps a scaling of its own (docs/decisions/0036).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from learners.state import Array
-from learners.symmetric import inverse
-
-Shared = Mapping[str, Array]
-"""name -> f8, those of a rule's `shared` in its order."""
+from learners.symmetric import inverse, pin
 
 
-class Part(NamedTuple):
-    """What one learner has made of the state that all had."""
+class Sharing(NamedTuple):
+    """What others may see of a linear learner, beside its field `weight` f8[d] or f8[K, d]."""
 
-    shared: Shared
-    rows: int
-    """Labelled rows that it has seen since then."""
-
-
-Merge = Callable[[Shared, Sequence[Part]], dict[str, Array]]
-"""``merge(common, parts)`` with at least one row among the parts; `common` is what all had."""
-
-
-def average(_common: Shared, parts: Sequence[Part]) -> dict[str, Array]:
-    """Every field as the mean of the parts', by their rows."""
-    return {name: _mean([part.shared[name] for part in parts], parts) for name in parts[0].shared}
+    covariance: str = ""
+    """The field P f8[d, d], symmetric; none: weights are all there is."""
+    factor: float = 1.0
+    """lambda: by what the information of a row is multiplied at each later one."""
+    adds: bool = False
+    """Whether information is the sum of what each row has brought, faded by `factor`."""
+    p_max: float = math.inf
+    """Largest diagonal entry of P."""
 
 
-def add_information(common: Shared, parts: Sequence[Part]) -> dict[str, Array]:
-    """Weights and their covariance as if one learner had seen all rows; needs a rule that forgets nothing.
+class Belief(NamedTuple):
+    """What a learner believes."""
 
-    The first field is the weights w f8[d], the second the covariance P f8[d, d], symmetric. With R = P^-1 and b = R w,
-    what a part has seen is R - R_0 and b - b_0. If rounding leaves no positive definite sum, R and b are averaged.
-    """
-    weight, P = common
-    R_0, b_0 = _information(common)
-    seen = [_information(part.shared) for part in parts]
-    R, b = R_0.copy(), b_0.copy()
-    for R_k, b_k in seen:
-        R += R_k - R_0
-        b += b_k - b_0
-    covariance = np.empty_like(R)
-    if not inverse(R, np.empty_like(R), covariance):
-        R, b = _mean([R_k for R_k, _ in seen], parts), _mean([b_k for _, b_k in seen], parts)
-        inverse(R, np.empty_like(R), covariance)
-    return {weight: _product(covariance, b), P: covariance}
+    weight: Array
+    """w f8[d] or f8[K, d]; with information b = R w, f8[d]."""
+    R: Array | None = None
+    """Information f8[d, d], symmetric; None: there are weights only."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether all of it is."""
+        return bool(np.isfinite(self.weight).all()) and (self.R is None or bool(np.isfinite(self.R).all()))
+
+    def times(self, factor: float) -> "Belief":
+        """Every number multiplied."""
+        return Belief(factor * self.weight, None if self.R is None else factor * self.R)
+
+    def plus(self, other: "Belief") -> "Belief":
+        """Number by number; `other` is of the same kind."""
+        R = None if self.R is None or other.R is None else self.R + other.R
+        return Belief(self.weight + other.weight, R)
 
 
-def _information(shared: Shared) -> tuple[Array, Array]:
-    w, P = shared.values()
+def information(w: Array, P: Array) -> Belief | None:
+    """R = P^-1 and b = R w; None if P is not positive definite. Shapes: w f8[d], P f8[d, d]."""
     R = np.empty_like(P)
-    inverse(P, np.empty_like(P), R)
-    return R, _product(R, w)
+    if not inverse(P, np.empty_like(P), R):
+        return None
+    return Belief(_product(R, w), R)
+
+
+def solution(belief: Belief, p_max: float) -> tuple[Array, Array] | None:
+    """Weights and P of information, P at most `p_max` on its diagonal; None if R is not positive definite."""
+    R = belief.R
+    assert R is not None  # noqa: S101
+    P = np.empty_like(R)
+    if not (belief.finite and inverse(R, np.empty_like(R), P)):
+        return None
+    w, column = _product(P, belief.weight), np.empty(len(P))
+    for j in range(len(P)):
+        if P[j, j] > p_max:
+            pin(P, j, p_max, column)
+    return (w, P) if np.isfinite(w).all() and np.isfinite(P).all() else None
+
+
+def faded(factor: float, rows: int) -> float:
+    """factor^rows, by squaring: the C library's pow has other last bits on other machines."""
+    made = 1.0
+    while rows:
+        if rows & 1:
+            made *= factor
+        factor *= factor
+        rows >>= 1
+    return made
 
 
 def _product(A: Array, x: Array) -> Array:
-    # No BLAS, whose bits change with the machine.
+    # No BLAS, whose bits change with the machine. Shapes: A f8[d, d] symmetric, x f8[d].
     total = np.zeros_like(x)
     for j in range(len(x)):
         total += A[j] * x[j]
     return total
-
-
-def _mean(arrays: Sequence[Array], parts: Sequence[Part]) -> Array:
-    total = np.zeros_like(arrays[0])
-    for array, part in zip(arrays, parts, strict=True):
-        total += part.rows * array
-    return total / sum(part.rows for part in parts)

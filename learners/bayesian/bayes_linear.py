@@ -18,10 +18,9 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.forgetting.recursion import pin
 from learners.linear.weights import product
 from learners.second_order.covariance import start_variance
-from learners.symmetric import downdate, times
+from learners.symmetric import downdate, pin, times
 from learners.vectors import step_along
 
 

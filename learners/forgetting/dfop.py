@@ -3,8 +3,7 @@
 import numpy as np
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.forgetting.recursion import Forgetting, LeastSquares, learn
-from learners.linear.weights import product
+from learners.forgetting.recursion import Forgetting, least_squares
 
 
 class DFOP(Learner):
@@ -34,8 +33,7 @@ class DFOP(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        given = Forgetting(1.0 - self.parameters.mu, self.parameters.p_max)
-        return Rule(product, learn, given, LeastSquares, weighs=True)
+        return least_squares(Forgetting(1.0 - self.parameters.mu, self.parameters.p_max))
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

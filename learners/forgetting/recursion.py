@@ -3,8 +3,10 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
-from learners.symmetric import downdate, times
+from learners.contract import Array, Counts, Rule, field, fragment, scratch
+from learners.linear.weights import product
+from learners.merging import Sharing
+from learners.symmetric import downdate, pin, times
 from learners.vectors import step_along
 
 
@@ -24,6 +26,12 @@ class LeastSquares(NamedTuple):
     P: Array = field("f8[d, d]", "inverse of the ridge and the sum of x x', both discounted; bitwise symmetric")
     skipped: Counts = field("i8[1]", "labelled rows whose step was not finite")
     k: Array = scratch("f8[d]", "P x")
+
+
+def least_squares(given: Forgetting) -> Rule:
+    """The rule of a learner with one factor for all rows."""
+    sharing = Sharing("P", given.factor, adds=True, p_max=given.p_max)
+    return Rule(product, learn, given, LeastSquares, weighs=True, sharing=sharing)
 
 
 @fragment
@@ -54,24 +62,3 @@ def absorb(v: float, error: float, omega: float, forgetting: float, p_max: float
         if P[j, j] > p_max:
             pin(P, j, p_max, k)
     return True
-
-
-@bare_kernel
-def pin(P: Array, j: int, p_max: float, column: Array) -> None:
-    """Wind-up guard: bring P[j, j] down to `p_max` by observing that weight j is what it is.
-
-    Shapes: P f8[d, d], column f8[d] scratch. Without it a direction that is no longer excited makes P
-    overflow after about 700 / mu rows.
-    """
-    alone = True
-    for i in range(P.shape[0]):
-        column[i] = P[i, j]
-        alone = alone and (i == j or column[i] == 0.0)
-    c = 1.0 / p_max - 1.0 / P[j, j]
-    share = c / (1.0 + c * P[j, j])
-    if alone:
-        # A feature that was never there. Wide rows have hundreds, which all wind up at once: O(d) instead of O(d^2).
-        root = math.sqrt(share) * P[j, j]
-        P[j, j] -= root * root
-    else:
-        downdate(P, column, share, 1.0)

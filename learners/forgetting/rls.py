@@ -5,9 +5,7 @@ import math
 import numpy as np
 
 from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.forgetting.recursion import Forgetting, LeastSquares, learn
-from learners.linear.weights import product
-from learners.merging import add_information
+from learners.forgetting.recursion import Forgetting, least_squares
 
 
 class RLS(Learner):
@@ -33,8 +31,7 @@ class RLS(Learner):
         intercept: bool = intercept()
 
     def rule(self) -> Rule:
-        given, shared = Forgetting(1.0, math.inf), ("weight", "P")
-        return Rule(product, learn, given, LeastSquares, weighs=True, shared=shared, merge=add_information)
+        return least_squares(Forgetting(1.0, math.inf))
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from learners.contract import Array, ParameterError, Parameters, Rule, choice, flag, fragment, intercept, number
 from learners.elementary.exponential import exp
 from learners.linear.weights import SteppedWeights, product
+from learners.merging import Sharing
 from learners.vectors import dot, length, multiply, shrink_and_step, step_along
 
 LOSSES = ("hinge", "logistic", "square", "eps_insensitive")
@@ -82,7 +83,7 @@ def descend(p: Any, loss: str, epoch: int = NEVER, eps: float = 0.0, safe: bool 
 
 def descent(given: Descent) -> Rule:
     """The rule of a learner with these."""
-    return Rule(product, learn, given, SteppedWeights, weighs=True)
+    return Rule(product, learn, given, SteppedWeights, weighs=True, sharing=Sharing())
 
 
 @fragment

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from learners.contract import Array, Rule, fragment
 from learners.linear.weights import Weights, product
+from learners.merging import Sharing
 from learners.vectors import dot, step_along
 
 
@@ -19,12 +20,12 @@ class Pull(NamedTuple):
 
 def towards_margin(cap: float, ridge: float) -> Rule:
     """The rule of two classes."""
-    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True, shared=("weight",))
+    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True, sharing=Sharing())
 
 
 def towards_target(cap: float, ridge: float, eps: float) -> Rule:
     """The rule of regression."""
-    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True, shared=("weight",))
+    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True, sharing=Sharing())
 
 
 @fragment

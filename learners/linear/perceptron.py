@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Learner, Parameters, Rule, choice, fragment, intercept, number
 from learners.linear.weights import Weights, product
+from learners.merging import Sharing
 from learners.vectors import step_along
 
 
@@ -42,7 +43,7 @@ class Perceptron(Learner):
     def rule(self) -> Rule:
         p = self.parameters
         given = Correction(p.eta, p.ties == "update")
-        return Rule(product, learn, given, Weights, weighs=True)
+        return Rule(product, learn, given, Weights, weighs=True, sharing=Sharing())
 
 
 class Correction(NamedTuple):

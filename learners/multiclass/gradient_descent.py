@@ -6,6 +6,7 @@ from learners.contract import Array, Parameters, Rule, fragment, intercept
 from learners.driver import Fragment
 from learners.elementary.exponential import exp
 from learners.linear.gradient_descent import SCHEDULES, first_step, step_at, step_schedule
+from learners.merging import Sharing
 from learners.multiclass.margins import best_wrong, step_apart, step_each
 from learners.multiclass.weights import SteppedClassWeights, products
 
@@ -28,7 +29,7 @@ class ClassDescent(NamedTuple):
 def descend(learn: Fragment, p: Any) -> Rule:
     """The rule of a learner whose parameters are `Stepping`; `learn` is one of the two below."""
     given = ClassDescent(SCHEDULES.index(p.schedule), p.eta)
-    return Rule(products, learn, given, SteppedClassWeights, classes=True, weighs=True)
+    return Rule(products, learn, given, SteppedClassWeights, classes=True, weighs=True, sharing=Sharing())
 
 
 @fragment

@@ -4,6 +4,7 @@ import math
 
 from learners.contract import Array, Rule, fragment
 from learners.linear.passive_aggressive import Pull, tau
+from learners.merging import Sharing
 from learners.multiclass.margins import best_wrong, step_apart
 from learners.multiclass.weights import ClassWeights, products
 from learners.vectors import dot
@@ -11,7 +12,7 @@ from learners.vectors import dot
 
 def apart(cap: float, ridge: float) -> Rule:
     """The rule of a learner; cap and ridge as those of two classes."""
-    return Rule(products, learn, Pull(cap, ridge), ClassWeights, classes=True, weighs=True)
+    return Rule(products, learn, Pull(cap, ridge), ClassWeights, classes=True, weighs=True, sharing=Sharing())
 
 
 @fragment

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from learners.contract import Array, Rule, fragment
+from learners.merging import Sharing
 from learners.multiclass.margins import best_wrong, mistaken, step_apart, step_each
 from learners.multiclass.weights import ClassWeights, products
 
@@ -20,7 +21,7 @@ class Blame(NamedTuple):
 
 def correct(rule: int) -> Rule:
     """The rule of a learner."""
-    return Rule(products, learn, Blame(rule), ClassWeights, classes=True, weighs=True)
+    return Rule(products, learn, Blame(rule), ClassWeights, classes=True, weighs=True, sharing=Sharing())
 
 
 @fragment

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from learners.contract import Array, Learner, ParameterError, Parameters
+from learners.merging import Sharing
 from learners.reductions.wrapper import Wrapper
 from learners.spec import Spec
 
@@ -108,6 +109,10 @@ class Mapped(Wrapper):
         self.width = self.n_features
         self._block = max(1, ROOM // max(one.width for one in maps))
         self._rooms = [np.empty((self._block, one.width)) for one in maps]
+
+    @property
+    def sharing(self) -> Sharing | None:
+        return self.inner.sharing
 
     def identity(self) -> dict[str, Any]:
         # Under a key that every learner has: a learner without maps must refuse this snapshot, too.

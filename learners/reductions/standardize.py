@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Counts, Fields, Learner, bare_kernel, field, fragment
 from learners.memory import fields_of
+from learners.merging import Sharing
 from learners.reductions.wrapper import Wrapper
 from learners.state import State
 
@@ -97,6 +98,10 @@ class Standardized(Wrapper):
 
     def own_fields(self) -> Fields:
         return statistics(self.n_features)
+
+    @property
+    def sharing(self) -> Sharing | None:
+        return self.inner.sharing
 
     def identity(self) -> dict[str, Any]:
         return {**super().identity(), "standardize": True}

@@ -1,13 +1,13 @@
 """A learner around other learners: one buffer, one snapshot, and everything else as with any learner."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from learners.contract import Array, Fields, Learner
 from learners.driver import Late
-from learners.merging import Part, Shared
+from learners.merging import Belief, Sharing
 from learners.state import Bytes, State
 
 
@@ -64,12 +64,16 @@ class Wrapper(Learner):
         self.state.memory[:own] = 0
         self.initialise()
 
-    def shared(self) -> dict[str, Array]:
-        """Nothing: what the learners behind it mean depends on what it remembers itself."""
-        return {}
+    @property
+    def sharing(self) -> Sharing | None:
+        """Nothing, unless said: what the learners behind it mean may depend on what it remembers itself."""
+        return None
 
-    def merge(self, _common: Shared, _parts: Sequence[Part]) -> bool:
-        return False
+    def belief(self) -> Belief | None:
+        return self.inner.belief()
+
+    def believe(self, belief: Belief) -> bool:
+        return self.inner.believe(belief)
 
     def own_fields(self) -> Fields:
         """What it remembers itself; nothing, unless said."""

@@ -4,6 +4,7 @@ import math
 
 from learners.contract import Array, Learner, Rule, fragment, number
 from learners.linear.weights import product
+from learners.merging import Sharing
 from learners.second_order.covariance import (
     COLLAPSED,
     VARIANCE_FLOOR,
@@ -44,8 +45,10 @@ class AROW(Learner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), weighs=True)
+        full = is_full(p.cov, self.width)
+        learn = learn_full if full else learn_diagonal
+        sharing = Sharing("covariance", adds=p.q == 0.0) if full else None  # drift is no sum over rows
+        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), weighs=True, sharing=sharing)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)

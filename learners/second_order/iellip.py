@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
 from learners.driver import Fragment
-from learners.forgetting.recursion import pin
 from learners.linear.weights import product
 from learners.second_order.covariance import COLLAPSED, covariance, fill, form_of, is_full, spread_diagonal
-from learners.symmetric import downdate, times
+from learners.symmetric import downdate, pin, times
 from learners.vectors import step_along
 
 MOST_WOUND_UP = 1e6

@@ -13,7 +13,8 @@ from tests.support.late import Outputs, kill_and_succeed, late_stream
 from tests.support.process import driftway
 from worker.kafka.client import NATIVE, PYTHON
 from worker.runtime.partition.checkpoint import Step
-from worker.settings import ModelSettings, Wait, WorkerSettings
+from worker.settings import ModelSettings, WorkerSettings
+from worker.settings.phrases import Wait
 from worker.state.model import Model
 from worker.tools.ordered import OrderedInput
 

@@ -14,7 +14,8 @@ from tests.support.late import Outputs, kill_and_succeed, late_stream
 from tests.support.process import driftway
 from worker.kafka.client import NATIVE, PYTHON
 from worker.runtime.partition.checkpoint import Step
-from worker.settings import ModelSettings, Wait
+from worker.settings import ModelSettings
+from worker.settings.phrases import Wait
 from worker.state.model import Model
 from worker.wire.events import Records
 from worker.wire.strings import Listed

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from worker.errors import UsageFailure
-from worker.settings import Wait
+from worker.settings.phrases import Wait
 from worker.wire.mapped.feature import Missing
 from worker.wire.mapped.schema import ENVELOPES, EventSchema
 

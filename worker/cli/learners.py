@@ -49,6 +49,8 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             click.echo("\n  State, which a snapshot holds; d counts the intercept, K the classes:")
             for field in row["state"]:
                 click.echo(f"  {field['name']:<12} {field['shape']:<12} {field['text']}")
+            if row["shares"]:
+                click.echo("\n  Partitions can share what it believes, with --share.")
             click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
 
 
@@ -57,6 +59,7 @@ def describe(found: Any) -> dict[str, Any]:
     import inspect
     import re
 
+    rule = rule_of(found)
     text, *parts = re.split(r"^(\w+)\n-+$", inspect.cleandoc(found.__doc__ or ""), flags=re.MULTILINE)
     section = {title: " ".join(body.split()) for title, body in zip(parts[::2], parts[1::2], strict=True)}
     return {
@@ -64,20 +67,26 @@ def describe(found: Any) -> dict[str, Any]:
         "family": found.__module__.split(".")[1],
         "tasks": list(found.tasks),
         "parameters": found.Params.describe(),
-        "state": remembered(found),
+        "state": remembered(rule),
+        "shares": rule.sharing is not None,
         "description": text.strip(),
         "cost": section.get("Cost", ""),
         "source": section.get("Source", ""),
     }
 
 
-def remembered(found: Any) -> list[dict[str, str]]:
-    """The arrays of a learner's state at its defaults: name, shape in letters (d: features and intercept), meaning."""
-    from learners.memory import declared
+def rule_of(found: Any) -> Any:
+    """The rule of a learner's class at its defaults."""
     from learners.spec import Spec
 
     task = "regression" if found.tasks[0] == "regression" else "classification"
     spec, classes = Spec(found.name), 3 if found.tasks[0] == "multiclass" else 2
-    memory = spec.create(spec.narrowest(classes, task), classes, task).rule().memory
-    kept = {name: one for name, one in declared(memory).items() if one.kept}
+    return spec.create(spec.narrowest(classes, task), classes, task).rule()
+
+
+def remembered(rule: Any) -> list[dict[str, str]]:
+    """The arrays of a state: name, shape in letters (d: features and intercept), meaning."""
+    from learners.memory import declared
+
+    kept = {name: one for name, one in declared(rule.memory).items() if one.kept}
     return [{"name": name, "shape": f"{one.dtype}[{one.shape}]", "text": one.text} for name, one in kept.items()]

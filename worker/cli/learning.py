@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +13,7 @@ from worker.errors import UsageFailure
 from worker.kafka.client import parse_properties
 from worker.kafka.registry.parser import FORMS as REGISTERED
 from worker.settings import ModelSettings
+from worker.settings.phrases import Share
 from worker.wire.codec import FORMATS
 from worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_LEARNER = "auto"
+SHARING = (
+    "Partitions share what their linear learners believe, each behind every N labelled rows of its own and no sooner "
+    "than the last of it is committed: average:rows=100 with all, gossip:rows=100 with the next and the previous one."
+)
 
 
 def target_options(command: F) -> F:
@@ -70,7 +75,7 @@ def target_options(command: F) -> F:
 
 
 def event_options(command: F) -> F:
-    """--features, --format, --output-format, --pass-headers, --accuracy-every, --detector."""
+    """--features, --format, --output-format, --pass-headers, --accuracy-every, --share, --detector."""
     options = [
         click.option(
             "--features",
@@ -106,6 +111,7 @@ def event_options(command: F) -> F:
             show_default=True,
             help="Rows between two accuracy points of a partition.",
         ),
+        click.option("--share", metavar="METHOD[:rows=N]", help=SHARING),
         click.option(
             "--detector",
             "detectors",
@@ -171,7 +177,27 @@ def make_model_settings(
         except ParameterError as error:
             raise UsageFailure(f"learner {text}: {error}") from None
         parsed.append(spec)
+    if rest.get("share") is not None:
+        require_sharing(parsed, target)
     return ModelSettings(tuple(parsed), target, maps=given, **rest)
+
+
+def require_sharing(specs: Sequence[Spec], target: Target) -> None:
+    """See that some learner has something to share.
+
+    Raises
+    ------
+    UsageFailure
+        None has.
+    """
+    like = target.n_classes, target.task
+    made = [spec.create(spec.narrowest(*like), *like) for spec in specs]
+    if all(learner.sharing is None for learner in made):
+        names = ", ".join(learner.name for learner in made)
+        raise UsageFailure(
+            f"--share: {names} has nothing to share; linear learners do, like dfop, rls, arow, pa1 or ogd_hinge "
+            "(`driftway learners --json`: shares)"
+        )
 
 
 def make_maps(texts: tuple[str, ...], n_features: int) -> tuple[tuple[Spec, ...], int]:
@@ -237,6 +263,7 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
     passed = given["pass_headers"]
     asked["pass_headers"] = tuple(name.strip() for name in passed.split(",")) if passed else ()
+    asked["share"] = None if given["share"] is None else Share.parse(given["share"])
     asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
     began = beginning(given, target)
     if began is not None:

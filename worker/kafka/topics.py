@@ -49,6 +49,8 @@ class Topics:
         Whether drift detectors watch the champion: only then there is a topic of alarms.
     labels : str
         The topic of labels; empty: they come with their events, or among them.
+    shared : bool
+        Whether partitions share what their learners believe: only then there is a topic of that.
     """
 
     input: str
@@ -56,6 +58,7 @@ class Topics:
     named: str = ""
     watched: bool = False
     labels: str = ""
+    shared: bool = False
 
     @property
     def prefix(self) -> str:
@@ -83,6 +86,11 @@ class Topics:
         return f"{self.prefix}.alarms"
 
     @property
+    def shares(self) -> str:
+        """What partitions tell each other of what their learners believe, compacted."""
+        return f"{self.prefix}.shares"
+
+    @property
     def snapshots(self) -> str:
         """Chunks of task snapshots, compacted, and in front of them whose all topics are."""
         return f"{self.prefix}.snapshots"
@@ -90,7 +98,8 @@ class Topics:
     def outputs(self) -> tuple[str, ...]:
         """Everything a worker writes to."""
         alarms = (self.alarms,) if self.watched else ()
-        return (self.predictions, self.accuracy, self.rejected, *alarms, self.snapshots)
+        shares = (self.shares,) if self.shared else ()
+        return (self.predictions, self.accuracy, self.rejected, *alarms, *shares, self.snapshots)
 
 
 def require_prefix(prefix: str, input_topic: str) -> None:
@@ -105,7 +114,7 @@ def require_prefix(prefix: str, input_topic: str) -> None:
         raise UsageFailure(
             f"--outputs {prefix}: topics' names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
         )
-    if prefix and input_topic in Topics("", "", prefix, watched=True).outputs():
+    if prefix and input_topic in Topics("", "", prefix, watched=True, shared=True).outputs():
         raise UsageFailure(f"--outputs {prefix}: one of the outputs would be the input, {input_topic}")
 
 
@@ -207,9 +216,12 @@ def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collectio
 def output_plan(topics: Topics, partitions: int) -> dict[str, tuple[int, dict[str, str]]]:
     """What `create_topics` needs for a worker's outputs: as many partitions as the input has.
 
-    Snapshot chunks are compacted, so that the topic holds the newest snapshots only; a short segment time
-    lets the cleaner reach them, `min.cleanable.dirty.ratio` makes it start early.
+    Snapshot chunks are compacted, so that the topic holds the newest snapshots only, and so is what partitions share;
+    a short segment time lets the cleaner reach them, `min.cleanable.dirty.ratio` makes it start early.
     """
     compacted = {"cleanup.policy": "compact", "segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1"}
     size = {"max.message.bytes": str(LARGEST_RECORD)}
-    return {name: (partitions, size | compacted if name == topics.snapshots else size) for name in topics.outputs()}
+    return {
+        name: (partitions, size | (compacted if name in (topics.snapshots, topics.shares) else {}))
+        for name in topics.outputs()
+    }

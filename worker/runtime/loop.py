@@ -2,7 +2,7 @@
 
 One turn of the loop (`Worker.step`):
 
-1. take what the client has, grouped by partition, and labels out of a topic of their own;
+1. take what the client has, grouped by partition, labels out of a topic of their own, what other partitions share;
 2. each task advances: decode, predict, learn, produce into its open transaction;
 3. restores that have finished are taken over: seek, resume; those of partitions in trouble begin when it is time;
 4. commits that have finished are concluded; when a commit interval has passed, every task with an open transaction
@@ -33,6 +33,7 @@ from worker.runtime.group.intake import Intake
 from worker.runtime.group.label_intake import LabelIntake
 from worker.runtime.group.lookout import Lookout
 from worker.runtime.group.setbacks import Setbacks
+from worker.runtime.group.share_intake import ShareIntake
 from worker.runtime.kernels import prepare
 from worker.runtime.memory import Housekeeping
 from worker.runtime.observability.instruments import Instruments
@@ -79,8 +80,9 @@ class Worker:
         self.settings, self.journal, self.telemetry = settings, journal, telemetry
         self.tasks: dict[int, Task] = {}
         self._probe = probe
-        self._intake: Intake | None = None
+        self.intake: Intake  # the group member; made by `run`
         self._labels = LabelIntake(settings, journal, self.tasks)
+        self._shares = ShareIntake(settings, journal, self.tasks)
         self._restores = RestoreErrands(settings)
         self._commits = CommitErrands()
         self._setbacks = Setbacks(settings.give_up_after)
@@ -91,13 +93,6 @@ class Worker:
         self._housekeeping = Housekeeping()
         self.instruments = Instruments(settings, journal, telemetry, self.tasks)
         self._lookout = Lookout(settings, journal, lambda: bool(self.tasks))
-
-    @property
-    def intake(self) -> Intake:
-        """The group member; made by `run`."""
-        if self._intake is None:
-            raise RuntimeError("the worker is not running")
-        return self._intake
 
     def stop(self) -> None:
         """Finish the turn, commit, leave. Safe in a signal handler."""
@@ -116,7 +111,7 @@ class Worker:
         prepare(self.settings, lambda: self.stopping)  # before subscribing: a member that compiles does not poll
         self.journal.event("kernels are compiled")
         rebalances = self._assigned, self._revoked, self._lost
-        self._intake = Intake(self.settings, self.journal, *rebalances, self.instruments.begin())
+        self.intake = Intake(self.settings, self.journal, *rebalances, self.instruments.begin())
         self._lookout.begin()
         clean = False
         self._housekeeping.begin()
@@ -135,6 +130,7 @@ class Worker:
         """One turn of the loop; see the module's docstring."""
         self.instruments.turned()
         arrived = self.intake.take(self._patience())
+        self._shares.take()
         if flowing := [*((records.partition, records) for records in arrived), *self._labels.take(arrived)]:
             started = time.monotonic()
             for partition, records in flowing:
@@ -395,5 +391,6 @@ class Worker:
         self._drop(list(self.tasks), Deadline(0.0))
         self._leaving = True
         self._labels.close()
+        self._shares.close()
         self.intake.close()
         self.journal.event("left", group=self.settings.group)

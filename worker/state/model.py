@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from worker.state.alarms import Alarms
 from worker.state.late.waiting import Arranged, Piece, Waiting
 from worker.state.making import allocating, make_filling, make_learner
 from worker.state.outputs import Outputs, merged
+from worker.state.shares.talk import Meeting, Talk
 from worker.wire import packed
 from worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, write_json
 from worker.wire.decoder import Decoder
@@ -93,6 +95,7 @@ class Model:
         self._metrics: list[Metrics] = []
         self._alarms: Alarms | None = None
         self._digests: list[str] = []
+        self.talk = None if settings.share is None else Talk(settings.share, partition)
         self._watch = Watch(settings.max_rejected, partition) if settings.max_rejected is not None else None
         self._fit_to_schema()
 
@@ -139,7 +142,10 @@ class Model:
         steps = self._arranged(batch)
         outputs.rejected = merged(batch.rejected, steps.rejected)
         scores = [np.empty((len(steps.batch), learner.n_scores)) for learner in self._learners]
-        weights = [self._learn(i, steps, score) for i, score in enumerate(scores)]
+        meetings = [] if self.talk is None else self.talk.meetings(steps.batch.y, emit)
+        weights = [self._learn(i, steps, score, meetings) for i, score in enumerate(scores)]
+        if self.talk is not None:
+            outputs.shares = self.talk.conclude(meetings, steps.batch.offsets)
         self._observe(steps, scores, weights, outputs if emit else None)
         self.rows += len(batch)
         if emit and len(batch):
@@ -161,10 +167,13 @@ class Model:
         pieces = [Piece(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
         return Arranged(batch, NO_SLOTS, None, pieces)
 
-    def _learn(self, i: int, steps: Arranged, score: NDArray[np.float64]) -> list[dict[str, float]]:
+    def _learn(
+        self, i: int, steps: Arranged, score: NDArray[np.float64], meetings: list[Meeting]
+    ) -> list[dict[str, float]]:
         """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""
         learner, batch, weights = self._learners[i], steps.batch, []
-        for start, end in [piece[:2] for piece in steps.pieces] if learner.mixes else [(0, len(batch))]:
+        places = [0, *(meeting.row for meeting in meetings), len(batch)]  # a mixture has nothing to share
+        for at, (start, end) in enumerate([piece[:2] for piece in steps.pieces] if learner.mixes else pairwise(places)):
             X, y, s = batch.X[start:end], batch.y[start:end], score[start:end]
             if i == 0 and self.settings.frozen:
                 learner.predict(X, s)
@@ -174,6 +183,8 @@ class Model:
                 learner.predict_then_update(X, y, s)
             if learner.mixes:
                 weights.append({name: round(share, SHARE_DIGITS) for name, share in learner.experts().items()})
+            elif self.talk is not None and at < len(meetings):
+                self.talk.meet(i, at, meetings[at])
         return weights
 
     def decode(self, records: Records) -> Batch:
@@ -221,6 +232,7 @@ class Model:
         if self.settings.shape is None:
             self._decoder.schema = saved.schema
             self._learners, self._metrics, self._alarms, self._filling, self._waiting = [], [], None, None, None
+            self.talk = None if self.talk is None else self.talk.fresh()
             self._fit_to_schema()
         parts, theirs = self._parts(), list(saved.parts)
         if self._waiting is not None and theirs:
@@ -252,6 +264,7 @@ class Model:
             **({"detectors": [spec.text for spec in settings.detectors]} if settings.detectors else {}),
             **({"event": settings.events.as_dict()} if settings.events is not None else {}),
             **({"label_wait": str(settings.wait)} if settings.wait is not None else {}),
+            **({"share": str(settings.share)} if settings.share is not None else {}),
             **({"missing": str(settings.missing)} if settings.missing.word != REJECT else {}),
             **({"missing_indicators": True} if settings.indicators else {}),
         }
@@ -261,18 +274,21 @@ class Model:
         whole = self.identity()
         shared = ("standardize", "task", "n_classes", "labels", "window")
         common: dict[str, Any] = {key: whole[key] for key in shared}
-        common |= {key: whole[key] for key in ("event", "missing", "missing_indicators", "label_wait") if key in whole}
+        common |= {
+            key: whole[key] for key in ("event", "missing", "missing_indicators", "label_wait", "share") if key in whole
+        }
         begun: dict[str, Any] = {key: whole[key] for key in ("warm", "frozen") if key in whole}  # the champion, that is
         parts = zip(whole["learners"], whole["states"], strict=True)
         told = [{**common, "learner": name, "state": state} for name, state in parts]
         if told:
             told[0] |= begun
-        return [hashlib.blake2b(write_json(one), digest_size=DIGEST_BYTES).hexdigest() for one in told]
+        return [_short(one) for one in told]
 
     def _parts(self) -> list[NDArray[np.uint8]]:
         watching = [] if self._alarms is None else self._alarms.parts()
         filling = [] if self._filling is None else [self._filling.state.memory]
-        return [part.state.memory for part in (*self._learners, *self._metrics)] + watching + filling
+        talk = [] if self.talk is None else self.talk.parts()
+        return [part.state.memory for part in (*self._learners, *self._metrics)] + watching + filling + talk
 
     def _admit(self, found: Schema) -> Schema:
         """The schema that the first good event fixes.
@@ -308,6 +324,8 @@ class Model:
             self._metrics.append(metrics)
         self._waiting = None if settings.wait is None else Waiting(settings.wait, d, self._learners)
         self._digests = self.digests()
+        if self.talk is not None:
+            self.talk.attach(self._learners, int(settings.frozen), _short([self._digests, self.schema.names]))
         if settings.detectors:
             whose = {"learner": settings.names[0], "group": self.group, "model": self._digests[0]}
             self._alarms = Alarms(settings.detectors, self._learners[0].kind, whose)
@@ -376,3 +394,7 @@ class Model:
             of_champion = drift if metrics is champion else None
             value = encode_point(point, self.partition, offset, name, t, whose, of_champion)
             yield key_of(name, self.partition), value
+
+
+def _short(told: Any) -> str:
+    return hashlib.blake2b(write_json(told), digest_size=DIGEST_BYTES).hexdigest()

@@ -20,7 +20,8 @@ from learners.learner import Learner
 from learners.spec import Spec
 from worker.errors import Failure, UsageFailure
 from worker.kafka.registry.form import PLAIN, Form
-from worker.settings import ModelSettings, Wait
+from worker.settings import ModelSettings
+from worker.settings.phrases import Share, Wait
 from worker.state import snapshot
 from worker.state.model import Model, Saved
 from worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
@@ -181,6 +182,7 @@ def settings_of(identity: dict[str, Any], form: Form = PLAIN) -> ModelSettings:
         detectors=tuple(Spec.parse(text) for text in identity.get("detectors", ())),
         events=EventSchema.of_dict(identity["event"]) if "event" in identity else None,
         wait=Wait.parse(identity["label_wait"]) if "label_wait" in identity else None,
+        share=Share.parse(identity["share"]) if "share" in identity else None,
         missing=Missing.parse(identity.get("missing", REJECT)),
         indicators=bool(identity.get("missing_indicators", False)),
         warm=warm,

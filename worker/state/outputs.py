@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from worker.state.alarms import Alarm
+from worker.state.shares.minute import Minute
 from worker.wire import strings
 from worker.wire.events import Rejection
 from worker.wire.headers import Headers, joined_headers
@@ -32,6 +33,8 @@ class Outputs:
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     alarms: list[Alarm] = field(default_factory=list)
     """Drifts that the champion's detectors called."""
+    shares: list[Minute] = field(default_factory=list)
+    """What the learners took in of other partitions, and tell them."""
     rejected: list[Rejection] = field(default_factory=list)
     excess: TooManyRejected | None = None
     """Too many of the last events were rejected: to be raised once the batch is dealt with."""
@@ -58,6 +61,7 @@ def joined(*parts: Outputs) -> Outputs:
     for part in parts:
         whole.points += part.points
         whole.alarms += part.alarms
+        whole.shares += part.shares
         whole.rejected += part.rejected
         whole.excess = whole.excess or part.excess
     return whole

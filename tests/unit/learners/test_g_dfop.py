@@ -11,10 +11,9 @@ import pytest
 import learners
 from learners.drift.ddm import DDM, Minimum, detect
 from learners.drift.detector import DRIFT, QUIET, WARNING
-from learners.forgetting.recursion import pin
 from learners.parameters import ParameterError, TooNarrow
 from learners.spec import Spec
-from learners.symmetric import downdate
+from learners.symmetric import downdate, pin
 from tests.conformance import checks
 from tests.conformance.rows import COLUMNS, hostile, real, rows
 from tests.conformance.table import ROWS, Case

@@ -53,6 +53,7 @@ class Telemetry:
         self._unseen: dict[int, deque[tuple[int, int]]] = {}
         """Partition -> batches that are not visible yet: the offset behind each, and its first event's time in ms."""
         self._name_rows()
+        self._name_shares()
         self._name_commits()
         self._name_restores()
         self._name_worker(client)
@@ -87,6 +88,21 @@ class Telemetry:
             "late_labels",
             "Rows that wait for their labels, rows whose label never came, and how late labels of late were "
             "(waiting, never_labelled, delay_rows_median, delay_ms_p95, ...)",
+            "figure",
+        )
+
+    def _name_shares(self) -> None:
+        self.share_bytes = self._per_partition(
+            Counter, "share_bytes", "Bytes written of what learners tell other partitions, and took in of them"
+        )
+        self.share_staleness = self._per_partition(
+            Gauge, "share_staleness_seconds", "Age of the oldest of what learners last took in of other partitions"
+        )
+        self.shares = self._per_partition(
+            Gauge,
+            "shares",
+            "Meetings with other partitions' learners since the partition began, beliefs since the restore that could "
+            "not be taken in, and records of other learners than these (meetings, refused, unlike)",
             "figure",
         )
 
@@ -188,6 +204,10 @@ class Telemetry:
             self.at(self.rejections, partition, kind).inc(count)
         for alarm in outputs.alarms:
             self.at(self.drifts, partition, alarm.detector).inc()
+        if outputs.shares and task.model.talk is not None:
+            self.at(self.share_bytes, partition).inc(sum(len(one.key) + len(one.value) for one in outputs.shares))
+            if (told := task.model.talk.oldest) is not None:
+                self.at(self.share_staleness, partition).set(max(0.0, time.time() - told / 1000))
         if records is not None:
             self._unseen.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
 
@@ -243,6 +263,8 @@ class Telemetry:
                         self.at(self.rolling, task.partition, learner, metric).set(value)
             for figure, value in task.model.late_figures().items():
                 self.at(self.late, task.partition, figure).set(value)
+            for figure, value in ({} if task.model.talk is None else task.model.talk.figures()).items():
+                self.at(self.shares, task.partition, figure).set(value)
             for learner, shares in task.model.experts().items():
                 for expert, share in shares.items():
                     self.at(self.expert_share, task.partition, learner, expert).set(share)

@@ -3,7 +3,7 @@
 The six steps, in this order and under these names in logs, code and fault tests:
 
     BEGUN              a transaction is open on the partition's producer
-    OUTPUTS_PRODUCED   predictions, accuracy points, drift alarms and rejections are handed to the client
+    OUTPUTS_PRODUCED   predictions, accuracy points, drift alarms, shares and rejections are handed to the client
     SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
     FLUSHED            the broker has all of them, and its reports of where they are prove it
     OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once also
@@ -265,7 +265,7 @@ class Checkpoint:
         raise NotImplementedError
 
     def send(self, outputs: Outputs) -> None:
-        """Hand predictions, accuracy points, drift alarms and rejections to the client."""
+        """Hand predictions, accuracy points, drift alarms, shares and rejections to the client."""
         topics = self.topics
         headers = outputs.headers if outputs.headers is not None and any(outputs.headers) else None
         self._send(topics.predictions, outputs.predictions, outputs.keys, headers)
@@ -275,6 +275,9 @@ class Checkpoint:
         if outputs.alarms:
             keys, values = zip(*((alarm.key, alarm.value) for alarm in outputs.alarms), strict=True)
             self._send(topics.alarms, Listed(values), Listed(keys))
+        if outputs.shares:
+            keys, values = zip(*((minute.key, minute.value) for minute in outputs.shares), strict=True)
+            self._send(topics.shares, Listed(values), Listed(keys))
         if outputs.rejected:
             values, keys = zip(*((bad.value, bad.key) for bad in outputs.rejected), strict=True)
             whys = [headers_of(bad, topics.input, self.partition, topics.labels) for bad in outputs.rejected]

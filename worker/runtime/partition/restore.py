@@ -33,13 +33,14 @@ from worker.kafka.verdicts import Missing, Unfinished, ask
 from worker.runtime.partition.checkpoint import Checkpoint
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend
-from worker.runtime.partition.ways import Resumption, Ways
+from worker.runtime.partition.ways import Heard, Resumption, Ways
 from worker.settings import EARLIEST, LATEST, WorkerSettings
 from worker.state.late.confluence import Confluence
 from worker.state.late.order import Order, Place, chained
-from worker.state.log.history import Search, look_through, mark, orders, positions
+from worker.state.log.history import Search, look_through, mark, orders, positions, records_of
 from worker.state.log.position import Position
 from worker.state.model import Model
+from worker.state.shares.minute import outline
 from worker.state.snapshot import CLAIMED, PLAIN, Pointer
 
 STALE_SECONDS = 2.0
@@ -89,6 +90,8 @@ def restore(
             _begin_history(settings, partition, reader, found, deadline)
         if settings.label_topic:
             found = replace(found, confluence=rebuilding.labels(found))
+        if settings.topics.shared:
+            found = replace(found, heard=rebuilding.heard(found))
         return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
 
 
@@ -156,6 +159,10 @@ class _Rebuilding:
                 return ways.as_told(f"offset {committed} was committed by a worker, but its own log does not say so")
             ways.committed, ways.pointer = last.offset, last.pointer or pointer
             mend = self._missing(last)
+            if mend is not None and (shares := settings.topics.shares) in mend.there:
+                return ways.as_told(
+                    f"what the learners took in of others until offset {mend.until} is gone from {shares}"
+                )
         if mend is not None:
             found = ways.mended(mend)
         elif pointer is not None and remembered == ways.committed:
@@ -206,6 +213,18 @@ class _Rebuilding:
             f"cannot restore {self.settings.input}/{self.partition}: {self.settings.topics.snapshots} does not say in "
             f"which order labels were taken from offset {position} on"
         )
+
+    def heard(self, found: Resumption) -> Heard:
+        """What the partition took in of others from where a model was found to stand, and how far it heard them."""
+        topic = self.settings.topics.shares
+        low, end = watermarks(self._witness, topic, self.partition, self.deadline)
+        if not stable(self.reader, topic, self.partition, end, self.deadline, HANGING_SECONDS):
+            raise Unfinished(f"an open transaction hides the end of {topic}/{self.partition}")
+        log = records_of(self.reader, topic, self.partition, low, self.deadline)
+        last = outline(log[-1][1]) if log else None
+        ends = {} if last is None else last.took
+        values = [value for _, value in log] if found.began is None else []
+        return Heard(values, self._partitions(topic), ends | {self.partition: end})
 
     def _require_labels_of(self, last: Position | None) -> None:
         """Labels come out of the topic that they came out of."""

@@ -36,6 +36,8 @@ from worker.state import snapshot
 from worker.state.late.confluence import Confluence
 from worker.state.model import Model, Saved
 from worker.state.outputs import Outputs, joined
+from worker.state.shares.minute import SLOTS
+from worker.state.shares.talk import Talk
 from worker.state.snapshot import Pointer
 from worker.wire.events import Records
 
@@ -72,6 +74,8 @@ class Work:
 
     rows: int = 0
     seconds: float = 0.0
+    meetings: int = 0
+    """With the learners of other partitions."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,9 @@ class Task:
             self.model, self.remembered = found.model, None
             self._snapshot_at = time.monotonic()
             self._work = self._work_at_snapshot = Work()
+        if self.model.talk is not None and (heard := found.heard) is not None:
+            self.model.talk.repeat(heard.log, found.position)
+            self.model.talk.open(heard.partitions, heard.ends)
         self._pointer, self._mend, self.confluence = found.pointer, found.mend, found.confluence
         self.position, self.committed = found.position, found.committed
         self.move(State.RESTORING)
@@ -207,6 +214,11 @@ class Task:
             return mended[0]
         self._mend = None
         return joined(*mended, self._learn(records.after(missing), emit=True))
+
+    @property
+    def talk(self) -> Talk | None:
+        """What its learners share with those of other partitions; None: nothing, or not now."""
+        return self.model.talk if self.lives else None
 
     @property
     def due_at(self) -> float:
@@ -291,7 +303,8 @@ class Task:
         if self._mend is not None and emit:
             outputs = self._mend.missing(outputs, self.settings.topics)
         seconds = max(0.0, time.monotonic() - started - BATCH_SECONDS)
-        self._work = Work(self._work.rows + len(records), self._work.seconds + seconds)
+        work = self._work
+        self._work = Work(work.rows + len(records), work.seconds + seconds, work.meetings + len(outputs.shares))
         if emit:
             if not (self._held if self.committing else self.checkpoint.open):
                 self._opened_at = time.monotonic()
@@ -314,6 +327,8 @@ class Task:
         size = max(1.0, saved.nbytes / LARGE_STATE)
         rows = self._work.rows - self._work_at_snapshot.rows
         seconds = self._work.seconds - self._work_at_snapshot.seconds
+        if self._work.meetings - self._work_at_snapshot.meetings >= SLOTS // 4:
+            return True  # compaction leaves so many of them several times over
         if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
             return True
         late = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval

@@ -20,6 +20,25 @@ from worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 
 
 @dataclass(frozen=True)
+class Heard:
+    """What a partition has taken in of others.
+
+    Parameters
+    ----------
+    log : list of bytes or None
+        Its own records in the topic of shares, as far as they are to be repeated.
+    partitions : int
+        How many partitions talk.
+    ends : dict
+        Partition -> offset behind what was heard of it; its own: behind its last record.
+    """
+
+    log: list[bytes | None]
+    partitions: int
+    ends: dict[int, int]
+
+
+@dataclass(frozen=True)
 class Resumption:
     """Where a task stands after its restore.
 
@@ -45,6 +64,8 @@ class Resumption:
         The first input offset from `position` on that a reader is given, or the log's end: what must come next.
     confluence : Confluence or None
         Where labels out of a topic of their own go in, from `position` on; None: there is no such topic.
+    heard : Heard or None
+        What the learners took in of other partitions; None: they share nothing.
     """
 
     model: Model | None
@@ -57,6 +78,7 @@ class Resumption:
     mend: Mend | None = None
     start: int | None = None
     confluence: Confluence | None = None
+    heard: Heard | None = None
 
 
 @dataclass

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from learners.driver import GONE
 from learners.learner import Learner
 from learners.metrics.classification import Guesses
-from worker.settings import Wait
+from worker.settings.phrases import Wait
 from worker.state.late.store import (
     EMPTY,
     EXPIRED,

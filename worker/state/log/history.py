@@ -135,6 +135,23 @@ def orders(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> 
     return [order for order in (*found, newest) if order is not None]
 
 
+def records_of(
+    reader: Consumer, topic: str, partition: int, first: int, deadline: Deadline
+) -> list[tuple[int, bytes | None]]:
+    """Offsets and values of all committed records of a partition from `first` on.
+
+    Raises
+    ------
+    KafkaException, Unfinished
+        The broker did not deliver in time.
+    """
+    found = list[tuple[int, bytes | None]]()
+    reading = Reader(reader, {(topic, partition): first}, complain=to_the_end)
+    while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
+        found.append((message.offset() or 0, message.value()))
+    return found
+
+
 def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, deadline: Deadline) -> list[bytes]:
     """The chunks that `pointer` names.
 

@@ -14,7 +14,8 @@ from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import Unfinished
 from worker.settings import WorkerSettings
-from worker.tools.audit.partition import Account, Progress, Standing, audit_partition
+from worker.tools.audit.account import Account, Progress, Standing
+from worker.tools.audit.partition import audit_partition
 
 
 class Deployment:

@@ -12,10 +12,9 @@ Where the recomputation begins, with a fresh model or a snapshot:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,62 +27,16 @@ from worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from worker.state.model import Model
 from worker.state.outputs import Outputs
 from worker.state.snapshot import Pointer, unlike
+from worker.tools.audit.account import Account, Progress, Standing, Streams
 from worker.tools.audit.contrast import Difference, input_offset
 from worker.tools.audit.outputs import DriftAlarms, Ledger, Points, Predictions, Rejections
+from worker.tools.audit.shares import Hearsay, Shares
 from worker.tools.audit.snapshots import Snapshots, Written
 from worker.tools.ordered import OrderedInput
 from worker.wire.codec import JSON, PACKED, key_of
 from worker.wire.events import Records
 from worker.wire.packed import are_packed
 from worker.wire.rejections import kind_of
-
-Progress = Callable[[int], None]
-"""Told how many records are done."""
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What the group had committed when the audit began: offset (None: nothing) and its metadata text."""
-
-    partition: int
-    committed: int | None
-    metadata: str | None = None
-
-
-class Streams(NamedTuple):
-    """What is read of a partition."""
-
-    events: RecordStream
-    predictions: RecordStream
-    points: Stream
-    rejections: Stream
-    alarms: Stream | None
-    """None: no detectors watch."""
-    chunks: Stream
-
-
-@dataclass
-class Account:
-    """What was compared of a partition, and what could not be."""
-
-    partition: int
-    begin: int = 0
-    end: int = 0
-    records: int = 0
-    predictions: int = 0
-    rejections: int = 0
-    points: int = 0
-    alarms: int = 0
-    snapshots: int = 0
-    orphans: list[str] = field(default_factory=list)
-    unchecked: list[str] = field(default_factory=list)
-    rejected: dict[str, int] = field(default_factory=dict)
-    """Kind of reason -> rejections."""
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing at all was compared."""
-        return not (self.predictions or self.rejections or self.snapshots)
 
 
 def audit_partition(settings: WorkerSettings, standing: Standing, progress: Progress) -> Account:
@@ -113,6 +66,7 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
             messages(topics.accuracy),
             messages(topics.rejected),
             messages(topics.alarms) if topics.watched else None,
+            messages(topics.shares) if topics.shared else None,
             messages(topics.snapshots),
         )
         return Partition(settings, standing, streams, progress).audit()
@@ -140,9 +94,10 @@ class Partition:
         self.progress = progress
         self.pointer = Pointer.parse(standing.metadata)
         self.account = Account(standing.partition, end=self.committed)
-        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, chunks = streams
+        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, chunks = streams
         self._snapshots = Snapshots(chunks, settings.model)
         self._model = Model(settings.model, standing.partition, settings.group)
+        self._hearsay = Hearsay(settings, standing.partition) if self._shared is not None else None
         self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
         self._position = 0
         self._ahead: Written | None = None
@@ -188,21 +143,35 @@ class Partition:
 
     def _begin(self) -> bool:
         """Stand the model where it is known; False if that is nowhere."""
-        low, fresh = self._input.low, self._fresh_at()
-        if fresh is not None:
-            self._position = self.account.begin = fresh
+        low, fresh, hearsay = self._input.low, self._fresh_at(), self._hearsay
+        if fresh is not None and (hearsay is None or hearsay.whole(self._model, fresh)):
+            self._stand(fresh)
             return True
-        while self._ahead is not None and self._ahead.offset < low:
+        while self._ahead is not None and (self._ahead.offset < low or not self._tells(self._ahead)):
             self._ahead = self._next_snapshot()
         found = self._ahead
         if found is None or found.offset > self.committed:
             self._unchecked(f"nothing can be checked: the log begins at {low}, and no complete snapshot stands in it")
             return False
         self._model.load(found.saved)
-        self._position = self.account.begin = found.offset
+        self._stand(found.offset)
         self._ahead = self._next_snapshot()
         self._unchecked(f"offsets before {found.offset} cannot be checked; the snapshot at {found.where} was believed")
         return True
+
+    def _stand(self, offset: int) -> None:
+        """The model stands there, and goes on from there."""
+        self._position = self.account.begin = offset
+        if self._hearsay is not None:
+            self._hearsay.attend(self._model, offset)
+
+    def _tells(self, written: Written) -> bool:
+        """Whether what the learners took in behind a snapshot is known."""
+        if self._hearsay is None:
+            return True
+        model = Model(self.settings.model, self.standing.partition)
+        model.load(written.saved)
+        return self._hearsay.whole(model, written.offset)
 
     def _fresh_at(self) -> int | None:
         """The offset at which the group began with a fresh model; None if that is not known or not in the log."""
@@ -258,6 +227,10 @@ class Partition:
             detectors = [key_of(spec.text, self.standing.partition) for spec in self.settings.model.detectors]
             self.alarms = DriftAlarms(self._alarmed, str(self._input), span, detectors)
             self._ledgers += (self.alarms,)
+        self.shares: Shares | None = None
+        if self._shared is not None:
+            self.shares = Shares(self._shared, str(self._input), span)
+            self._ledgers += (self.shares,)
         for ledger in self._ledgers:
             if ledger.stream.low and self.committed:
                 first = ledger.first()
@@ -307,6 +280,8 @@ class Partition:
         self.points.require(outputs.points)
         if self.alarms is not None:
             self.alarms.require([(alarm.key, alarm.value) for alarm in outputs.alarms])
+        if self.shares is not None:
+            self.shares.require([(minute.key, minute.value) for minute in outputs.shares])
         self._position = outputs.next_offset
 
     # Snapshots.
@@ -335,6 +310,8 @@ class Partition:
             difference = unlike(written.saved, self._model.save())
             if written.taken_over:
                 self._model.load(written.saved)
+                if self._hearsay is not None:
+                    self._hearsay.attend(self._model, written.offset)
                 self._unchecked(f"the snapshot at {written.where} was imported or kept, and believed")
             elif difference is not None:
                 raise Difference(f"{written.where}, which stands at {self._input}@{written.offset}: {difference}")
@@ -355,6 +332,9 @@ class Partition:
         account.rejected = dict(self._kinds.most_common())
         account.points, account.orphans = self.points.matched, self._snapshots.orphans
         account.alarms = 0 if self.alarms is None else self.alarms.matched
+        account.shares = 0 if self.shares is None else self.shares.matched
+        if self._hearsay is not None and self._hearsay.unknown:
+            self._unchecked(f"what was taken in at {self._hearsay.unknown} meetings: the others' records are gone")
         with closing(reader_of(self.settings)) as reader:
             now = committed_offset(reader, self.settings.input, account.partition, Deadline(ASK_SECONDS))
         self._require_pointer(now[1])

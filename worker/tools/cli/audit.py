@@ -18,10 +18,10 @@ from worker.settings import EARLIEST, WorkerSettings
 from worker.wire.rejections import tally
 
 if TYPE_CHECKING:
-    from worker.tools.audit.partition import Account
+    from worker.tools.audit.account import Account
 
 ORPHANS_SHOWN = 5
-COUNTED = "predictions", "rejections", "points", "alarms", "snapshots", "orphans"
+COUNTED = "predictions", "rejections", "points", "alarms", "shares", "snapshots", "orphans"
 
 
 @click.command()
@@ -119,7 +119,7 @@ def _show(name: str, accounts: list[Account]) -> None:
         table.add_column(heading, justify="right")
     for one in accounts:
         row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.points,
-               one.alarms, one.snapshots, len(one.orphans))  # fmt: skip
+               one.alarms, one.shares, one.snapshots, len(one.orphans))  # fmt: skip
         table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
     console = whole_console()
     console.print(table)

@@ -13,7 +13,7 @@ from producers.messages import Messages
 from tests.unit.worker.rows import model_settings, pieces, records
 from worker.errors import UsageFailure
 from worker.lab.evaluation import Evaluation
-from worker.settings import Wait
+from worker.settings.phrases import Wait
 from worker.state.model import Model
 from worker.wire.codec import encode_events
 from worker.wire.events import Target

@@ -19,7 +19,7 @@ from worker.runtime.observability.telemetry import STATES, Telemetry, readiness
 from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.task import State
 from worker.runtime.partition.ways import Resumption
-from worker.settings import Wait
+from worker.settings.phrases import Wait
 from worker.state.alarms import Alarm
 from worker.state.model import Model
 from worker.state.outputs import Outputs

@@ -14,7 +14,7 @@ from tests.support.late import late_stream
 from tests.unit.worker.rows import STAMP, model_settings, pieces, records
 from worker.cli.learning import make_detector_specs
 from worker.errors import UsageFailure
-from worker.settings import Wait
+from worker.settings.phrases import Wait
 from worker.state import snapshot
 from worker.state.model import Model
 from worker.state.outputs import Outputs

@@ -14,7 +14,8 @@ from learners.contract import Array, Counts, Learner, Parameters, Rule, field, f
 from learners.learner import Learner as AnyLearner
 from learners.reductions.standardize import Standardized
 from tests.support.late import late_stream
-from worker.settings import ModelSettings, Wait
+from worker.settings import ModelSettings
+from worker.settings.phrases import Wait
 from worker.state import model as models
 from worker.state.making import make_learner
 from worker.state.model import Model

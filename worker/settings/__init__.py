@@ -11,6 +11,7 @@ from worker.errors import UsageFailure
 from worker.kafka.client import PYTHON
 from worker.kafka.registry.form import Form
 from worker.kafka.topics import Topics, require_prefix
+from worker.settings.phrases import Share, Wait
 from worker.warm_start import WarmStart
 from worker.wire.codec import FORMATS, JSON, PACKED
 from worker.wire.events import REGRESSION, Schema, Target
@@ -32,12 +33,6 @@ OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
 
-MOST_WAITING = 100_000
-"""Rows that wait for labels at once, where only a time was given."""
-MOST_ROWS = 10_000_000
-"""That may be asked for: the room of all is there from the start."""
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
 DEFEATS = {
     "queue.buffering.max.messages": "a batch that does not fit as a whole leaves a hole in the outputs",
     "queue.buffering.max.kbytes": "a batch that does not fit as a whole leaves a hole in the outputs",
@@ -48,47 +43,6 @@ DEFEATS = {
     "test.mock.broker.rtt": "a mock cluster accepts transactions and loses their offsets",
 }
 """Properties under which a worker could not keep what it promises -> why."""
-
-
-@dataclass(frozen=True)
-class Wait:
-    """How long a row waits for its label.
-
-    Parameters
-    ----------
-    rows : int
-        Until so many later rows have come, >= 1.
-    millis : int
-        Until a record has come that is so much younger; 0: however young.
-    """
-
-    rows: int
-    millis: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.millis // 1000}s/{self.rows}" if self.millis else str(self.rows)
-
-    @classmethod
-    def parse(cls, text: str) -> Wait:
-        """Read ``10000``, ``12h`` or ``7d/50000``.
-
-        Raises
-        ------
-        UsageFailure
-            It is none of these.
-        """
-        duration, slash, rows = text.strip().partition("/")
-        if not slash and duration.isdecimal():
-            duration, rows = "", duration
-        rows = rows or (str(MOST_WAITING) if duration and not slash else "")
-        number, unit = duration[:-1], duration[-1:]
-        if (duration and not (number.isdecimal() and int(number) and unit in SECONDS)) or not rows.isdecimal():
-            raise UsageFailure(
-                f"label-wait {text!r}: write a number of rows, or a time as 90s, 30m, 12h or 7d, or 7d/ROWS"
-            )
-        if not 1 <= int(rows) <= MOST_ROWS:
-            raise UsageFailure(f"label-wait must be 1 to {MOST_ROWS:,} rows")
-        return cls(int(rows), int(number) * SECONDS[unit] * 1000 if duration else 0)
 
 
 @dataclass(frozen=True)
@@ -113,6 +67,8 @@ class ModelSettings:
         Every feature has a column that says whether it was missing, where no `events` says.
     wait : Wait or None
         How long events wait for their labels; None: a label comes with its event or not at all.
+    share : Share or None
+        How partitions share what their learners believe; None: each learns alone.
     form, registry, registry_properties
         How the events are written, see `Form`.
     output_form : str
@@ -143,6 +99,7 @@ class ModelSettings:
     missing: Missing = field(default_factory=Missing)
     indicators: bool = False
     wait: Wait | None = None
+    share: Share | None = None
     form: str = JSON
     registry: str | None = None
     registry_properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -318,6 +275,8 @@ class WorkerSettings:
 
     def __post_init__(self) -> None:
         self._require_labels()
+        if self.model.share is not None and self.guarantee != EXACTLY_ONCE:
+            raise UsageFailure("--share needs --guarantee exactly-once: what was taken in is committed with the rows")
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
         if not self.give_up_after > 0:
@@ -334,7 +293,8 @@ class WorkerSettings:
     @property
     def topics(self) -> Topics:
         """Names of the topics."""
-        return Topics(self.input, self.group, self.outputs, bool(self.model.detectors), self.label_topic)
+        watched, shared = bool(self.model.detectors), self.model.share is not None
+        return Topics(self.input, self.group, self.outputs, watched, self.label_topic, shared)
 
     def _require_labels(self) -> None:
         """See that labels may come out of their topic."""

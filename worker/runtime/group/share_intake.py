@@ -1,0 +1,83 @@
+"""Where a worker hears what other partitions tell: a reader of the whole topic of shares, for all tasks together.
+
+It is no member of the group. Up to where a partition has heard the others is written down with what it took in, and
+whoever owns it next listens from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError
+
+from worker.errors import Failure
+from worker.kafka.choice import make_fetcher
+from worker.kafka.client import CONSUMER_TUNING
+from worker.kafka.columns import BATCH_MESSAGES
+from worker.kafka.interface import Fetcher, Problem
+from worker.kafka.reading.reader import reader_properties
+from worker.kafka.verdicts import hopeless
+from worker.runtime.observability.journal import Journal
+from worker.runtime.partition.task import Task
+from worker.settings import WorkerSettings
+from worker.state.shares.talk import Talk
+
+
+class ShareIntake:
+    """Gives tasks what other partitions have told.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Topic and client properties.
+    journal : Journal
+        Where errors that pass by themselves are logged.
+    tasks : mapping
+        Partition -> its task.
+    """
+
+    def __init__(self, settings: WorkerSettings, journal: Journal, tasks: Mapping[int, Task]) -> None:
+        self._settings, self._journal, self._tasks = settings, journal, tasks
+        self._fetcher: Fetcher | None = None
+        self._hearing: list[Talk] = []
+        """For whom is read."""
+
+    def take(self) -> None:
+        """Hand over what has come, without waiting.
+
+        Raises
+        ------
+        Failure
+            The broker refuses this reader for good.
+        """
+        talks = [talk for task in self._tasks.values() if (talk := task.talk) is not None and talk.listens]
+        if not talks and not self._hearing:
+            return
+        if self._fetcher is None:
+            properties = reader_properties(self._settings, tuning=CONSUMER_TUNING)
+            self._fetcher = make_fetcher(self._settings.client, properties, self._settings.topics.shares)
+        if [*map(id, talks)] != [*map(id, self._hearing)]:
+            places = {p for talk in talks for p in talk.everybody}
+            self._fetcher.send_to({p: min(talk.next.get(p, 0) for talk in talks) for p in sorted(places)})
+            self._hearing = talks
+        taken = self._fetcher.take(BATCH_MESSAGES, 0.0)
+        for records in taken.records:
+            for i, (offset, time) in enumerate(zip(records.offsets.tolist(), records.timestamps, strict=True)):
+                for talk in talks:
+                    talk.listen(records.partition, offset, records.values[i], int(time))
+        for problem in taken.problems:
+            self._complain(problem)
+
+    def close(self) -> None:
+        """End the client."""
+        if self._fetcher is not None:
+            self._fetcher.close()
+
+    def _complain(self, problem: Problem) -> None:
+        """Sort an error that came in a message's place."""
+        error, partition, _ = problem
+        if error.code() == KafkaError._PARTITION_EOF:
+            return
+        if hopeless(error) or error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise Failure(f"cannot read {self._settings.topics.shares}/{partition}: {error.str()}")
+        self._journal.event("share reader error", error=error.str())

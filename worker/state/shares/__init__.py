@@ -1,0 +1,1 @@
+"""What partitions share of what their learners believe."""
