@@ -56,13 +56,13 @@ class Outputs(NamedTuple):
 
 
 def kill_and_succeed(
-    step: Step, work: tuple[str, ...], clients: tuple[str, str], feed: Iterator[int], outputs: Outputs
+    step: Step, work: tuple[str, ...], clients: tuple[str, str], feed: Iterator[int], outputs: Outputs, commits: int = 6
 ) -> None:
-    """A worker, fed until it dies at the step, and another one that reads to the end.
+    """A worker, fed until it dies at the step of a commit, and another one that reads to the end.
 
     `feed` sends the next piece of the stream and gives how many events have been sent.
     """
-    with CrashingDriftway(step, 6, *work, clients[0]) as worker:
+    with CrashingDriftway(step, commits, *work, clients[0]) as worker:
         worker.await_text("running partition=1")
         for sent in feed:
             await_until(

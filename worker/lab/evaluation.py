@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,10 @@ from learners.prequential import predicted_class
 from learners.reductions.maps import create_mapped
 from learners.spec import Spec
 from worker.errors import UsageFailure
+from worker.settings.phrases import Share
 from worker.state.late.delays import Delays
+from worker.state.shares.minute import Minute
+from worker.state.shares.talk import Talk
 from worker.warm_start import WarmStart
 from worker.wire.codec import write_json
 from worker.wire.events import Target
@@ -41,9 +45,12 @@ class Part:
     metrics: Metrics
     offline: OfflineMetrics
     delays: Delays | None = None
+    talk: Talk | None = None
     rows: int = 0
     rejected: int = 0
     seconds: float = 0.0
+    told: list[Minute] = field(default_factory=list)
+    """What it has told other partitions, who have not heard it yet."""
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
         """Predict rows, learn from their labels, now or when these come, and count them; their scores f8[n, k]."""
@@ -58,6 +65,13 @@ class Part:
             return score
         if frozen:
             self.learner.predict(X, score)
+        elif self.talk is not None:
+            meetings = self.talk.meetings(y, emit=True)
+            for at, (start, end) in enumerate(pairwise([0, *(meeting.row for meeting in meetings), len(X)])):
+                self.learner.predict_then_update(X[start:end], y[start:end], score[start:end])
+                if at < len(meetings):
+                    self.talk.meet(0, at, meetings[at])
+            self.told += self.talk.conclude(meetings, np.arange(self.rows, self.rows + len(X)))
         else:
             self.learner.predict_then_update(X, y, score)
         self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
@@ -103,6 +117,8 @@ class Evaluation:
         Of the stream, that have gone by: those that were left out at first.
     label_delay : int
         Rows of its partition that are predicted before a row's label comes; 0: it comes with the row.
+    share : Share or None
+        How partitions share; what one tells, others hear `share.rows` of their rows later. None: each learns alone.
     """
 
     spec: Spec
@@ -116,6 +132,7 @@ class Evaluation:
     warm: WarmStart | None = None
     rows: int = 0
     label_delay: int = 0
+    share: Share | None = None
     seconds: float = 0.0
     points: list[dict[str, Any]] = field(default_factory=list)
     parts: list[Part] = field(init=False)
@@ -131,7 +148,8 @@ class Evaluation:
                 learner.state.memory[:] = np.frombuffer(self.warm.state, np.uint8)
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
             delays = Delays(self.label_delay, learner) if self.label_delay else None
-            self.parts.append(Part(learner, metrics, OfflineMetrics(learner, self.window), delays))
+            talk = None if self.share is None else self._talk(learner, len(self.parts))
+            self.parts.append(Part(learner, metrics, OfflineMetrics(learner, self.window), delays, talk))
         self.parts[0].learner.warm()
 
     @property
@@ -161,6 +179,11 @@ class Evaluation:
         while start < len(X):
             every = self.points_every
             end = min(len(X), start + every - self.rows % every) if every else len(X)
+            if self.share is not None:
+                turn = self.share.rows * self.partitions
+                end = min(end, start + turn - self.rows % turn)
+                if self.rows % turn == 0:
+                    self._deliver()
             score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end])
             if every and self.rows % every == 0:
                 self._mark()
@@ -180,6 +203,24 @@ class Evaluation:
         self.rows += len(X)
         self.seconds = sum(part.seconds for part in self.parts)
         return score
+
+    def _talk(self, learner: Learner, partition: int) -> Talk | None:
+        """Of a partition's learner, if it has something to share."""
+        if self.share is None or learner.sharing is None:
+            return None
+        talk = Talk(self.share, partition)
+        talk.attach([learner], 0, self.spec.text)
+        talk.open(self.partitions, {})
+        return talk
+
+    def _deliver(self) -> None:
+        """Let all partitions hear what each has told."""
+        for part in self.parts:
+            for minute in part.told:
+                for other in self.parts:
+                    if other.talk is not None:
+                        other.talk.listen_to(minute, minute.number, 0)
+            part.told.clear()
 
     def _mark(self) -> None:
         """Keep a point of each partition, at its last row so far, as a worker would send it."""

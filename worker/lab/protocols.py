@@ -20,6 +20,7 @@ from worker.errors import UsageFailure
 from worker.lab.evaluation import Evaluation, measure
 from worker.lab.reading import Fillings, chosen_rows, count_rows, first_rows, open_rows
 from worker.settings import ModelSettings
+from worker.settings.phrases import Share
 from worker.warm_start import WarmStart
 from worker.wire.events import Target
 
@@ -71,6 +72,8 @@ class Job:
         The stream's columns in the learner's order; None: as they are.
     label_delay : int
         `prequential`: as `Evaluation`.
+    share : Share or None
+        Likewise.
     reading : ModelSettings or None
         With the schema of events, and what stands for missing values; None: rows as the stream has them.
     """
@@ -96,6 +99,7 @@ class Job:
     columns: tuple[int, ...] | None = None
     reading: ModelSettings | None = None
     label_delay: int = 0
+    share: Share | None = None
 
     @property
     def name(self) -> str:
@@ -363,7 +367,7 @@ def evaluation_of(stream: Any, job: Job) -> Evaluation:
     every = job.points_every if job.protocol == PREQUENTIAL else 0
     return Evaluation(
         job.spec, job.target, job.width(stream), job.standardize, job.partitions, job.window, job.maps, every,
-        job.warm, job.skip, job.label_delay,
+        job.warm, job.skip, job.label_delay, job.share,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from worker.cli.events import schema_options
-from worker.cli.learning import target_options
+from worker.cli.learning import SHARING, target_options
 from worker.cli.output import bar
 from worker.cli.warming import warm_options
 from worker.errors import UsageFailure
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option("--partitions", type=click.IntRange(1), default=1, show_default=True, help="Learn as that many would.")
+@click.option("--share", metavar="METHOD[:rows=N]", help=f"{SHARING} With --partitions.")
 @click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
 @click.option(
     "--inject",
@@ -105,7 +106,8 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     streams that `driftway streams fetch` brought, nominal labels of ARFF.
 
     With --partitions N row i belongs to partition i mod N, as `driftway replay` deals them, and every partition has a
-    learner of its own.
+    learner of its own. With --share they share what they believe, as a worker's do where all is committed before N
+    more rows have come: what one has told, the others take in when they meet next.
 
     --protocol segments learns ten times from scratch, from rows T/50, T/25, ..., T/5 on, 4T/5 rows each, and shows
     mean ± standard deviation; a learner that draws at random has another seed in each. --protocol holdout stops every
@@ -142,6 +144,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea --learner dfop --learner arow --curves accuracy.html --curve-metric accuracy
       driftway evaluate sea --learner ogd_logistic --regret logistic:k=3,ball=20
       driftway evaluate sea --learner dfop --detector adwin --detector hddm_w --detector ddm:drift=4
+      driftway evaluate sea --partitions 8 --share average:rows=10 --learner dfop:mu=0.0005
       driftway evaluate electricity --warm-start electricity.driftway --skip 20000 --learner dfop
       driftway evaluate electricity --label-delay 48 --learner auto --learner dfop
       driftway evaluate electricity.csv.gz --learner dfop:mu=0.01 --scores scores.jsonl

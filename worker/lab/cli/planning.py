@@ -13,6 +13,7 @@ from worker.cli.options import was_given
 from worker.cli.output import bar
 from worker.cli.warming import beginning
 from worker.errors import UsageFailure
+from worker.settings.phrases import Share
 from worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 if TYPE_CHECKING:
@@ -68,6 +69,11 @@ def check_options(given: dict[str, Any]) -> None:
         raise UsageFailure("--detector watches learners that see the whole stream: leave --partitions out")
     if given["label_delay"] and (given["frozen"] or given["detectors"] or given["regret"] is not None):
         raise UsageFailure("--label-delay does not go with --frozen, --detector or --regret")
+    if given["share"] is not None:
+        if given["partitions"] == 1:
+            raise UsageFailure("--share is between partitions: say with --partitions how many there are")
+        if given["label_delay"] or given["frozen"]:
+            raise UsageFailure("--share does not go with --label-delay or --frozen")
     elsewhere = {
         "partitions": given["partitions"] > 1,
         "warm-start": given["warm_start"] is not None,
@@ -129,7 +135,8 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
         learners, maps, standardize = began.learners, began.maps, began.standardize
     warm = None if began is None else began.warm
     width = None if events is not None else stream.n_features
-    settings = make_model_settings(learners, target, maps, n_features=width, warm=warm, **reading)
+    share = None if given["share"] is None else Share.parse(given["share"])
+    settings = make_model_settings(learners, target, maps, n_features=width, warm=warm, share=share, **reading)
     settings_read = replace(settings, target=labelled) if is_read(settings) else None
     jobs = [
         Job(
@@ -150,6 +157,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
             skip=given["skip"] or 0,
             columns=columns,
             label_delay=given["label_delay"],
+            share=settings.share,
             reading=settings_read,
         )
         for i, spec in enumerate(settings.specs)

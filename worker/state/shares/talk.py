@@ -177,10 +177,19 @@ class Talk:
         """Take a record of the topic, at `time` ms; what has come before is ignored."""
         if offset < self.next.get(partition, 0) or not self._exchanges:
             return
-        minute = Minute.read(value, [exchange.like for exchange in self._exchanges.values()])
-        self.next[partition] = offset + 1
-        if minute is None or minute.model != self._model:
+        minute = Minute.read(value, [exchange.like for exchange in self.exchanges])
+        if minute is None:
+            self.next[partition] = offset + 1
             self.unlike += value is not None
+        else:
+            self.listen_to(minute, offset, time)
+
+    def listen_to(self, minute: Minute, offset: int, time: int) -> None:
+        """Take a record of the topic that was read."""
+        partition = minute.partition
+        self.next[partition] = offset + 1
+        if minute.model != self._model:
+            self.unlike += 1
         elif partition == self._partition:
             self._waits &= minute.number < self.number
         elif partition in heard_by(self._partition, self._partitions, self._share):

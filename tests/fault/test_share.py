@@ -1,0 +1,101 @@
+"""Partitions that share what they believe: whoever dies or takes over, what was taken in is taken in again."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.kafka import await_until, create_topic, produce, read_all, unique
+from tests.support.late import Outputs, kill_and_succeed
+from tests.support.process import Driftway, driftway
+from worker.kafka.client import NATIVE, PYTHON
+from worker.runtime.partition.checkpoint import Step
+
+PARTITIONS, ROWS, PIECE = 3, 600, 50
+LEARNERS = ("--learner", "dfop:mu=0.01", "--learner", "pa1", "--learner", "majority_class")
+
+
+def events(seed: int) -> list[bytes]:
+    """Of one concept, whichever partition."""
+    draw, values = random.Random(seed), list[bytes]()
+    for i in range(ROWS):
+        x = [draw.gauss(0.0, 1.0) for _ in range(3)]
+        values.append(json.dumps({"id": i, "x": x, "y": int(x[0] + 0.5 * x[1] > 0.2)}).encode())
+    return values
+
+
+def feed(kafka: str, topic: str) -> Iterator[int]:
+    """Piece by piece to all partitions; how many were sent."""
+    streams = [events(partition) for partition in range(PARTITIONS)]
+    for start in range(0, ROWS, PIECE):
+        for partition, values in enumerate(streams):
+            produce(kafka, topic, values[start : start + PIECE], partition)
+        yield PARTITIONS * (start + PIECE)
+
+
+def took_in(kafka: str, prefix: str) -> dict[int, int]:
+    """Partition -> meetings at which something was heard."""
+    found = dict.fromkeys(range(PARTITIONS), 0)
+    for record in read_all(kafka, f"{prefix}.shares"):
+        found[record.partition] += any(json.loads(record.value or b"")["heard"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("step", "victim", "heir", "share"),
+    [
+        (Step.OFFSETS_SENT, NATIVE, PYTHON, "average:rows=20"),
+        (Step.COMMITTED, PYTHON, NATIVE, "gossip:rows=20"),
+    ],
+)
+def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
+    kafka: str, step: Step, victim: str, heir: str, share: str
+) -> None:
+    topic, group = unique("events"), unique("group")
+    create_topic(kafka, topic, PARTITIONS)
+    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share", share)
+    work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client")
+    kill_and_succeed(step, work, (victim, heir), feed(kafka, topic), Outputs(kafka, f"{topic}.{group}"), 24)
+    heard = took_in(kafka, f"{topic}.{group}")
+    assert min(heard.values()) > 1, heard
+    audited = driftway("audit", *place, "--json")
+    assert audited.code == 0, audited
+    told = json.loads(audited.stdout)["partitions"]
+    assert [one["predictions"] for one in told] == [ROWS] * PARTITIONS
+    assert all(one["shares"] > heard[one["partition"]] and not one["unchecked"] for one in told), told
+    event = ("--input", topic, "--group", group, "--bootstrap", kafka, "--partition", "1", "--offset", "555")
+    explained = driftway("explain", *event, "--json")
+    assert json.loads(explained.stdout)["emitted"]["verdict"] == "same", explained
+    refused = driftway("worker", *place[:-2], "--stop-at-end")
+    assert refused.code == 4
+    assert f"made with share {share}, this worker has none" in refused.stderr
+
+
+def test_partitions_move_between_workers_and_hear_on(kafka: str) -> None:
+    topic, group = unique("events"), unique("group")
+    create_topic(kafka, topic, PARTITIONS)
+    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share", "average:rows=20")
+    work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100")
+    outputs, pieces = Outputs(kafka, f"{topic}.{group}"), feed(kafka, topic)
+
+    def give(pieces_now: int) -> None:
+        for _ in range(pieces_now):
+            sent = next(pieces)
+            await_until(lambda sent=sent: len(outputs.records("predictions")) >= sent, 30, "predicted")
+
+    with Driftway(*work) as first:
+        first.await_text("running partition=1")
+        give(4)
+        with Driftway(*work) as second:
+            second.await_text("running partition=")
+            give(4)
+            first.kill()
+            give(4)
+            second.terminate()
+            assert second.wait() == 0, second.story()
+    assert min(took_in(kafka, f"{topic}.{group}").values()) > 2
+    audited = driftway("audit", *place)
+    assert audited.code == 0, audited
