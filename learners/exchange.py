@@ -51,7 +51,8 @@ class Exchange:
     """
 
     def __init__(self, learner: Learner, gossip: bool = False) -> None:
-        sharing, begun = learner.sharing, learner.belief()
+        sharing = learner.sharing
+        begun = None if sharing is None else learner.belief()
         if sharing is None or begun is None:
             raise ValueError(f"{learner.name} shares nothing")
         self._learner, self._factor = learner, sharing.factor
