@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.kafka import admin, create_topic
 from tests.support.process import driftway
 from worker.kafka.topics import partition_counts
@@ -28,15 +30,16 @@ def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group:
     assert "created" not in again[1]
 
 
-def test_alarms_are_made_and_checked_for_whom_asks(kafka: str, topic: str, group: str) -> None:
+@pytest.mark.parametrize("option", ["alarms", "shares"])
+def test_more_outputs_are_made_and_checked_for_whom_asks(kafka: str, topic: str, group: str, option: str) -> None:
     assert topics("create", kafka, topic, "--group", group)[0] == 0
-    assert topics("check", kafka, topic, "--group", group, "--alarms") == (
+    assert topics("check", kafka, topic, "--group", group, f"--{option}") == (
         1,
-        f"driftway: {topic}.{group}.alarms is missing\n",
+        f"driftway: {topic}.{group}.{option} is missing\n",
     )
-    said = topics("create", kafka, topic, "--group", group, "--alarms")[1].splitlines()
-    assert [line for line in said if "created" in line] == [f"created {topic}.{group}.alarms (3 partitions)"]
-    assert topics("check", kafka, topic, "--group", group, "--alarms")[0] == 0
+    said = topics("create", kafka, topic, "--group", group, f"--{option}")[1].splitlines()
+    assert [line for line in said if "created" in line] == [f"created {topic}.{group}.{option} (3 partitions)"]
+    assert topics("check", kafka, topic, "--group", group, f"--{option}")[0] == 0
 
 
 def test_check_names_what_is_missing_or_differs(kafka: str, topic: str, group: str) -> None:

@@ -25,6 +25,7 @@ def _topic_options(command: Command) -> Command:
         ),
         click.option("--group", metavar="GROUP", help="Also the outputs of this consumer group."),
         click.option("--alarms", is_flag=True, help="With them the drift alarms, for workers with --detector."),
+        click.option("--shares", is_flag=True, help="With them what partitions share, for workers with --share."),
         outputs_option,
     )
     for option in reversed(options):
@@ -37,7 +38,7 @@ def topics() -> None:
     """Create or check the topics of an input.
 
     These are the input itself and, with --group, what its workers write: EVENTS.GROUP.predictions, .accuracy, .rejected
-    and the compacted .snapshots, with --alarms also .alarms, all with as many partitions as the input.
+    and the compacted .snapshots, with --alarms also .alarms, with --shares the compacted .shares, all with as many partitions as the input.
 
     \b
     Examples:
@@ -59,6 +60,7 @@ def create(
     partitions: int,
     group: str | None,
     alarms: bool,
+    shares: bool,
     outputs: str,
     replication: int | None,
     bootstrap: str,
@@ -69,7 +71,7 @@ def create(
     from worker.kafka.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
-    plan = _plan(input_topic, partitions, group, alarms, outputs)
+    plan = _plan(input_topic, partitions, group, alarms, shares, outputs)
     created = create_topics(bootstrap, passthrough, plan, -1 if replication is None else replication)
     for name in plan:
         click.echo(f"{'created' if name in created else 'exists '} {name} ({partitions} partitions)", err=True)
@@ -82,6 +84,7 @@ def check(
     partitions: int,
     group: str | None,
     alarms: bool,
+    shares: bool,
     outputs: str,
     bootstrap: str,
     properties: tuple[str, ...],
@@ -93,7 +96,7 @@ def check(
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))
-    plan = _plan(input_topic, partitions, group, alarms, outputs)
+    plan = _plan(input_topic, partitions, group, alarms, shares, outputs)
     wrong = [f"{name} is missing" for name in plan if name not in present]
     wrong += [
         f"{name} has {present[name]} partitions, not {wanted}"
@@ -106,13 +109,15 @@ def check(
     click.echo(f"{len(plan)} topics of {input_topic} are as they should be", err=True)
 
 
-def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, outputs: str) -> Plan:
+def _plan(
+    input_topic: str, partitions: int, group: str | None, alarms: bool, shares: bool, outputs: str
+) -> Plan:
     from worker.kafka.topics import Topics, output_plan, require_prefix
 
     require_prefix(outputs, input_topic)
     plan: Plan = {input_topic: (partitions, {})}
     if group is not None or outputs:
-        plan |= output_plan(Topics(input_topic, group or "", outputs, watched=alarms), partitions)
+        plan |= output_plan(Topics(input_topic, group or "", outputs, watched=alarms, shared=shares), partitions)
     return plan
 
 

@@ -19,7 +19,7 @@ from worker.runtime.observability.telemetry import STATES, Telemetry, readiness
 from worker.runtime.partition.mending import Mend
 from worker.runtime.partition.task import State
 from worker.runtime.partition.ways import Resumption
-from worker.settings.phrases import Wait
+from worker.settings.phrases import Share, Wait
 from worker.state.alarms import Alarm
 from worker.state.model import Model
 from worker.state.outputs import Outputs
@@ -35,6 +35,7 @@ NAMES = {
     "driftway_batch_seconds", "driftway_rebalances", "driftway_cluster_reachable", "driftway_turn_age_seconds",
     "driftway_client_errors", "driftway_throttled", "driftway_broker_round_trip_seconds", "driftway_fetched_records",
     "driftway_unknown_fields", "driftway_build_info",
+    "driftway_share_bytes", "driftway_share_staleness_seconds", "driftway_shares",
 }  # fmt: skip
 PULSE: Any = SimpleNamespace(reachable=True, still=0.25, ends={3: 57, 4: 9})
 
@@ -234,12 +235,15 @@ def test_experts_are_shown_by_what_they_count_for() -> None:
 
 def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     telemetry, task = a_telemetry(), a_task(position=40)
-    task.model = Model(model_settings("auto", wait=Wait(50)), 3)
-    task.model.advance(records([*events(100), b'{"id":"late","x":[1,2,3]}']))
+    task.model = Model(model_settings("auto", "arow", wait=Wait(50), share=Share("average", 40)), 3)
+    task.model.talk.repeat([], 0)
+    task.model.talk.open(1, {})
+    told = task.model.advance(records([*events(100), b'{"id":"late","x":[1,2,3]}'])).shares
+    task.model.talk.oldest = 1000
     before = {family.name: [s.value for s in family.samples] for family in telemetry.registry.collect()}
     bad = Rejection("not JSON", 5, b"?", None, 0)
     telemetry.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), passed=3)
-    telemetry.advanced(task, records(events(7)), Outputs(7, alarms=[Alarm("adwin", 5)]))
+    telemetry.advanced(task, records(events(7)), Outputs(7, alarms=[Alarm("adwin", 5)], shares=told))
     telemetry.advanced(a_task(state=State.RESTORING), records(events(7)), None)
     telemetry.committed(task, 0.02)
     telemetry.failed(task, "commit failed", Verdict.FENCED)
