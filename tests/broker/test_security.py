@@ -40,6 +40,8 @@ NEEDED: tuple[Grant, ...] = (
 """READ and WRITE imply DESCRIBE."""
 WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
 """Besides, with detectors."""
+SHARED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.shares", "READ"), ("TOPIC", "INPUT.GROUP.shares", "WRITE"))
+"""Besides, where partitions share."""
 
 
 def row(one: Grant) -> str:
@@ -159,9 +161,24 @@ def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted
     site.require_nothing()
 
 
+@pytest.mark.parametrize("granted", [SHARED, SHARED[1:]], ids=["both", "write"])
+def test_sharing_needs_its_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
+    site = Site(guarded, user, more=granted)
+    name = create_topic(guarded.plain, f"{site.topic}.{site.group}.shares")
+    done = site.worker("--share", "average:rows=50")
+    if granted == SHARED:
+        assert done.code == 0, done.stderr
+        site.require_all()
+        assert read_all(guarded.plain, name)
+        return
+    assert name in sentence(done, 1)
+    site.require_nothing()
+
+
 def test_the_document_lists_what_is_tested() -> None:
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     assert "- With `--detector` also READ and WRITE on `INPUT.GROUP.alarms`." in text
+    assert "- With `--share` also READ and WRITE on `INPUT.GROUP.shares`." in text
     listed = re.findall(r"^\| (?:TOPIC|GROUP|TRANSACTIONAL_ID|CLUSTER) \|.*?\| [A-Z_]+ \|", text, flags=re.MULTILINE)
     assert sorted(listed) == sorted(row(one) for one in NEEDED)
 

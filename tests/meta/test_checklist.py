@@ -10,6 +10,7 @@ from learners.batch.registry import PROCEDURES
 from learners.drift.registry import DETECTORS
 from learners.registry import ALIASES, LEARNERS, WRAPPERS
 from producers.streams.registry import GENERATORS
+from worker.settings.phrases import Share
 
 ON_A_TOPIC = """
     perceptron averaged_perceptron voted_perceptron p_norm_perceptron norma norma_zero_margin alma alma_zero_margin
@@ -43,8 +44,8 @@ COMPUTED = {
     "robustness_of_errors": "worker.lab.tables.contests.picture",
 }
 """Name -> the module that has it."""
-NOT_YET = "dist_average", "dist_gossip"
-"""Partitions that share what they learn: the rules are there (`learners.merging`), the exchange over a topic is not."""
+BETWEEN_PARTITIONS = {"dist_average": "average", "dist_gossip": "gossip"}
+"""Method -> what `--share` calls it: any linear learner's, no learner of its own."""
 
 
 def test_every_learner_is_registered():
@@ -63,7 +64,7 @@ def test_what_is_no_learner_is_a_function(name, place):
     assert callable(getattr(import_module(place), name))
 
 
-@pytest.mark.parametrize("name", NOT_YET)
-def test_what_is_said_to_be_missing_is_missing(name):
+@pytest.mark.parametrize(("name", "method"), BETWEEN_PARTITIONS.items())
+def test_partitions_share_by_every_method(name, method):
+    assert Share.parse(f"{method}:rows=10") == Share(method, 10)
     assert name not in LEARNERS
-    assert name not in WRAPPERS
