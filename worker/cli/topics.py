@@ -38,7 +38,8 @@ def topics() -> None:
     """Create or check the topics of an input.
 
     These are the input itself and, with --group, what its workers write: EVENTS.GROUP.predictions, .accuracy, .rejected
-    and the compacted .snapshots, with --alarms also .alarms, with --shares the compacted .shares, all with as many partitions as the input.
+    and the compacted .snapshots, with --alarms also .alarms, with --shares the compacted .shares, all with as many
+    partitions as the input.
 
     \b
     Examples:
@@ -109,9 +110,7 @@ def check(
     click.echo(f"{len(plan)} topics of {input_topic} are as they should be", err=True)
 
 
-def _plan(
-    input_topic: str, partitions: int, group: str | None, alarms: bool, shares: bool, outputs: str
-) -> Plan:
+def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, shares: bool, outputs: str) -> Plan:
     from worker.kafka.topics import Topics, output_plan, require_prefix
 
     require_prefix(outputs, input_topic)

@@ -154,6 +154,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     Examples:
       driftway worker --input EVENTS --group sea
       driftway worker --input EVENTS --group sea --learner dfop:mu=0.001 --learner arow
+      driftway worker --input EVENTS --group sea --learner dfop:mu=0.0005 --share average:rows=100
       driftway worker --input TRADES --group t --labels DOWN,UP --http-port 8000
       driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
       driftway worker --input EVENTS --group sea --max-rejected 0.1/1000

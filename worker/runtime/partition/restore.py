@@ -33,7 +33,7 @@ from worker.kafka.verdicts import Missing, Unfinished, ask
 from worker.runtime.partition.checkpoint import Checkpoint
 from worker.runtime.partition.exactly_once import TransactionalCheckpoint
 from worker.runtime.partition.mending import HANGING_SECONDS, Hanging, Inspection, Mend
-from worker.runtime.partition.ways import Heard, Resumption, Ways
+from worker.runtime.partition.ways import Meetings, Resumption, Ways
 from worker.settings import EARLIEST, LATEST, WorkerSettings
 from worker.state.late.confluence import Confluence
 from worker.state.late.order import Order, Place, chained
@@ -91,7 +91,7 @@ def restore(
         if settings.label_topic:
             found = replace(found, confluence=rebuilding.labels(found))
         if settings.topics.shared:
-            found = replace(found, heard=rebuilding.heard(found))
+            found = replace(found, meetings=rebuilding.meetings(found))
         return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
 
 
@@ -214,8 +214,8 @@ class _Rebuilding:
             f"which order labels were taken from offset {position} on"
         )
 
-    def heard(self, found: Resumption) -> Heard:
-        """What the partition took in of others from where a model was found to stand, and how far it heard them."""
+    def meetings(self, found: Resumption) -> Meetings:
+        """What the partition took in of others, as far as a model is to repeat it, and how far it has heard them."""
         topic = self.settings.topics.shares
         low, end = watermarks(self._witness, topic, self.partition, self.deadline)
         if not stable(self.reader, topic, self.partition, end, self.deadline, HANGING_SECONDS):
@@ -224,7 +224,7 @@ class _Rebuilding:
         last = outline(log[-1][1]) if log else None
         ends = {} if last is None else last.took
         values = [value for _, value in log] if found.began is None else []
-        return Heard(values, self._partitions(topic), ends | {self.partition: end})
+        return Meetings(values, self._partitions(topic), ends | {self.partition: end})
 
     def _require_labels_of(self, last: Position | None) -> None:
         """Labels come out of the topic that they came out of."""

@@ -177,9 +177,9 @@ class Task:
             self.model, self.remembered = found.model, None
             self._snapshot_at = time.monotonic()
             self._work = self._work_at_snapshot = Work()
-        if self.model.talk is not None and (heard := found.heard) is not None:
-            self.model.talk.repeat(heard.log, found.position)
-            self.model.talk.open(heard.partitions, heard.ends)
+        if self.model.talk is not None and (met := found.meetings) is not None:
+            self.model.talk.repeat(met.log, found.position)
+            self.model.talk.open(met.partitions, met.ends)
         self._pointer, self._mend, self.confluence = found.pointer, found.mend, found.confluence
         self.position, self.committed = found.position, found.committed
         self.move(State.RESTORING)

@@ -20,8 +20,8 @@ from worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What a partition has taken in of others.
+class Meetings:
+    """What a partition knows of its meetings with others.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class Resumption:
         The first input offset from `position` on that a reader is given, or the log's end: what must come next.
     confluence : Confluence or None
         Where labels out of a topic of their own go in, from `position` on; None: there is no such topic.
-    heard : Heard or None
-        What the learners took in of other partitions; None: they share nothing.
+    meetings : Meetings or None
+        Those with the learners of other partitions; None: they share nothing.
     """
 
     model: Model | None
@@ -78,7 +78,7 @@ class Resumption:
     mend: Mend | None = None
     start: int | None = None
     confluence: Confluence | None = None
-    heard: Heard | None = None
+    meetings: Meetings | None = None
 
 
 @dataclass
