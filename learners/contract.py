@@ -4,7 +4,7 @@ from learners.driver import Rule
 from learners.jit import bare_kernel, fragment
 from learners.learner import Learner
 from learners.memory import field, part, scratch
-from learners.parameters import ParameterError, Parameters, choice, flag, integer, intercept, number
+from learners.parameters import ParameterError, Parameters, check_decay, choice, flag, integer, intercept, number
 from learners.state import Array, Counts, Fields
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Parameters",
     "Rule",
     "bare_kernel",
+    "check_decay",
     "choice",
     "field",
     "flag",

@@ -184,6 +184,19 @@ def intercept() -> Any:
     return flag(True, "Append a constant 1 to every row.")
 
 
+def check_decay(parameters: Any, step: str, decay: str = "lam") -> None:
+    """Let pass a decay that leaves something of what it shrinks: at each step a share of 1 - step decay.
+
+    Raises
+    ------
+    ParameterError
+        step decay >= 1, of the parameters of these names.
+    """
+    eta, lam = getattr(parameters, step), getattr(parameters, decay)
+    if not eta * lam < 1.0:
+        raise ParameterError(f"{decay} must be < 1/{step} = {1.0 / eta:g}, got {lam}")
+
+
 class NoNumbers(NamedTuple):
     """What kernels are given of a learner that has no parameters."""
 

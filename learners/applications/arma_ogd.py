@@ -3,7 +3,17 @@
 import math
 from typing import NamedTuple
 
-from learners.applications.series import LARGEST, OfLags, Past, clip, forecast, scaled_error, take_in, values_in
+from learners.applications.series import (
+    LARGEST,
+    OfLags,
+    Past,
+    clip,
+    forecast,
+    scaled_error,
+    take_in,
+    values_in,
+    wild,
+)
 from learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, part, scratch
 from learners.linear.gradient_descent import SCHEDULES, step_at
 from learners.vectors import dot, step_along
@@ -15,7 +25,7 @@ class ARMAOGD(Learner):
     An autoregression of `lags` terms stands for an ARMA model, whose noise nobody sees. With u the last targets in
     units of sigma, the root of their mean square, and e = gamma.u - y / sigma the error:
     gamma <- gamma - min(eta_t, 1 / (2 u.u)) 2 e u, clipped to [-radius, radius]. Slower than `arma_ons` and cheaper.
-    Series that wander want diff = 1. A wild target makes sigma large for good, and later steps small.
+    Series that wander want diff = 1. A wild target among the first 30 makes sigma large for long, and steps small.
 
     Cost
     ----
@@ -24,7 +34,8 @@ class ARMAOGD(Learner):
     Source
     ------
     Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013. ALGORITHMS.md 14. Differs:
-    targets in units of sigma, and a step that never goes beyond the row.
+    targets in units of sigma, and a step that never goes beyond the row. From the 31st on one beyond 30 sigma is wild:
+    it is not learned, what was forecast stands for it among the last ones, and sigma takes it for 30 sigma.
     """
 
     name = "arma_ogd"
@@ -56,7 +67,7 @@ class Descending(NamedTuple):
 
     gamma: Array = field("f8[lags]", "the coefficients")
     past: Past = part(Past, "the series")
-    skipped: Counts = field("i8[1]", f"targets beyond {LARGEST:g}, or without a finite step")
+    skipped: Counts = field("i8[1]", f"targets beyond {LARGEST:g}, wild, or without a finite step")
     u: Array = scratch("f8[lags]", "the last values in units of sigma")
 
 
@@ -73,7 +84,9 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: Steps, memory: Descen
     if not abs(y) <= LARGEST:
         memory.skipped[0] += 1
         return
-    if values_in(past) > 0:
+    if wild(y, past):
+        memory.skipped[0] += 1
+    elif values_in(past) > 0:
         e = scaled_error(y, s, past, u)
         squared = dot(u, u)
         if squared > 0.0:
@@ -82,4 +95,4 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: Steps, memory: Descen
                 clip(memory.gamma, p.radius)
             else:
                 memory.skipped[0] += 1
-    take_in(y, past)
+    take_in(y, memory.gamma, past)

@@ -3,7 +3,17 @@
 import math
 from typing import NamedTuple
 
-from learners.applications.series import LARGEST, OfLags, Past, clip, forecast, scaled_error, take_in, values_in
+from learners.applications.series import (
+    LARGEST,
+    OfLags,
+    Past,
+    clip,
+    forecast,
+    scaled_error,
+    take_in,
+    values_in,
+    wild,
+)
 from learners.contract import Array, Counts, Learner, Rule, field, fragment, number, part, scratch
 from learners.second_order.covariance import fill
 from learners.symmetric import downdate, times
@@ -24,7 +34,8 @@ class ARMAONS(Learner):
     Source
     ------
     Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013. ALGORITHMS.md 14. Differs:
-    targets in units of sigma; coefficients are clipped, where the paper projects in the norm of A.
+    targets in units of sigma; coefficients are clipped, where the paper projects in the norm of A; targets beyond 30
+    sigma are wild, as for `arma_ogd`.
     """
 
     name = "arma_ons"
@@ -48,7 +59,7 @@ class Newton(NamedTuple):
     gamma: Array = field("f8[lags]", "the coefficients")
     inverse: Array = field("f8[lags, lags]", "A^-1, bitwise symmetric, starts at radius^2 I")
     past: Past = part(Past, "the series")
-    skipped: Counts = field("i8[1]", f"targets beyond {LARGEST:g}, or without a finite step")
+    skipped: Counts = field("i8[1]", f"targets beyond {LARGEST:g}, wild, or without a finite step")
     u: Array = scratch("f8[lags]", "the last values in units of sigma, then the gradient")
     k: Array = scratch("f8[lags]", "A^-1 g")
 
@@ -66,7 +77,9 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memor
     if not abs(y) <= LARGEST:
         memory.skipped[0] += 1
         return
-    if values_in(past) > 0:
+    if wild(y, past):
+        memory.skipped[0] += 1
+    elif values_in(past) > 0:
         e = scaled_error(y, s, past, g)
         for i in range(g.shape[0]):
             g[i] *= 2.0 * e
@@ -77,4 +90,4 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memor
             downdate(memory.inverse, k, 1.0 / (1.0 + v), 1.0)
         else:
             memory.skipped[0] += 1
-    take_in(y, past)
+    take_in(y, memory.gamma, past)

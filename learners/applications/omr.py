@@ -10,6 +10,7 @@ from learners.contract import (
     Parameters,
     Rule,
     bare_kernel,
+    check_decay,
     field,
     fragment,
     integer,
@@ -58,8 +59,7 @@ class OMR(Learner):
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            if not self.eta * self.lam1 < 1.0:
-                raise ParameterError(f"lam1 must be < 1/eta = {1.0 / self.eta:g}, got {self.lam1}")
+            check_decay(self, "eta", "lam1")
             if not self.eta * self.lam2 <= STEEPEST:
                 raise ParameterError(f"lam2 must be <= 0.25/eta = {STEEPEST / self.eta:g}, got {self.lam2}")
 

@@ -1,28 +1,12 @@
 """Particles that look for a gap between the classes, also by rows without a label."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from learners.contract import (
-    Array,
-    Counts,
-    Learner,
-    Parameters,
-    Rule,
-    field,
-    fragment,
-    integer,
-    intercept,
-    number,
-    scratch,
-)
+from learners.contract import Array, Learner, Rule, fragment, integer, number
 from learners.elementary.exponential import exp
 from learners.elementary.logarithm import log
-from learners.random import Words, seed
-from learners.second_order.covariance import start_variance
-from learners.state_space.particle_filter import move, scatter
+from learners.state_space.particle_filter import Swarm, Swarming, move, scatter_first
 from learners.vectors import dot
 
 
@@ -54,36 +38,19 @@ class OSSLGap(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    class Params(Parameters):
+    class Params(Swarming):
         particles: int = integer(500, "N.", at_least=1)
         kappa: float = number(
             0.1, "Weight that a row without a label takes from those near it.", at_least=0.0, below=1.0
         )
         e: float = number(0.05, "Share of labels that are taken to be wrong.", above=0.0, below=0.5)
-        prior_var: float = start_variance()
-        q: float = number(0.001, "Drift: variance that every weight gains per learned row.", at_least=0.0)
-        seed: int = integer(1, "Of the generator of guesses.", at_least=0, at_most=2**53)
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
-        return Rule(score, learn, p.numbers(), Guesses, {"N": p.particles}, learn_unlabelled=learn_unlabelled)
+        return Rule(score, learn, p.numbers(), Swarm, {"N": p.particles}, learn_unlabelled=learn_unlabelled)
 
     def initialise(self) -> None:
-        p, s = self.parameters, self.state
-        seed(s["generator"], np.uint64(p.seed))
-        scatter(s["particle"], math.sqrt(p.prior_var), s["generator"])
-
-
-class Guesses(NamedTuple):
-    """Memory of `ossl_gap`."""
-
-    particle: Array = field("f8[N, d]", "guesses of the weights, d with the intercept")
-    log_likelihood: Array = field("f8[N]", "of each since the last drawing, the largest 0")
-    generator: Words = field("u8[4]", "of the random numbers")
-    skipped: Counts = field("i8[1]", "rows to learn from on which some guess's score was not finite")
-    margin: Array = scratch("f8[N]", "w_i.x")
-    drawn: Array = scratch("f8[N, d]", "the guesses of a drawing")
+        scatter_first(self.parameters, self.state)
 
 
 @fragment
@@ -93,7 +60,7 @@ def likelihood(m: float, e: float) -> float:
 
 
 @fragment
-def score(x: Array, p: OSSLGap.Params, memory: Guesses) -> float:
+def score(x: Array, p: OSSLGap.Params, memory: Swarm) -> float:
     """The weighted vote of all guesses; NaN if the score of one is not finite. Shapes: x f8[d]."""
     margin, finite, zeros, ones = memory.margin, True, 0.0, 0.0
     for i in range(margin.shape[0]):
@@ -106,7 +73,7 @@ def score(x: Array, p: OSSLGap.Params, memory: Guesses) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memory: Guesses) -> None:
+def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memory: Swarm) -> None:
     """Weigh the guesses by the label and move them. ALGORITHMS.md 14; from the margins that `score` left."""
     if not math.isfinite(s):
         memory.skipped[0] += 1
@@ -117,7 +84,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memor
 
 
 @fragment
-def learn_unlabelled(_x: Array, s: float, p: Any, memory: Guesses) -> None:
+def learn_unlabelled(_x: Array, s: float, p: Any, memory: Swarm) -> None:
     """Trust those less that the row is near to, and move all. ALGORITHMS.md 14."""
     if not math.isfinite(s):
         memory.skipped[0] += 1

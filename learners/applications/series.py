@@ -8,6 +8,10 @@ from learners.vectors import dot
 
 LARGEST = 1e140
 """Beyond this a target's square, summed over any stream and any difference, might overflow."""
+WILD = 30.0
+"""A value beyond so many sigma is no part of the series: a sentinel, a broken sensor."""
+STEADY = 30
+"""Values after which sigma is trusted to tell what is wild."""
 
 
 class OfLags(Parameters):
@@ -21,9 +25,9 @@ class OfLags(Parameters):
 class Past(NamedTuple):
     """What is remembered of the series."""
 
-    value: Array = field("f8[lags]", "h, the last targets or D-th differences, newest first")
+    value: Array = field("f8[lags]", "h, the last targets or D-th differences, newest first; for wild ones forecasts")
     level: Array = field("f8[D]", "last difference of each order below D, the 0-th being the target itself")
-    squares: Array = field("f8[1]", "sum of the squares of all values")
+    squares: Array = field("f8[1]", "sum of the squares of all values, wild ones as if they were `WILD` sigma")
     taken: Counts = field("i8[1]", "labelled rows taken in")
 
 
@@ -53,6 +57,21 @@ def scale_of(past: Past) -> float:
 
 
 @fragment
+def largest_of(past: Past) -> float:
+    """How far from 0 a value may be before it is wild."""
+    return WILD * scale_of(past) if values_in(past) >= STEADY and past.squares[0] > 0.0 else math.inf
+
+
+@fragment
+def wild(y: float, past: Past) -> bool:
+    """Whether the value that a target brings is no part of the series; such a target is not learned."""
+    value = y
+    for k in range(past.level.shape[0]):
+        value -= past.level[k]
+    return abs(value) > largest_of(past)
+
+
+@fragment
 def scaled_error(y: float, s: float, past: Past, u: Array) -> float:
     """Write u = h / sigma, and give the forecast's error in units of sigma. Shapes: u f8[lags].
 
@@ -65,9 +84,13 @@ def scaled_error(y: float, s: float, past: Past, u: Array) -> float:
 
 
 @fragment
-def take_in(y: float, past: Past) -> None:
-    """Make a target, at most `LARGEST`, the last one."""
-    n = min(int(past.taken[0]), past.level.shape[0])
+def take_in(y: float, coefficient: Array, past: Past) -> None:
+    """Make a target, at most `LARGEST`, the last one.
+
+    What was forecast stands for a wild value. It still counts in sigma, bounded: where all values are as large from
+    now on sigma grows until they are not wild. Shapes: coefficient f8[lags].
+    """
+    n, largest = min(int(past.taken[0]), past.level.shape[0]), largest_of(past)
     value = y
     for k in range(n):
         difference = value - past.level[k]
@@ -77,10 +100,12 @@ def take_in(y: float, past: Past) -> None:
     if n < past.level.shape[0]:
         past.level[n] = value
         return
+    stands = value if abs(value) <= largest else dot(coefficient, past.value)
     for i in range(past.value.shape[0] - 1, 0, -1):
         past.value[i] = past.value[i - 1]
-    past.value[0] = value
-    past.squares[0] += value * value
+    past.value[0] = min(max(stands, -largest), largest)
+    entering = min(max(value, -largest), largest)
+    past.squares[0] += entering * entering
 
 
 @fragment

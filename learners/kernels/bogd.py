@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Learner, ParameterError, Rule, field, fragment, integer, number, part, scratch
+from learners.contract import Array, Learner, Rule, check_decay, field, fragment, integer, number, part, scratch
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, kernel_of, put
 from learners.kernels.rule import expanding
 from learners.random import Words, randint, seed
@@ -23,8 +23,7 @@ class Unbiased(Budgeted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.eta * self.lam < 1.0:
-            raise ParameterError(f"lam must be < 1/eta = {1.0 / self.eta:g}, got {self.lam}")
+        check_decay(self, "eta")
 
 
 class BOGD(Learner):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, number, part
 from learners.elementary.exponential import exp
-from learners.kernels.expansion import Expansion, Kernel, drop, gamma_of, put, recall, shrink
+from learners.kernels.expansion import Expansion, Kernel, drop, put, recall, shrink
 from learners.kernels.rule import expanding
-from learners.kernels.width import gamma, width
+from learners.kernels.width import first_gamma, gamma, gamma_of, width
 
 STEPS = 20
 """Of the golden section: h to 7e-5."""
@@ -47,7 +47,7 @@ class BSGDMerge(Learner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        kernel = Kernel(True, 1, 0.0, False, p.gamma or 1.0 / self.n_features, p.gamma == 0.0 and p.width == "median")
+        kernel = Kernel(True, 1, 0.0, False, *first_gamma(p, self.n_features))
         return expanding(update, Descent(kernel, p.lam, p.eta_max), Counted, p.budget, more=1)
 
 
@@ -97,7 +97,7 @@ def merge(p: Descent, kept: Expansion) -> None:
             squared = 0.0
             for j in range(kept.row.shape[0]):
                 squared += (kept.row[j] - kept.column[j, i]) * (kept.row[j] - kept.column[j, i])
-            exponent = -gamma_of(p.kernel, kept) * squared
+            exponent = -gamma_of(p.kernel.gamma, kept.gamma) * squared
             h = best_place(abs(a[light]), abs(a[i]), exponent)
             weight = weight_at(h, abs(a[light]), abs(a[i]), exponent)
             both = a[light] * a[light] + a[i] * a[i]

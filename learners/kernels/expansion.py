@@ -21,7 +21,7 @@ from learners.contract import (
     scratch,
 )
 from learners.elementary.exponential import exp
-from learners.kernels.width import gamma, width
+from learners.kernels.width import first_gamma, gamma, gamma_of, width
 from learners.windows.distances import squared_distances
 
 SMALLEST_SCALE = 1e-100
@@ -79,21 +79,15 @@ def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Ker
     """The kernel that the parameters name."""
     p = parameters
     gaussian = p.kernel == "gaussian"
-    by_median = gaussian and p.gamma == 0.0 and p.width == "median"
     degree = p.degree if p.kernel == "poly" else 1
-    return Kernel(gaussian, degree, p.c0, normalised, p.gamma or 1.0 / n_features, by_median)
-
-
-@fragment
-def gamma_of(kernel: Kernel, kept: Expansion) -> float:
-    """The width in use."""
-    return float(kept.gamma[0] if kept.gamma[0] > 0.0 else kernel.gamma)
+    first, by_median = first_gamma(p, n_features)
+    return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median)
 
 
 @bare_kernel
 def compare(x: Array, kernel: Kernel, kept: Expansion, near: Array) -> float:
     """Write k(z, x) for all stored rows into `near`; k(x, x) before it is normalised. Shapes: x f8[d], near f8[B]."""
-    n, column, gamma = kept.used[0], kept.column, gamma_of(kernel, kept)
+    n, column, gamma = kept.used[0], kept.column, gamma_of(kernel.gamma, kept.gamma)
     squared = 0.0
     for j in range(x.shape[0]):
         squared += x[j] * x[j]

@@ -8,7 +8,7 @@ import numpy as np
 from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, number, scratch
 from learners.elementary.trigonometric import cos, sin
 from learners.jit import kernel
-from learners.kernels.width import SAMPLE, gamma, measure, width
+from learners.kernels.width import SAMPLE, first_gamma, gamma, gamma_of, measure, width
 from learners.random import Words, normal, seed
 from learners.vectors import dot, step_along
 
@@ -44,10 +44,7 @@ class FOGD(Learner):
 
     def rule(self) -> Rule:
         p = self.parameters
-        by_median = p.gamma == 0.0 and p.width == "median"
-        return Rule(
-            score, learn, Descent(p.eta, p.gamma or 1.0 / self.n_features, by_median), Waves, {"D": p.D, "F": SAMPLE}
-        )
+        return Rule(score, learn, Descent(p.eta, *first_gamma(p, self.n_features)), Waves, {"D": p.D, "F": SAMPLE})
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -88,16 +85,10 @@ def draw(frequency: Array, generator: Words) -> None:
 
 
 @fragment
-def gamma_in_use(p: Descent, memory: Waves) -> float:
-    """That of the rows to come."""
-    return float(memory.gamma[0] if memory.gamma[0] > 0.0 else p.gamma)
-
-
-@fragment
 def score(x: Array, p: Descent, memory: Waves) -> float:
     """w.z, leaving the waves. Shapes: x f8[d]."""
     D, wave = memory.frequency.shape[0], memory.wave
-    root, share = math.sqrt(2.0 * gamma_in_use(p, memory)), 1.0 / math.sqrt(float(D))
+    root, share = math.sqrt(2.0 * gamma_of(p.gamma, memory.gamma)), 1.0 / math.sqrt(float(D))
     for i in range(D):
         turn = root * dot(memory.frequency[i], x)
         wave[i] = share * sin(turn)

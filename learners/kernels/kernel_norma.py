@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Learner, ParameterError, Rule, fragment, number
+from learners.contract import Array, Learner, Rule, check_decay, fragment, number
 from learners.kernels.expansion import Budgeted, Kernel, kernel_of, oldest, put, shrink
 from learners.kernels.rule import Expanded, expanding
 
@@ -17,8 +17,7 @@ class Decaying(Budgeted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.alpha * self.lam < 1.0:
-            raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
+        check_decay(self, "alpha")
 
 
 class KernelNORMA(Learner):

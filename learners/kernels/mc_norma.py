@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Learner, ParameterError, Rule, fragment, number
+from learners.contract import Array, Learner, Rule, check_decay, fragment, number
 from learners.kernels.expansion import Kernel, kernel_of, shrink
 from learners.kernels.several_classes import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
 from learners.multiclass.margins import best_wrong
@@ -38,8 +38,7 @@ class MCNORMA(Learner):
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            if not self.alpha * self.lam < 1.0:
-                raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
+            check_decay(self, "alpha")
 
     def rule(self) -> Rule:
         p = self.parameters

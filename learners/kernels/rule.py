@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from learners.contract import Array, Rule, fragment, part
 from learners.driver import Fragment
-from learners.kernels.expansion import Expansion, Kernel, gamma_of, score, usable
-from learners.kernels.width import SAMPLE, measure
+from learners.kernels.expansion import Expansion, Kernel, score, usable
+from learners.kernels.width import SAMPLE, gamma_of, measure
 from learners.memory import Sizes
 
 
@@ -31,7 +31,7 @@ def widened(kernel: Kernel, kept: Expansion) -> bool:
     """Whether the row just stored has changed the width; only some do."""
     B = kept.coefficient.shape[0]
     due = kept.taken[0] == SAMPLE or kept.taken[0] % B == 0
-    return due and measure(kept.column, kept.used[0], gamma_of(kernel, kept), kept.gamma, kept.distances)
+    return due and measure(kept.column, kept.used[0], gamma_of(kernel.gamma, kept.gamma), kept.gamma, kept.distances)
 
 
 def expanding(

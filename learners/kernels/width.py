@@ -8,7 +8,7 @@ features.
 import math
 from typing import Any
 
-from learners.contract import Array, bare_kernel, choice, number
+from learners.contract import Array, bare_kernel, choice, fragment, number
 
 SAMPLE = 32
 """Stored rows whose distances are taken, at even spaces among the slots."""
@@ -31,6 +31,18 @@ def width() -> Any:
         "and each time that as many as there are slots have been stored; or `dimension`: 1 / the number of features."
     )
     return choice("median", ("median", "dimension"), text)
+
+
+def first_gamma(parameters: Any, n_features: int) -> tuple[float, bool]:
+    """The width as given, or what it begins as; and whether it follows from rows."""
+    p = parameters
+    return p.gamma or 1.0 / n_features, p.gamma == 0.0 and p.width == "median"
+
+
+@fragment
+def gamma_of(given: float, found: Array) -> float:
+    """The width in use; `found` holds 0 until one has followed from rows. Shapes: found f8[1]."""
+    return float(found[0] if found[0] > 0.0 else given)
 
 
 @bare_kernel

@@ -7,9 +7,9 @@ from learners.contract import (
     Array,
     Counts,
     Learner,
-    ParameterError,
     Parameters,
     Rule,
+    check_decay,
     field,
     fragment,
     intercept,
@@ -35,8 +35,7 @@ class Decaying(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.alpha * self.lam < 1.0:
-            raise ParameterError(f"lam must be < 1/alpha = {1.0 / self.alpha:g}, got {self.lam}")
+        check_decay(self, "alpha")
 
 
 class NORMA(Learner):

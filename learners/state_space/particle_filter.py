@@ -24,6 +24,7 @@ from learners.elementary.logarithm import log, log1p
 from learners.jit import kernel
 from learners.random import Words, normal, seed, uniform
 from learners.second_order.covariance import start_variance
+from learners.state import State
 from learners.vectors import dot
 
 MOST = 27.63102111592755
@@ -31,6 +32,19 @@ MOST = 27.63102111592755
 
 FAR = 700.0
 """Margin beyond which a particle is as wrong as can be: exp overflows from 710 on."""
+
+
+class Swarming(Parameters):
+    """Parameters of `particle_filter` and `ossl_gap`."""
+
+    prior_var: float = start_variance()
+    q: float = number(
+        0.001,
+        "Drift: variance that every weight gains per learned row. With 0 no new guesses appear.",
+        at_least=0.0,
+    )
+    seed: int = integer(1, "Of the generator of guesses.", at_least=0, at_most=2**53)
+    intercept: bool = intercept()
 
 
 class ParticleFilter(Learner):
@@ -60,37 +74,33 @@ class ParticleFilter(Learner):
     tasks = ("binary",)
     link = "logistic"
 
-    class Params(Parameters):
+    class Params(Swarming):
         particles: int = integer(200, "N.", at_least=1)
-        prior_var: float = start_variance()
-        q: float = number(
-            0.001,
-            "Drift: variance that every weight gains per labelled row. With 0 no new guesses appear.",
-            at_least=0.0,
-        )
-        seed: int = integer(1, "Of the generator of guesses.", at_least=0, at_most=2**53)
-        intercept: bool = intercept()
 
     def rule(self) -> Rule:
         p = self.parameters
         return Rule(score, learn, p.numbers(), Swarm, {"N": p.particles})
 
     def initialise(self) -> None:
-        p, s = self.parameters, self.state
-        seed(s["generator"], np.uint64(p.seed))
-        scatter(s["particle"], math.sqrt(p.prior_var), s["generator"])
+        scatter_first(self.parameters, self.state)
 
 
 class Swarm(NamedTuple):
-    """Memory of `particle_filter`."""
+    """Memory of `particle_filter` and `ossl_gap`."""
 
     particle: Array = field("f8[N, d]", "guesses of the weights, d with the intercept")
     log_likelihood: Array = field("f8[N]", "of each since the last drawing, the largest 0")
     generator: Words = field("u8[4]", "of the random numbers")
-    skipped: Counts = field("i8[1]", "labelled rows on which some particle's score was not finite")
-    margin: Array = scratch("f8[N]", "w_i.x, within -FAR and FAR")
-    odds: Array = scratch("f8[N]", "exp(-|margin|)")
+    skipped: Counts = field("i8[1]", "rows to learn from on which some particle's score was not finite")
+    margin: Array = scratch("f8[N]", "w_i.x, of `particle_filter` within -FAR and FAR")
+    odds: Array = scratch("f8[N]", "exp(-|margin|), of `particle_filter` only")
     drawn: Array = scratch("f8[N, d]", "the particles of a drawing")
+
+
+def scatter_first(p: Any, state: State) -> None:
+    """Draw the guesses that a learner whose parameters are `Swarming` begins with."""
+    seed(state["generator"], np.uint64(p.seed))
+    scatter(state["particle"], math.sqrt(p.prior_var), state["generator"])
 
 
 @fragment

@@ -11,22 +11,22 @@ from tests.support.oracle.random import Xoshiro
 
 
 class Series:
-    """Keeps all targets; values are their D-th differences, of which the first D targets have none."""
+    """Keeps all targets; values are their D-th differences, of which the first D targets have none.
+
+    A value beyond 30 sigma, from the 31st on, is not learned: sigma takes it for 30, the lags for what was forecast.
+    """
 
     def __init__(self, lags=10, radius=1.0, eta=0.1, diff=0):
         self.lags, self.c, self.eta, self.D = lags, radius, eta, diff
         self.gamma = np.zeros(lags)
-        self.targets = []
-
-    def values(self):
-        return np.diff(np.array(self.targets), self.D) if len(self.targets) > self.D else np.zeros(0)
+        self.targets, self.stand, self.bounded = [], [], []
 
     def h(self):
-        newest_first = self.values()[::-1][: self.lags]
-        return np.concatenate([newest_first, np.zeros(self.lags - len(newest_first))])
+        newest_first = self.stand[::-1][: self.lags]
+        return np.array(newest_first + [0.0] * (self.lags - len(newest_first)))
 
     def sigma(self):
-        sigma = math.sqrt(np.mean(self.values() ** 2)) if len(self.values()) else 0.0
+        sigma = math.sqrt(np.mean(np.square(self.bounded))) if self.bounded else 0.0
         return sigma if sigma > 0 else 1.0
 
     def levels(self):
@@ -37,11 +37,20 @@ class Series:
 
     def learn(self, x, y):
         if len(self.targets) >= self.D:
-            sigma = self.sigma()
-            u = self.h() / sigma
-            self.step(u, float(self.gamma @ u) - (y - self.levels()) / sigma)
-            self.gamma = np.clip(self.gamma, -self.c, self.c)
+            self.take(np.diff([*self.targets, y], self.D)[-1])
         self.targets.append(y)
+
+    def take(self, value):
+        sigma, stands = self.sigma(), value
+        largest = 30 * sigma if len(self.bounded) >= 30 and any(self.bounded) else math.inf
+        if abs(value) > largest:
+            stands = np.clip(self.gamma @ self.h(), -largest, largest)
+        elif self.stand:
+            u = self.h() / sigma
+            self.step(u, float(self.gamma @ u) - value / sigma)
+            self.gamma = np.clip(self.gamma, -self.c, self.c)
+        self.stand.append(stands)
+        self.bounded.append(np.clip(value, -largest, largest))
 
 
 class OGD(Series):
@@ -51,7 +60,7 @@ class OGD(Series):
 
     def step(self, u, e):
         if u.any():
-            self.gamma = self.gamma - min(self.eta / (len(self.values()) + 1) ** self.power, 0.5 / (u @ u)) * 2 * e * u
+            self.gamma = self.gamma - min(self.eta / (len(self.stand) + 1) ** self.power, 0.5 / (u @ u)) * 2 * e * u
 
 
 class ONS(Series):

@@ -177,6 +177,9 @@ def test_winnow2_finds_a_disjunction_with_few_mistakes():
     [
         ("norma", {"alpha": 0.5, "lam": 2.0}, "lam must be < 1/alpha = 2, got 2.0"),
         ("norma_zero_margin", {"alpha": 0.5, "lam": 3.0}, "lam must be < 1/alpha = 2, got 3.0"),
+        ("kernel_norma", {"alpha": 0.5, "lam": 2.0}, "lam must be < 1/alpha = 2, got 2.0"),
+        ("mc_norma", {"alpha": 0.5, "lam": 2.0}, "lam must be < 1/alpha = 2, got 2.0"),
+        ("bogd", {"eta": 0.5, "lam": 2.0}, "lam must be < 1/eta = 2, got 2.0"),
         ("ogd_hinge", {"eta": 0.5, "l2": 2.5}, "l2 must be <= 1/eta = 2, got 2.5"),
         ("restarted_ogd", {"eta": 0.5, "l2": 2.5}, "l2 must be <= 1/eta = 2, got 2.5"),
         ("winnow", {"balanced": False}, "intercept must be false"),

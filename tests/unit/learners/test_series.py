@@ -9,6 +9,8 @@ import pytest
 
 from learners.spec import Spec
 from tests.conformance.rows import real
+from tests.support.oracle.protocol import run
+from tests.support.oracle.series_and_few_labels import OGD, ONS
 
 BOTH = ("arma_ogd", "arma_ons")
 STREAMS = {"sru1": (10_081, -1), "beijing_pm25": (20_000, -1), "electricity": (20_000, 3)}
@@ -100,6 +102,37 @@ def test_a_target_beyond_all_bounds_is_left_out(text):
     assert learner.state["skipped"][0] == 1
     learner.state["skipped"][0] = 0
     assert learner.state.memory.tobytes() == other.state.memory.tobytes()
+
+
+@pytest.mark.parametrize("text", [*BOTH, "arma_ogd:diff=1", "arma_ons:diff=1"])
+@pytest.mark.parametrize("wild", [1e6, -1e100])
+def test_a_wild_target_costs_as_many_forecasts_as_it_is_part_of(text, wild):
+    y, D = arma(6, 4_000), 1 if "diff" in text else 0
+    broken = y.copy()
+    broken[1_000] = wild
+    plain, other = (forecasts(made(text), series) - series for series in (y, broken))
+    assert (other[:1_000] == plain[:1_000]).all()
+    after = 1_000 + D + 1
+    assert (other[after : after + 10] ** 2).mean() < 2.0 * (plain[after : after + 10] ** 2).mean()
+    assert (other[after:] ** 2).mean() < 1.06 * (plain[after:] ** 2).mean()
+
+
+@pytest.mark.parametrize(("text", "oracle", "D"), [("arma_ogd", OGD, 1), ("arma_ons", ONS, 0)])
+def test_wild_targets_are_taken_as_the_oracle_takes_them(text, oracle, D):
+    y = arma(6, 120)
+    y[[10, 40, 41, 80, 110]] = 100.0, 1e9, -1e8, 7e4, 1e5
+    learner = made(f"{text}:lags=3,diff={D}")
+    expected = np.array(run(oracle(1, 2, "regression", lags=3, diff=D), [[0.0]] * len(y), y.tolist()))
+    np.testing.assert_allclose(forecasts(learner, y), expected[:, 0], rtol=1e-6, atol=1e-8)
+    assert learner.state["skipped"][0] > 3
+
+
+def test_a_series_that_is_another_from_now_on_is_learned_as_such():
+    y = arma(7, 6_000)
+    y[3_000:] *= 1e4
+    for text in BOTH:
+        e = (forecasts(made(text), y) - y)[4_000:]
+        assert (e**2).mean() < 1.3 * (1e4 * NOISE) ** 2, text
 
 
 @pytest.mark.parametrize("text", BOTH)
