@@ -77,6 +77,7 @@ results: setup  ## Regenerate docs/learners.md and the tables in docs/results
 	$(BIN)/python -m tests.results.elementary
 	$(BIN)/python -m tests.results.auto_ablation
 	$(BIN)/python -m tests.results.label_delay
+	$(BIN)/python -m tests.results.sharing
 	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch auto; do \
 	  $(BIN)/driftway evaluate --table $$table --jobs 2 --out docs/results || exit 1; \
 	done

@@ -73,7 +73,7 @@ def main() -> None:
     parts = [
         textwrap.dedent(text),
         markdown(heads, rows, text_columns=2),
-        f"\nBetter than alone, and within {WITHIN:g} point of one partition with all rows: {', '.join(notes)}.\n",
+        f"Better than alone, and within {WITHIN:g} point of one partition with all rows: {', '.join(notes)}.\n",
     ]
     PAGE.write_text("\n".join(parts), encoding="utf-8")
 
