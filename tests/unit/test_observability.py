@@ -47,6 +47,10 @@ def asked() -> list[str]:
     return [*every, *(rule["expr"] for rule in rules().values())]
 
 
+TALK: Any = SimpleNamespace(figures=lambda: {"meetings": 3, "refused": 0, "unlike": 0}, oldest=1000)
+TOLD: Any = SimpleNamespace(key=b"3/1", value=b"{}")
+
+
 class Life:
     """A worker's metrics over half an hour, scraped; `deed` is what happens to it between two scrapes."""
 
@@ -59,6 +63,7 @@ class Life:
             latest_points=lambda: {"arow": point},
             experts=lambda: {"auto": {"nearest": 0.5}},
             late_figures=lambda: {"waiting": 7},
+            talk=TALK,
         )
         pulse: Any = SimpleNamespace(reachable=True, still=0.05, ends={3: 0})
         self.telemetry.restored(task, Resumption(None, 0, 0, None), 0.5)
@@ -67,7 +72,7 @@ class Life:
             task.committed += 100
             pulse.ends[3] = task.committed + 5
             fresh = replace(batch, timestamps=[int(1000 * time.time())] * 100)
-            self.telemetry.advanced(task, fresh, Outputs(task.committed, np.arange(100)))
+            self.telemetry.advanced(task, fresh, Outputs(task.committed, np.arange(100), shares=[TOLD]))
             deed(self.telemetry, task, pulse, step)
             self.telemetry.committed(task, 0.02)
             self.telemetry.look([task], pulse)
@@ -127,6 +132,7 @@ def learning_nothing(_telemetry: Telemetry, task: Any, _pulse: Any, _step: int) 
         latest_points=lambda: {"arow": point},
         experts=lambda: {"auto": {"nearest": 0.5}},
         late_figures=lambda: {"waiting": 7},
+        talk=TALK,
     )
 
 
