@@ -7,8 +7,9 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import TopicPartition
 
-from tests.support.kafka import await_until, create_topic, produce, read_all, unique
+from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
 from tests.support.late import Outputs, kill_and_succeed
 from tests.support.process import Driftway, driftway
 from worker.kafka.client import NATIVE, PYTHON
@@ -48,7 +49,7 @@ def took_in(kafka: str, prefix: str) -> dict[int, int]:
     ("step", "victim", "heir", "share"),
     [
         (Step.OFFSETS_SENT, NATIVE, PYTHON, "average:rows=20"),
-        (Step.COMMITTED, PYTHON, NATIVE, "gossip:rows=20"),
+        pytest.param(Step.COMMITTED, PYTHON, NATIVE, "gossip:rows=20", marks=pytest.mark.slow),
     ],
 )
 def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
@@ -99,3 +100,32 @@ def test_partitions_move_between_workers_and_hear_on(kafka: str) -> None:
     assert min(took_in(kafka, f"{topic}.{group}").values()) > 2
     audited = driftway("audit", *place)
     assert audited.code == 0, audited
+
+
+@pytest.mark.slow
+def test_meetings_that_are_gone_are_not_passed_over(kafka: str) -> None:
+    topic, group = unique("events"), unique("group")
+    create_topic(kafka, topic, PARTITIONS)
+    create_topic(kafka, f"{topic}.{group}.shares", PARTITIONS, cleanup_policy="compact,delete")
+    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share", "average:rows=20")
+    work = ("worker", *place, "--commit-interval", "0.05")
+    pieces, outputs = feed(kafka, topic), Outputs(kafka, f"{topic}.{group}")
+    with Driftway(*work) as worker:
+        worker.await_text("running partition=1")
+        for sent in (next(pieces), next(pieces), next(pieces)):
+            await_until(lambda sent=sent: len(outputs.records("predictions")) >= sent, 30, "predicted")
+        worker.kill()
+    last_of_all = max(one.offset for one in outputs.records("shares") if one.partition == 0)
+    gone = TopicPartition(f"{topic}.{group}.shares", 0, last_of_all + 1)
+    client = admin(kafka)
+    for future in client.delete_records([gone]).values():
+        future.result(10)
+    refused = driftway(*work, "--stop-at-end")
+    assert refused.code == 4
+    assert f"is gone from {topic}.{group}.shares; --if-unrestorable replay relearns the log" in refused.stderr
+    for _ in pieces:
+        pass
+    for more in (("--if-unrestorable", "fresh"), ()):
+        again = driftway(*work, "--stop-at-end", *more)
+        assert again.code == 0, again
+    assert {one.partition for one in outputs.records("shares")} == set(range(PARTITIONS))

@@ -103,6 +103,8 @@ class Due:
         The newest committed snapshot; kept if `snapshot` is None.
     order : Order or None
         In which order events and labels were taken since that; None: there is one topic.
+    meetings : int or None
+        How often the learners have met those of other partitions; None: they share nothing.
     """
 
     previous: int
@@ -110,6 +112,7 @@ class Due:
     snapshot: bytes | None
     pointer: Pointer | None
     order: Order | None = None
+    meetings: int | None = None
 
 
 class Checkpoint:
@@ -221,7 +224,7 @@ class Checkpoint:
         self.reached(Step.OUTPUTS_PRODUCED)
         spans, pointer = explained(self, partial(self._deliver, due, deadline))
         self.reached(Step.FLUSHED)
-        position = Position(due.offset, due.previous, pointer, spans)
+        position = Position(due.offset, due.previous, pointer, spans, meetings=due.meetings)
         if due.order is not None:
             since = due.order if due.snapshot is None else Order(due.order.end)
             position = replace(position, labels=self.topics.labels, order=since)

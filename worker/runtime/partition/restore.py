@@ -40,7 +40,7 @@ from worker.state.late.order import Order, Place, chained
 from worker.state.log.history import Search, look_through, mark, orders, positions, records_of
 from worker.state.log.position import Position
 from worker.state.model import Model
-from worker.state.shares.minute import outline
+from worker.state.shares.minute import gap, outline
 from worker.state.snapshot import CLAIMED, PLAIN, Pointer
 
 STALE_SECONDS = 2.0
@@ -90,8 +90,6 @@ def restore(
             _begin_history(settings, partition, reader, found, deadline)
         if settings.label_topic:
             found = replace(found, confluence=rebuilding.labels(found))
-        if settings.topics.shared:
-            found = replace(found, meetings=rebuilding.meetings(found))
         return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
 
 
@@ -133,18 +131,26 @@ class _Rebuilding:
         # Only transactions have positions, and can be mended.
         self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
         self._inspection = Inspection(settings.topics, partition, readers, deadline)
+        self._ways: Ways
         self._last: Position | None = None
         """What the last commit says of itself."""
 
     def run(self, remembered: int | None) -> Resumption:
         """Find out where the partition stands, and bring a model there."""
+        found = self._stand(remembered)
+        return self._with_meetings(found) if self.settings.topics.shared else found
+
+    def _stand(self, remembered: int | None) -> Resumption:
+        """As `run`, without what other partitions share."""
         settings, partition, reader = self.settings, self.partition, self.reader
         self._last = last = self._last_commit()
         self._require_labels_of(last)
         (committed, metadata), note = _settled_offset(settings.input, partition, reader, last, self.deadline)
         low, high = watermarks(reader, settings.input, partition, self.deadline)
         pointer, plain = Pointer.parse(metadata), (metadata or "").endswith(PLAIN)
-        ways = Ways(settings, partition, reader, self.make_model, self.deadline, committed or 0, low, high, pointer)
+        self._ways = ways = Ways(
+            settings, partition, reader, self.make_model, self.deadline, committed or 0, low, high, pointer
+        )
         if committed is None and last is not None:
             ways.committed = last.offset
             return ways.as_told(f"the group's offset is gone (deleted, or expired); the last one was {last.offset}")
@@ -214,17 +220,28 @@ class _Rebuilding:
             f"which order labels were taken from offset {position} on"
         )
 
-    def meetings(self, found: Resumption) -> Meetings:
-        """What the partition took in of others, as far as a model is to repeat it, and how far it has heard them."""
+    def _with_meetings(self, found: Resumption, told: bool = False) -> Resumption:
+        """With what its learners took in of others, all of which must be there; `told`: --if-unrestorable led here."""
+        anew, talk = found.began is not None, None if found.model is None else found.model.talk
+        met, last = self._meetings(anew), None if self._last is None else self._last.meetings
+        lacks = None if anew or talk is None else gap([*map(outline, met.log)], talk.number, found.position, last)
+        if lacks is None:
+            return replace(found, meetings=met)
+        reason = f"what was taken in of other partitions at meeting {lacks} is gone from {self.settings.topics.shares}"
+        if told:
+            raise CannotRestore(f"cannot restore {self.settings.input}/{self.partition}: {reason}")
+        return self._with_meetings(self._ways.as_told(reason), told=True)
+
+    def _meetings(self, anew: bool) -> Meetings:
+        """What the topic of shares says, `anew`: of a history of which nothing is to be repeated."""
         topic = self.settings.topics.shares
         low, end = watermarks(self._witness, topic, self.partition, self.deadline)
         if not stable(self.reader, topic, self.partition, end, self.deadline, HANGING_SECONDS):
             raise Unfinished(f"an open transaction hides the end of {topic}/{self.partition}")
-        log = records_of(self.reader, topic, self.partition, low, self.deadline)
-        last = outline(log[-1][1]) if log else None
+        log = [value for _, value in records_of(self.reader, topic, self.partition, low, self.deadline)]
+        last = outline(log[-1]) if log else None
         ends = {} if last is None else last.took
-        values = [value for _, value in log] if found.began is None else []
-        return Meetings(values, self._partitions(topic), ends | {self.partition: end})
+        return Meetings([] if anew else log, self._partitions(topic), ends | {self.partition: end})
 
     def _require_labels_of(self, last: Position | None) -> None:
         """Labels come out of the topic that they came out of."""

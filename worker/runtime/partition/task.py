@@ -257,7 +257,8 @@ class Task:
         blob = snapshot.write(self.model, saved, self.position) if self._snapshot_due(saved, closing) else None
         self.committing = True
         order = None if self.confluence is None else self.confluence.order
-        due = Due(self.committed, self.position, blob, self._pointer, order)
+        meetings = None if self.model.talk is None else self.model.talk.number
+        due = Due(self.committed, self.position, blob, self._pointer, order, meetings)
         return Commit(self.checkpoint, due, saved, self._work)
 
     def end_commit(self, commit: Commit, pointer: Pointer | None) -> None:

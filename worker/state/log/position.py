@@ -34,6 +34,8 @@ class Position:
         The topic of labels; None: they come with the events, or among them.
     order : Order or None
         In which order events and labels were taken since the newest snapshot.
+    meetings : int or None
+        How often the learners have met those of other partitions; None: they share nothing.
     """
 
     offset: int
@@ -42,6 +44,7 @@ class Position:
     outputs: Mapping[str, Span] = field(default_factory=dict)
     labels: str | None = None
     order: Order | None = None
+    meetings: int | None = None
 
     def write(self) -> bytes:
         """The record's value."""
@@ -52,6 +55,7 @@ class Position:
                 "pointer": None if self.pointer is None else self.pointer.text(),
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
                 **({} if self.order is None else {"labels": self.labels, "order": self.order.plain()}),
+                **({} if self.meetings is None else {"meetings": self.meetings}),
             }
         )
 
@@ -65,8 +69,8 @@ class Position:
             outputs = {str(topic): Span(*map(int, span)) for topic, span in told["outputs"].items()}
             previous = None if told["previous"] is None else int(told["previous"])
             order = Order.of(told["order"]) if "order" in told else None
-            return cls(
-                int(told["offset"]), previous, Pointer.parse(told["pointer"]), outputs, told.get("labels"), order
-            )
+            labels, meetings = told.get("labels"), told.get("meetings")
+            pointer = Pointer.parse(told["pointer"])
+            return cls(int(told["offset"]), previous, pointer, outputs, labels, order, meetings)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None

@@ -150,6 +150,27 @@ def outline(value: bytes | None) -> Outline | None:
         return None
 
 
+def gap(outlines: Sequence[Outline | None], number: int, offset: int, last: int | None = None) -> int | None:
+    """The first meeting that a partition's log lacks; None: all are there.
+
+    Parameters
+    ----------
+    outlines : sequence of Outline or None
+        Of the log's records, in their order.
+    number, offset : int
+        Of the last meeting that a state has behind it, and the input offset at which it stands.
+    last : int or None
+        The last meeting that is committed; None: whichever the log ends with.
+    """
+    wanted = number + 1
+    for one in outlines:
+        if one is not None and one.number > number and one.offset >= offset:
+            if one.number != wanted:
+                return wanted
+            wanted += 1
+    return wanted if last is not None and wanted <= last else None
+
+
 def chronicle(values: Sequence[bytes | None], like: Sequence[Belief]) -> list[Minute]:
     """The minutes of the present history, in order: of a partition's log the last ones that follow each other.
 

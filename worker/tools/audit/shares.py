@@ -15,7 +15,7 @@ from worker.kafka.verdicts import ask
 from worker.settings import WorkerSettings
 from worker.state.log.history import records_of
 from worker.state.model import Model
-from worker.state.shares.minute import Minute, Outline, outline
+from worker.state.shares.minute import Minute, Outline, gap, outline
 from worker.state.shares.talk import Box, fold, hear, heard_by, neighbour_share
 from worker.tools.audit.contrast import Difference
 from worker.tools.audit.outputs import Ledger
@@ -55,9 +55,7 @@ class Hearsay:
 
     def whole(self, model: Model, offset: int) -> bool:
         """Whether all meetings are there of a model that stands at an input offset, from there on."""
-        number = 0 if model.talk is None else model.talk.number
-        later = [one for one in self._outlines if one.number > number and one.offset >= offset]
-        return not later or later[0].number == number + 1
+        return gap(self._outlines, 0 if model.talk is None else model.talk.number, offset) is None
 
     def attend(self, model: Model, offset: int) -> None:
         """Let a model that stands at an input offset repeat its meetings, and look on."""
