@@ -96,7 +96,9 @@ def test_reports_of_unmarked_records_are_refusals_or_nothing() -> None:
 WHOLE = Position(700, 500, Pointer(12, 3, 600), {"EVENTS.g.predictions": Span(4, 203, 200)})
 
 
-@pytest.mark.parametrize("position", [WHOLE, Position(700), Position(0, 0, None, {}), Position(9, 7, None, {}, meetings=3)])
+@pytest.mark.parametrize(
+    "position", [WHOLE, Position(700), Position(0, 0, None, {}), Position(9, 7, None, {}, meetings=3)]
+)
 def test_position_is_read_as_it_was_written(position: Position) -> None:
     assert Position.read(position.write()) == position
 
