@@ -82,7 +82,6 @@ class Worker:
         self._probe = probe
         self.intake: Intake  # the group member; made by `run`
         self._labels = LabelIntake(settings, journal, self.tasks)
-        self._shares = ShareIntake(settings, journal, self.tasks)
         self._restores = RestoreErrands(settings)
         self._commits = CommitErrands()
         self._setbacks = Setbacks(settings.give_up_after)
@@ -92,6 +91,7 @@ class Worker:
         self._leaving = False
         self._housekeeping = Housekeeping()
         self.instruments = Instruments(settings, journal, telemetry, self.tasks)
+        self._shares = ShareIntake(settings, journal, self.tasks, lambda: self.instruments.pulse.talking)
         self._lookout = Lookout(settings, journal, lambda: bool(self.tasks))
 
     def stop(self) -> None:

@@ -6,7 +6,7 @@ whoever owns it next listens from there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaError
 
@@ -34,13 +34,19 @@ class ShareIntake:
         Where errors that pass by themselves are logged.
     tasks : mapping
         Partition -> its task.
+    talking : callable
+        How many partitions there are in the topic now, as far as it is known: the input may grow.
     """
 
-    def __init__(self, settings: WorkerSettings, journal: Journal, tasks: Mapping[int, Task]) -> None:
-        self._settings, self._journal, self._tasks = settings, journal, tasks
+    def __init__(
+        self, settings: WorkerSettings, journal: Journal, tasks: Mapping[int, Task], talking: Callable[[], int]
+    ) -> None:
+        self._settings, self._journal, self._tasks, self._talking = settings, journal, tasks, talking
         self._fetcher: Fetcher | None = None
         self._hearing: list[Talk] = []
         """For whom is read."""
+        self._places: set[int] = set()
+        """What is read."""
 
     def take(self) -> None:
         """Hand over what has come, without waiting.
@@ -56,10 +62,12 @@ class ShareIntake:
         if self._fetcher is None:
             properties = reader_properties(self._settings, tuning=CONSUMER_TUNING)
             self._fetcher = make_fetcher(self._settings.client, properties, self._settings.topics.shares)
-        if [*map(id, talks)] != [*map(id, self._hearing)]:
-            places = {p for talk in talks for p in talk.everybody}
+        for talk in talks:
+            talk.grow(self._talking())
+        places = {p for talk in talks for p in talk.everybody}
+        if places != self._places or [*map(id, talks)] != [*map(id, self._hearing)]:
             self._fetcher.send_to({p: min(talk.next.get(p, 0) for talk in talks) for p in sorted(places)})
-            self._hearing = talks
+            self._hearing, self._places = talks, places
         taken = self._fetcher.take(BATCH_MESSAGES, 0.0)
         for records in taken.records:
             for i, (offset, time) in enumerate(zip(records.offsets.tolist(), records.timestamps, strict=True)):

@@ -18,6 +18,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 from worker.errors import Unreachable
 from worker.kafka.client import base_properties, without_membership
 from worker.kafka.reading.reader import lone_reader
+from worker.kafka.topics import partition_counts
 from worker.runtime.observability.journal import Journal
 from worker.settings import WorkerSettings
 
@@ -56,6 +57,8 @@ class Pulse:
         self.settings, self.journal, self._partitions, self._clock = settings, journal, partitions, clock
         self.ends: dict[int, int] = {}
         """Partition -> where its log ended when that was last asked."""
+        self.talking = 0
+        """How many partitions share, when that was last asked; 0: none do, or it has not been asked yet."""
         self._ended = threading.Event()
         self._beat_at = self._settled_at = clock()
         self._silent_since: float | None = None
@@ -121,6 +124,10 @@ class Pulse:
             try:
                 reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
                 self._ask_for_ends(reader)
+                if self.settings.topics.shared:
+                    shares = self.settings.topics.shares
+                    found = reader.list_topics(shares, timeout=ANSWER_SECONDS)
+                    self.talking = partition_counts(found).get(shares, 0)
             except KafkaException as error:
                 self.silent(error.args[0].str())
             else:

@@ -161,6 +161,10 @@ class Talk:
         """
         self._partitions, self._live, self.next = partitions, True, dict(ends)
 
+    def grow(self, partitions: int) -> None:
+        """Hear so many partitions, if these are more than before."""
+        self._partitions = max(self._partitions, partitions)
+
     # Others.
 
     @property

@@ -110,6 +110,22 @@ def test_nobody_meets_again_before_what_he_told_is_out():
     assert model.talk.figures() == {"meetings": 2, "refused": 0, "unlike": 0}
 
 
+def test_a_partition_that_comes_later_is_heard():
+    ours, new = (Model(SETTINGS, p) for p in (0, 2))
+    for model in (ours, new):
+        model.talk.repeat([], 0)
+        model.talk.open(2 if model is ours else 3, {})
+    (told,) = new.advance(records(events(30), partition=2)).shares
+    ours.advance(records(events(10), partition=0))
+    ours.talk.grow(3)
+    ours.talk.grow(0)
+    assert list(ours.talk.everybody) == [0, 1, 2]
+    ours.talk.listen(2, 0, told.value, 0)
+    (minute,) = ours.advance(records(events(30, seed=6), 10, partition=0)).shares
+    assert (minute.partitions, minute.took) == (3, {2: 1})
+    assert any(minute.heard)
+
+
 def test_without_a_label_nothing_counts_and_silent_rows_meet_nobody():
     model = Model(SETTINGS, 0)
     model.talk.repeat([], 0)
