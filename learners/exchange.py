@@ -127,16 +127,16 @@ class Exchange:
         now = self._learner.belief()
         if now is None or not now.finite:
             return None, False
-        earlier, taken = self._last.times(faded(self._factor, rows)), False
-        brought = now.plus(earlier.times(-1.0))
+        earlier = self._last.times(faded(self._factor, rows)) if self._adds else None
+        brought, taken = None if earlier is None else now.plus(earlier.times(-1.0)), False
         if heard is not None:
             made = now.plus(heard.belief)
-            if self._adds:
+            if earlier is not None:
                 made = made.plus(earlier.times(faded(self._factor, heard.rows) - 1.0))
             taken = self._learner.believe(made)
             now = (self._learner.belief() if taken else None) or now
         self._keep(now)
-        return Told(rows, brought if self._adds else now), taken
+        return Told(rows, brought or now), taken
 
     def _keep(self, belief: Belief) -> None:
         self.state["told.weight"][:] = belief.weight

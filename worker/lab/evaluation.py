@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,12 +65,10 @@ class Part:
         if frozen:
             self.learner.predict(X, score)
         elif self.talk is not None:
-            meetings = self.talk.meetings(y, emit=True)
-            for at, (start, end) in enumerate(pairwise([0, *(meeting.row for meeting in meetings), len(X)])):
+            self.talk.begin(y, emit=True)
+            for start, end in self.talk.stretches(0, len(X)):
                 self.learner.predict_then_update(X[start:end], y[start:end], score[start:end])
-                if at < len(meetings):
-                    self.talk.meet(0, at, meetings[at])
-            self.told += self.talk.conclude(meetings, np.arange(self.rows, self.rows + len(X)))
+            self.told += self.talk.conclude(np.arange(self.rows, self.rows + len(X)))
         else:
             self.learner.predict_then_update(X, y, score)
         self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
@@ -219,7 +216,7 @@ class Evaluation:
             for minute in part.told:
                 for other in self.parts:
                     if other.talk is not None:
-                        other.talk.listen_to(minute, minute.number, 0)
+                        other.talk.listen(minute.partition, minute.number, minute, 0)
             part.told.clear()
 
     def _mark(self) -> None:

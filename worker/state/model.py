@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from worker.state.alarms import Alarms
 from worker.state.late.waiting import Arranged, Piece, Waiting
 from worker.state.making import allocating, make_filling, make_learner
 from worker.state.outputs import Outputs, merged
-from worker.state.shares.talk import Meeting, Talk
+from worker.state.shares.talk import Talk
 from worker.wire import packed
 from worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, write_json
 from worker.wire.decoder import Decoder
@@ -142,10 +141,11 @@ class Model:
         steps = self._arranged(batch)
         outputs.rejected = merged(batch.rejected, steps.rejected)
         scores = [np.empty((len(steps.batch), learner.n_scores)) for learner in self._learners]
-        meetings = [] if self.talk is None else self.talk.meetings(steps.batch.y, emit)
-        weights = [self._learn(i, steps, score, meetings) for i, score in enumerate(scores)]
         if self.talk is not None:
-            outputs.shares = self.talk.conclude(meetings, steps.batch.offsets)
+            self.talk.begin(steps.batch.y, emit)
+        weights = [self._learn(i, steps, score) for i, score in enumerate(scores)]
+        if self.talk is not None:
+            outputs.shares = self.talk.conclude(steps.batch.offsets)
         self._observe(steps, scores, weights, outputs if emit else None)
         self.rows += len(batch)
         if emit and len(batch):
@@ -167,13 +167,11 @@ class Model:
         pieces = [Piece(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
         return Arranged(batch, NO_SLOTS, None, pieces)
 
-    def _learn(
-        self, i: int, steps: Arranged, score: NDArray[np.float64], meetings: list[Meeting]
-    ) -> list[dict[str, float]]:
+    def _learn(self, i: int, steps: Arranged, score: NDArray[np.float64]) -> list[dict[str, float]]:
         """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""
         learner, batch, weights = self._learners[i], steps.batch, []
-        places = [0, *(meeting.row for meeting in meetings), len(batch)]  # a mixture has nothing to share
-        for at, (start, end) in enumerate([piece[:2] for piece in steps.pieces] if learner.mixes else pairwise(places)):
+        whole = [(0, len(batch))] if self.talk is None else self.talk.stretches(i, len(batch))
+        for start, end in [piece[:2] for piece in steps.pieces] if learner.mixes else whole:  # a mixture shares nothing
             X, y, s = batch.X[start:end], batch.y[start:end], score[start:end]
             if i == 0 and self.settings.frozen:
                 learner.predict(X, s)
@@ -183,8 +181,6 @@ class Model:
                 learner.predict_then_update(X, y, s)
             if learner.mixes:
                 weights.append({name: round(share, SHARE_DIGITS) for name, share in learner.experts().items()})
-            elif self.talk is not None and at < len(meetings):
-                self.talk.meet(i, at, meetings[at])
         return weights
 
     def decode(self, records: Records) -> Batch:

@@ -71,8 +71,10 @@ class ShareIntake:
         taken = self._fetcher.take(BATCH_MESSAGES, 0.0)
         for records in taken.records:
             for i, (offset, time) in enumerate(zip(records.offsets.tolist(), records.timestamps, strict=True)):
-                for talk in talks:
-                    talk.listen(records.partition, offset, records.values[i], int(time))
+                if (value := records.values[i]) is not None:
+                    read = {talk.model: talk.read(value) for talk in {talk.model: talk for talk in talks}.values()}
+                    for talk in talks:
+                        talk.listen(records.partition, offset, read[talk.model], int(time))
         for problem in taken.problems:
             self._complain(problem)
 

@@ -37,7 +37,7 @@ from worker.runtime.partition.ways import Meetings, Resumption, Ways
 from worker.settings import EARLIEST, LATEST, WorkerSettings
 from worker.state.late.confluence import Confluence
 from worker.state.late.order import Order, Place, chained
-from worker.state.log.history import Search, look_through, mark, orders, positions, records_of
+from worker.state.log.history import Search, look_through, mark, orders, positions, whole_log
 from worker.state.log.position import Position
 from worker.state.model import Model
 from worker.state.shares.minute import gap, outline
@@ -235,10 +235,10 @@ class _Rebuilding:
     def _meetings(self, anew: bool) -> Meetings:
         """What the topic of shares says, `anew`: of a history of which nothing is to be repeated."""
         topic = self.settings.topics.shares
-        low, end = watermarks(self._witness, topic, self.partition, self.deadline)
+        end = watermarks(self._witness, topic, self.partition, self.deadline)[1]
         if not stable(self.reader, topic, self.partition, end, self.deadline, HANGING_SECONDS):
             raise Unfinished(f"an open transaction hides the end of {topic}/{self.partition}")
-        log = [value for _, value in records_of(self.reader, topic, self.partition, low, self.deadline)]
+        log = [value for _, value in whole_log(self.reader, topic, self.partition, self.deadline)]
         last = outline(log[-1]) if log else None
         ends = {} if last is None else last.took
         return Meetings([] if anew else log, self._partitions(topic), ends | {self.partition: end})

@@ -135,18 +135,17 @@ def orders(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> 
     return [order for order in (*found, newest) if order is not None]
 
 
-def records_of(
-    reader: Consumer, topic: str, partition: int, first: int, deadline: Deadline
-) -> list[tuple[int, bytes | None]]:
-    """Offsets and values of all committed records of a partition from `first` on.
+def whole_log(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[tuple[int, bytes | None]]:
+    """Offsets and values of all committed records of a partition.
 
     Raises
     ------
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
+    low, _ = watermarks(reader, topic, partition, deadline)
     found = list[tuple[int, bytes | None]]()
-    reading = Reader(reader, {(topic, partition): first}, complain=to_the_end)
+    reading = Reader(reader, {(topic, partition): low}, complain=to_the_end)
     while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
         found.append((message.offset() or 0, message.value()))
     return found

@@ -8,7 +8,7 @@ It is written down in the transaction of the rows, so that whoever goes through 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +79,8 @@ class Talk:
         self._share, self._partition = share, partition
         self._exchanges: dict[int, Exchange] = {}
         """By the learner's number."""
-        self._model = ""
+        self.model = ""
+        """Short for what the learners are: those with the same understand each other."""
         self._state = State({"talk.number": ("i8", (1,)), "talk.rows": ("i8", (1,)), "talk.told_at": ("i8", (1,))})
         self._log: list[bytes | None] = []
         self._from = 0
@@ -99,7 +100,10 @@ class Talk:
         """Beliefs that could not be taken in, and records of other learners than these."""
         self.witness: Witness | None = None
         """Who has to see what is repeated."""
+        self._meetings: list[Meeting] = []
+        """Of the batch."""
         self._met: list[list[tuple[Heard | None, Told | None]]] = []
+        """Of each meeting what every exchange took in, and told."""
 
     # What is remembered.
 
@@ -128,7 +132,7 @@ class Talk:
         gossip = self._share.method == GOSSIP
         speaking = [(i, one) for i, one in enumerate(learners) if i >= first and one.sharing is not None]
         self._exchanges = {i: Exchange(one, gossip) for i, one in speaking}
-        self._model = model
+        self.model = model
 
     def parts(self) -> list[NDArray[np.uint8]]:
         """The state: what learners believed when they told last, and how many rows ago."""
@@ -177,22 +181,16 @@ class Talk:
         """All partitions, its own too: there it hears that what it has told is out."""
         return range(self._partitions)
 
-    def listen(self, partition: int, offset: int, value: bytes | None, time: int) -> None:
-        """Take a record of the topic, at `time` ms; what has come before is ignored."""
+    def read(self, value: bytes) -> Minute | None:
+        """A record of the topic; None if it is of learners that these do not understand. `model` decides."""
+        return Minute.read(value, [exchange.like for exchange in self.exchanges])
+
+    def listen(self, partition: int, offset: int, minute: Minute | None, time: int) -> None:
+        """Take a record of the topic, as `read` gives it, at `time` ms; what has come before is ignored."""
         if offset < self.next.get(partition, 0) or not self._exchanges:
             return
-        minute = Minute.read(value, [exchange.like for exchange in self.exchanges])
-        if minute is None:
-            self.next[partition] = offset + 1
-            self.unlike += value is not None
-        else:
-            self.listen_to(minute, offset, time)
-
-    def listen_to(self, minute: Minute, offset: int, time: int) -> None:
-        """Take a record of the topic that was read."""
-        partition = minute.partition
         self.next[partition] = offset + 1
-        if minute.model != self._model:
+        if minute is None or minute.model != self.model:
             self.unlike += 1
         elif partition == self._partition:
             self._waits &= minute.number < self.number
@@ -202,16 +200,17 @@ class Talk:
 
     # Meetings.
 
-    def meetings(self, y: NDArray[np.float64], emit: bool) -> list[Meeting]:
-        """Where learners meet within a batch, y f8[n]; without `emit` only where they did before.
+    def begin(self, y: NDArray[np.float64], emit: bool) -> None:
+        """Find where learners meet within a batch, y f8[n]; without `emit` only where they did before.
 
         Raises
         ------
         CannotRestore
             What was taken in there is not known any more.
         """
+        self._meetings, self._met = [], []
         if not self._exchanges:
-            return []
+            return
         counts = np.cumsum(~np.isnan(y))
         before, told_at = int(self._state["talk.rows"][0]), int(self._state["talk.told_at"][0])
         last = before + (int(counts[-1]) if len(counts) else 0)
@@ -226,9 +225,8 @@ class Talk:
             rows = (max(before, told_at) // every + 1) * every
             if rows <= last:
                 found.append(Meeting(self._row(counts, rows - before), rows, rows - told_at, None))
-        self._met = [[] for _ in found]
+        self._meetings, self._met = found, [[] for _ in found]
         self._state["talk.rows"][0] = last
-        return found
 
     @staticmethod
     def _row(counts: NDArray[np.int64], labelled: int) -> int:
@@ -247,12 +245,19 @@ class Talk:
                 )
         return self._plan
 
-    def meet(self, i: int, at: int, meeting: Meeting) -> None:
-        """Let learner `i` take in and tell, at the batch's meeting number `at`; it has learned the rows before."""
-        exchange = self._exchanges.get(i)
-        if exchange is None:
-            return
-        j = len(self._met[at])
+    def stretches(self, i: int, n: int) -> Iterator[tuple[int, int]]:
+        """The parts of a batch of n rows between which learner `i` meets others, each to be learned before the next."""
+        exchange, start = self._exchanges.get(i), 0
+        if exchange is not None:
+            for meeting, met in zip(self._meetings, self._met, strict=True):
+                yield start, meeting.row
+                self._meet(exchange, meeting, met)
+                start = meeting.row
+        yield start, n
+
+    def _meet(self, exchange: Exchange, meeting: Meeting, met: list[tuple[Heard | None, Told | None]]) -> None:
+        """Let a learner take in and tell; `met` are those that have done so."""
+        j = len(met)
         if meeting.minute is None:
             heard = hear(
                 exchange, j, meeting.since, self._box, neighbour_share(self._partition, self._partitions, self._share)
@@ -263,18 +268,18 @@ class Talk:
                 self.witness(meeting.minute, j, self.exchanges, meeting.since)
         said, taken = exchange.meet(meeting.since, heard)
         self.refused += heard is not None and not taken
-        self._met[at].append((heard, said))
+        met.append((heard, said))
 
-    def conclude(self, meetings: Sequence[Meeting], offsets: NDArray[np.int64]) -> list[Minute]:
+    def conclude(self, offsets: NDArray[np.int64]) -> list[Minute]:
         """Write the batch's meetings down, once all learners have met; offsets i8[n] of its rows."""
         made = list[Minute]()
-        for meeting, met in zip(meetings, self._met, strict=True):
+        for meeting, met in zip(self._meetings, self._met, strict=True):
             heard, told = zip(*met, strict=True)
             took = self.next if meeting.minute is None else meeting.minute.took
             others = {p: offset for p, offset in took.items() if p != self._partition}
             number, offset = self.number + 1, int(offsets[meeting.row - 1])
             partitions = self._partitions if meeting.minute is None else meeting.minute.partitions
-            told_so = self._partition, number, offset, meeting.rows, self._model
+            told_so = self._partition, number, offset, meeting.rows, self.model
             made.append(Minute(*told_so, heard, told, others, partitions))
             self._state["talk.number"][0], self._state["talk.told_at"][0] = number, meeting.rows
             if meeting.minute is None:

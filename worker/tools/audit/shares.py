@@ -8,12 +8,12 @@ from operator import itemgetter
 
 from learners.exchange import Exchange, Heard
 from worker.kafka.deadline import Deadline
-from worker.kafka.reading.reader import ASK_SECONDS, watermarks
+from worker.kafka.reading.reader import ASK_SECONDS
 from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import partition_counts
 from worker.kafka.verdicts import ask
 from worker.settings import WorkerSettings
-from worker.state.log.history import records_of
+from worker.state.log.history import whole_log
 from worker.state.model import Model
 from worker.state.shares.minute import Minute, Outline, gap, outline
 from worker.state.shares.talk import Box, fold, hear, heard_by, neighbour_share
@@ -114,8 +114,7 @@ def shares_of(settings: WorkerSettings) -> dict[int, list[tuple[int, bytes | Non
     with closing(reader_of(settings)) as reader:
         known = ask(lambda: reader.list_topics(topic, deadline.remaining()), deadline)
         for p in range(partition_counts(known)[topic]):
-            low, _ = watermarks(reader, topic, p, deadline)
-            found[p] = records_of(reader, topic, p, low, deadline)
+            found[p] = whole_log(reader, topic, p, deadline)
     return found
 
 

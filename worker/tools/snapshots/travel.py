@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from worker.errors import CannotRestore, Failure, UsageFailure
 from worker.kafka.columns import BATCH_MESSAGES, records_of
 from worker.kafka.deadline import Deadline
-from worker.kafka.reading.reader import ASK_SECONDS, watermarks
+from worker.kafka.reading.reader import ASK_SECONDS
 from worker.kafka.reading.stream import Stream, reader_of
 from worker.kafka.registry.form import PLAIN, Form
 from worker.kafka.registry.parser import FORMS as REGISTERED
 from worker.kafka.registry.parser import MAGIC
 from worker.kafka.verdicts import told
 from worker.settings import ModelSettings
-from worker.state.log.history import records_of as committed_records
+from worker.state.log.history import whole_log
 from worker.state.model import Model
 from worker.state.snapshot import unlike
 from worker.tools.ordered import OrderedInput
@@ -217,8 +217,7 @@ def _meetings(source: Source) -> list[bytes | None]:
     """What the partition's learners took in of others, as far as it is in the topic of shares."""
     topic, deadline = source.settings.topics.shares, Deadline(ASK_SECONDS)
     with told(source.settings), closing(reader_of(source.settings)) as reader:
-        low, _ = watermarks(reader, topic, source.partition, deadline)
-        return [value for _, value in committed_records(reader, topic, source.partition, low, deadline)]
+        return [value for _, value in whole_log(reader, topic, source.partition, deadline)]
 
 
 def rows(

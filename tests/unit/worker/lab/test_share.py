@@ -36,7 +36,7 @@ def models_in_turns(learner: str, share: Share, X: np.ndarray, y: np.ndarray) ->
     for start in range(0, len(X), P * share.rows):
         for minute in told:
             for model in models:
-                model.talk.listen(minute.partition, minute.number, minute.value, 0)
+                model.talk.listen(minute.partition, minute.number, model.talk.read(minute.value), 0)
         told = []
         for p, model in enumerate(models):
             mine = slice(start + p, min(len(X), start + P * share.rows), P)

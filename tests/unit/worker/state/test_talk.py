@@ -56,7 +56,7 @@ class Group:
         """Let a partition hear what has been told."""
         for q, log in enumerate(self.topic):
             for offset, value in enumerate(log):
-                self.models[p].talk.listen(q, offset, value, 1000 + offset)
+                self.models[p].talk.listen(q, offset, self.models[p].talk.read(value), 1000 + offset)
 
 
 def repeated(settings, p, stream, log, begin, saved, cuts):
@@ -102,7 +102,7 @@ def test_nobody_meets_again_before_what_he_told_is_out():
     (first,) = model.advance(parts[0]).shares
     assert (first.number, first.rows, first.took) == (1, 20, {})
     assert not model.advance(parts[1]).shares
-    model.talk.listen(0, 0, first.value, 7)
+    model.talk.listen(0, 0, model.talk.read(first.value), 7)
     (second,) = model.advance(parts[2]).shares
     assert second.number == 2
     assert second.rows % 20 == 0
@@ -120,7 +120,7 @@ def test_a_partition_that_comes_later_is_heard():
     ours.talk.grow(3)
     ours.talk.grow(0)
     assert list(ours.talk.everybody) == [0, 1, 2]
-    ours.talk.listen(2, 0, told.value, 0)
+    ours.talk.listen(2, 0, ours.talk.read(told.value), 0)
     (minute,) = ours.advance(records(events(30, seed=6), 10, partition=0)).shares
     assert (minute.partitions, minute.took) == (3, {2: 1})
     assert any(minute.heard)
@@ -142,9 +142,9 @@ def test_records_of_other_learners_are_counted_and_not_heard():
         model.talk.open(2, {})
     (theirs,) = others.advance(records(events(30), partition=1)).shares
     (mine,) = ours.advance(records(events(30), partition=0)).shares
-    ours.talk.listen(1, 0, theirs.value, 0)
-    ours.talk.listen(1, 1, b"no json", 0)
-    ours.talk.listen(0, 0, mine.value, 0)
+    ours.talk.listen(1, 0, ours.talk.read(theirs.value), 0)
+    ours.talk.listen(1, 1, ours.talk.read(b"no json"), 0)
+    ours.talk.listen(0, 0, ours.talk.read(mine.value), 0)
     (second,) = ours.advance(records(events(30, seed=6), 30, partition=0)).shares
     assert second.heard == (None, None)
     assert ours.talk.figures()["unlike"] == 2
