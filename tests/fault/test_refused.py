@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.support.audit import bits, placed_score
@@ -25,6 +27,22 @@ def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(
     assert f"{stage.topic}/0" in sentence
     assert "failed to validate record" in sentence
     assert committed_offset(kafka, stage.group, stage.topic)[0] < 0
+
+
+def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None:
+    """Whose the outputs are is written into a topic that has just been made: its leader may not be there yet."""
+    stage = Stage(kafka, partitions=1, rows=50)
+    stage.fill()
+    with Proxy(kafka) as proxy:
+        proxy.hold(PRODUCE, about=b".snapshots")
+        hurried = "--stop-at-end", "-X", "delivery.timeout.ms=1000"
+        with Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
+            worker.await_condition(lambda: proxy.held[PRODUCE], "the claim is on its way")
+            proxy.shut = True
+            time.sleep(1.5)
+            proxy.shut = False
+            assert worker.wait(60) == 0, worker.story()
+    assert committed_offset(kafka, stage.group, stage.topic)[0] == 50
 
 
 def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kafka: str) -> None:

@@ -202,13 +202,17 @@ def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: 
 def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, deadline: Deadline) -> None:
     """Write a record into the snapshot topic, outside any transaction.
 
+    It has the time that is left, however little the user gives outputs: the topic may just have been made.
+
     Raises
     ------
     KafkaException, Unfinished
         The broker did not take it.
     """
     properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
-    producer = Producer(quiet({**properties, "enable.idempotence": True}))
+    milliseconds = round(1000 * max(deadline.remaining(), 1.0))
+    own = {"enable.idempotence": True, "linger.ms": 0, "message.timeout.ms": milliseconds}
+    producer = Producer(quiet({**properties, **own}))
     failed: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _message: Message) -> None:
