@@ -139,16 +139,26 @@ class PlainSender(Sender):
     @contextlib.contextmanager
     def _fatality(self) -> Iterator[None]:
         """Take note of a fatal error, which the client raises from whatever call comes next."""
-        from confluent_kafka import KafkaException
+        from confluent_kafka import KafkaError, KafkaException
+
+        from worker.kafka.verdicts import fatality
 
         try:
             yield
-        except (KafkaException, SystemError) as failure:
-            # SystemError: the client called back with its exception still set.
-            cause = failure if isinstance(failure, KafkaException) else failure.__cause__
-            if not isinstance(cause, KafkaException) or not cause.args[0].fatal():
+        except KafkaException as failure:
+            if not failure.args[0].fatal():
                 raise
-            self._doomed(cause.args[0])
+            self._doomed(failure.args[0])
+        except SystemError as failure:
+            # The client called back with its exception still set, and with none where a callback has cleared it.
+            cause = failure.__cause__
+            if isinstance(cause, KafkaException) and cause.args[0].fatal():
+                self._doomed(cause.args[0])
+            elif cause is None:
+                untold = KafkaError(KafkaError._FATAL, "the client ended for good and did not say why", fatal=True)
+                self._doomed(fatality(self._producer) or untold)
+            else:
+                raise
 
     def _answered(self, due: float, error: Any, _message: object) -> None:
         if error is not None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from worker.errors import Failure, Fenced, Unreachable, UsageFailure
 from worker.kafka.deadline import Deadline
@@ -129,6 +129,20 @@ def judge(error: KafkaError) -> Verdict:
     if error.retriable() or code in MISSING:
         return Verdict.RETRY
     return Verdict.UNKNOWN
+
+
+def fatality(producer: Producer) -> KafkaError | None:
+    """The fatal error of a transactional producer, which no call has told; None: there is none.
+
+    Any call in a transaction is refused with it; to begin another does nothing else.
+    """
+    try:
+        producer.begin_transaction()
+    except KafkaException as error:
+        return error.args[0] if error.args[0].fatal() else None
+    except SystemError:
+        pass
+    return None
 
 
 def hopeless(error: KafkaError) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -131,3 +132,32 @@ def test_a_position_is_not_kept_before_the_broker_has_answered(
     sender.finish()
     assert kept == []
     assert sender.errors == 101
+
+
+class Silent:
+    """A producer whose flush ends as the client's does when a callback has cleared a fatal error."""
+
+    def __init__(self, producer: Any) -> None:
+        self._producer = producer
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def flush(self, seconds: float) -> int:
+        self._producer.purge()
+        self._producer.flush(seconds)
+        raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
+
+
+def test_a_client_that_ends_without_saying_why_ends_the_replay_and_counts_what_it_had() -> None:
+    sender = PlainSender(NOWHERE, {}, "nowhere", 2, Stop())
+    sender._producer = Silent(sender._producer)  # type: ignore[assignment]
+    sender.send(messages(0, [b"row"] * 7))
+    sender.finish()
+    assert sender.fatal
+    assert sender.errors == 7
+    assert sender.first_error
+    assert not sender.room(1, 1)

@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from worker.kafka.interface import Offsets, Sender, Span
 from worker.kafka.plain.reports import Reports
+from worker.kafka.verdicts import fatality
 from worker.wire.headers import Headers
 from worker.wire.strings import Strings
 
@@ -120,21 +121,14 @@ class PlainSender(Sender):
         """Have a fatal error told as what it is.
 
         The client calls back with a fatal error's exception still set: what then comes out of the call is a SystemError
-        that has the exception as its cause, or, where a callback has cleared it, one without. But whatever call comes
-        next in a transaction is refused with the fatal error; to begin another does nothing else.
+        that has the exception as its cause, or, where a callback has cleared it, one without.
         """
         try:
             yield
         except SystemError as error:
             if isinstance(error.__cause__, KafkaException):
                 raise error.__cause__ from None
-            with contextlib.suppress(SystemError):
-                self._require_alive()
-            raise
-
-    def _require_alive(self) -> None:
-        try:
-            self._producer.begin_transaction()
-        except KafkaException as error:
-            if error.args[0].fatal():
+            fatal = fatality(self._producer)
+            if fatal is None:
                 raise
+            raise KafkaException(fatal) from None
