@@ -35,7 +35,7 @@ class BOGD(Learner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 2) + 72 bytes.
+    O(B d) per row; 8 B (d + 2) + 112 bytes.
 
     Source
     ------

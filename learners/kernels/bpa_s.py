@@ -5,6 +5,7 @@ from typing import NamedTuple
 from learners.contract import Array, Learner, Rule, fragment, number
 from learners.kernels.expansion import Budgeted, Kernel, kernel_of, put
 from learners.kernels.rule import Expanded, expanding
+from learners.kernels.width import width
 
 
 class BPAS(Learner):
@@ -16,7 +17,7 @@ class BPAS(Learner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 2) + 40 bytes.
+    O(B d) per row; 8 B (d + 2) + 80 bytes.
 
     Source
     ------
@@ -28,6 +29,7 @@ class BPAS(Learner):
     tasks = ("binary",)
 
     class Params(Budgeted):
+        width: str = width("median")
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> Rule:

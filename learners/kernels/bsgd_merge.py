@@ -27,7 +27,7 @@ class BSGDMerge(Learner):
 
     Cost
     ----
-    O(B d) per row, O(B (d + 20)) more for each merge; 8 (B + 1) (d + 2) + 48 bytes.
+    O(B d) per row, O(B (d + 20)) more for each merge; 8 (B + 1) (d + 2) + 88 bytes.
 
     Source
     ------
@@ -42,7 +42,7 @@ class BSGDMerge(Learner):
         lam: float = number(1e-3, "Of the regularisation, and by it of the step.", above=0.0)
         eta_max: float = number(10.0, "Largest step; eta_max lam < 1 is not asked: 1 / lam is the largest.", above=0.0)
         gamma: float = gamma()
-        width: str = width()
+        width: str = width("median")
         budget: int = integer(100, "Most rows kept.", at_least=2, at_most=5000)
 
     def rule(self) -> Rule:

@@ -25,7 +25,7 @@ class BudgetPerceptron(Learner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each that is stored; 8 (B + 1) (d + B + 3) + 40 bytes.
+    O(B d) per row, O(B^2) for each that is stored; 8 (B + 1) (d + B + 3) + 80 bytes.
 
     Source
     ------

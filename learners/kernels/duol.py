@@ -21,7 +21,7 @@ class DUOL(Learner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 4) + 40 bytes.
+    O(B d) per row; 8 B (d + 4) + 80 bytes.
 
     Source
     ------

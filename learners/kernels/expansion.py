@@ -55,6 +55,8 @@ class Kernel(NamedTuple):
     """As given, or what it begins as."""
     by_median: bool
     """Whether it follows from the stored rows."""
+    tried: bool
+    """Whether it follows from the scores as well."""
 
 
 class Expansion(NamedTuple):
@@ -67,12 +69,15 @@ class Expansion(NamedTuple):
     used: Counts = field("i8[1]", "slots in use")
     taken: Counts = field("i8[1]", "rows stored since the start")
     gamma: Array = field("f8[1]", "of the Gaussian kernel, where it has followed from the stored rows; else 0")
+    tried: Counts = field("i8[1]", "which power of 4 it is multiplied by")
+    lead: Array = field("f8[4]", "rows about which each power would have been right more often, lately")
     skipped: Counts = field("i8[1]", "labelled rows whose score or kernel with themselves was not finite, or 0")
     near: Array = scratch("f8[B]", "kernel values of the row with those stored")
     itself: Array = scratch("f8[1]", "k(x, x) before it is normalised")
+    right: Array = scratch("f8[4]", "1 for each power that is right about the row, else 0")
     distances: Array = scratch("f8[496]", "squared distances between 32 of them")
     row: Array = scratch("f8[d]", "a stored row")
-    across: Array = scratch("f8[B]", "kernel values of it with those stored")
+    across: Array = scratch("f8[B]", "kernel values of it with those stored; of the scored row by the widest")
 
 
 def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Kernel:
@@ -80,8 +85,8 @@ def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Ker
     p = parameters
     gaussian = p.kernel == "gaussian"
     degree = p.degree if p.kernel == "poly" else 1
-    first, by_median = first_gamma(p, n_features)
-    return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median)
+    first, by_median, tried = first_gamma(p, n_features)
+    return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median, gaussian and tried)
 
 
 @bare_kernel

@@ -8,7 +8,7 @@ import numpy as np
 from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, number, scratch
 from learners.elementary.trigonometric import cos, sin
 from learners.jit import kernel
-from learners.kernels.width import SAMPLE, first_gamma, gamma, gamma_of, measure, width
+from learners.kernels.width import SAMPLE, first_gamma, gamma, gamma_of, measure, width_of_rows
 from learners.random import Words, normal, seed
 from learners.vectors import dot, step_along
 
@@ -39,12 +39,12 @@ class FOGD(Learner):
         D: int = integer(100, "Frequencies; there are as many sines and as many cosines.", at_least=1, at_most=10000)
         eta: float = number(0.1, "Step size.", above=0.0)
         gamma: float = gamma()
-        width: str = width()
+        width: str = width_of_rows()
         seed: int = integer(1, "Of the generator of frequencies.", at_least=0, at_most=2**53)
 
     def rule(self) -> Rule:
         p = self.parameters
-        return Rule(score, learn, Descent(p.eta, *first_gamma(p, self.n_features)), Waves, {"D": p.D, "F": SAMPLE})
+        return Rule(score, learn, Descent(p.eta, *first_gamma(p, self.n_features)[:2]), Waves, {"D": p.D, "F": SAMPLE})
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -110,6 +110,6 @@ def learn(x: Array, y: float, _omega: float, s: float, p: Descent, memory: Waves
         for j in range(x.shape[0]):
             memory.first[j, n] = x[j]
         memory.noted[0] = seen + 1
-        if seen == last and measure(memory.first, n + 1, p.gamma, memory.gamma, memory.distances):
+        if seen == last and measure(memory.first, n + 1, 1.0, p.gamma, memory.gamma, memory.distances):
             for i in range(memory.weight.shape[0]):
                 memory.weight[i] = 0.0

@@ -20,7 +20,7 @@ class Forgetron(Learner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 2) + 56 bytes.
+    O(B d) per row; 8 B (d + 2) + 96 bytes.
 
     Source
     ------

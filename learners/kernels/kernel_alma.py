@@ -26,7 +26,7 @@ class KernelALMA(Learner):
 
     Cost
     ----
-    O(B d) per row, and B times that every 10 B stored ones; 8 B (d + 2) + 48 bytes.
+    O(B d) per row, and B times that every 10 B stored ones; 8 B (d + 2) + 88 bytes.
 
     Source
     ------

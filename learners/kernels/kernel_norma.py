@@ -29,7 +29,7 @@ class KernelNORMA(Learner):
 
     Cost
     ----
-    O(B d) per row; 8 B (d + 2) + 40 bytes.
+    O(B d) per row; 8 B (d + 2) + 80 bytes.
 
     Source
     ------

@@ -16,7 +16,7 @@ class MCNORMA(Learner):
 
     Cost
     ----
-    O(B (d + K)) per row; 8 B (d + K + 2) + 40 bytes.
+    O(B (d + K)) per row; 8 B (d + K + 2) + 80 bytes.
 
     Source
     ------

@@ -19,6 +19,7 @@ from learners.contract import (
 )
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare, compare_all, kernel_of, put, weighed
 from learners.kernels.rule import learning
+from learners.kernels.width import width_of_rows
 from learners.symmetric import diagonalise
 from learners.vectors import dot, step_along
 
@@ -35,7 +36,7 @@ class NOGD(Learner):
 
     Cost
     ----
-    O(B (d + r)) per row, once O(B^3); 8 B (d + r + 2) + 8 r + 48 bytes, r = rank.
+    O(B (d + r)) per row, once O(B^3); 8 B (d + r + 2) + 8 r + 88 bytes, r = rank.
 
     Source
     ------
@@ -46,6 +47,7 @@ class NOGD(Learner):
     tasks = ("binary",)
 
     class Params(Budgeted):
+        width: str = width_of_rows()
         rank: int = integer(20, "Directions, <= budget.", at_least=1)
         eta: float = number(0.1, "Step size.", above=0.0)
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from learners.contract import Array, Learner, Rule, bare_kernel, field, fragment, number, part, scratch
 from learners.kernels.expansion import Budgeted, Expansion, Kernel, compare_all, kernel_of, put
 from learners.kernels.rule import expanding
+from learners.kernels.width import width
 from learners.symmetric import inverse
 
 DEPENDENT = 1e-8
@@ -17,6 +18,7 @@ RIDGE = 1e-10
 class Projecting(Budgeted):
     """Parameters of `projectron` and `projectron_pp`."""
 
+    width: str = width("median")
     eta: float = number(
         0.1,
         "Distance from the span of the stored rows, in units of sqrt k, from which on a row is stored.",
@@ -33,7 +35,7 @@ class Projectron(Learner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each mistake; 8 B (d + B + 2) + 40 bytes.
+    O(B d) per row, O(B^2) for each mistake; 8 B (d + B + 2) + 80 bytes.
 
     Source
     ------

@@ -22,7 +22,7 @@ class ProjectronPP(Learner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each below the margin; 8 B (d + B + 2) + 40 bytes.
+    O(B d) per row, O(B^2) for each below the margin; 8 B (d + B + 2) + 80 bytes.
 
     Source
     ------

@@ -8,10 +8,10 @@ memory)`` when the width has changed.
 from functools import cache
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Rule, fragment, part
+from learners.contract import Array, Rule, bare_kernel, fragment, part
 from learners.driver import Fragment
 from learners.kernels.expansion import Expansion, Kernel, score, usable
-from learners.kernels.width import SAMPLE, gamma_of, measure
+from learners.kernels.width import SAMPLE, factor_of, gamma_of, measure, power, prefer, widest
 from learners.memory import Sizes
 
 
@@ -31,7 +31,29 @@ def widened(kernel: Kernel, kept: Expansion) -> bool:
     """Whether the row just stored has changed the width; only some do."""
     B = kept.coefficient.shape[0]
     due = kept.taken[0] == SAMPLE or kept.taken[0] % B == 0
-    return due and measure(kept.column, kept.used[0], gamma_of(kernel.gamma, kept.gamma), kept.gamma, kept.distances)
+    now, factor = gamma_of(kernel.gamma, kept.gamma), factor_of(kept.tried)
+    return due and measure(kept.column, kept.used[0], factor, now, kept.gamma, kept.distances)
+
+
+@bare_kernel
+def narrowed(y: float, kept: Expansion) -> bool:
+    """Try all factors of the width on the row that was scored; say whether another one is in use now."""
+    if kept.gamma[0] == 0.0:
+        return False
+    n, across = kept.used[0], kept.across
+    widest(kept.near, n, kept.tried[0], across)
+    wide, once, twice, thrice = 0.0, 0.0, 0.0, 0.0
+    for i in range(n):
+        value, a = across[i], kept.coefficient[i]
+        wide += a * value
+        value = power(value)
+        once += a * value
+        value = power(value)
+        twice += a * value
+        thrice += a * power(value)
+    for r, s in enumerate((wide, once, twice, thrice)):
+        kept.right[r] = 1.0 if y * s > 0.0 else 0.0
+    return prefer(kept.right, kept.lead, kept.tried, kept.gamma)
 
 
 def expanding(
@@ -51,6 +73,9 @@ def learning(update: Fragment, renew: Fragment) -> Fragment:
         if not usable(s, kept):
             kept.skipped[0] += 1
             return
+        if p.kernel.tried and narrowed(y, kept):
+            renew(p, memory)
+            s = score(x, p, memory)
         taken = kept.taken[0]
         update(x, y, s, p, memory)
         if p.kernel.by_median and kept.taken[0] > taken and widened(p.kernel, kept):

@@ -3,10 +3,11 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Rule, field, fragment, integer, part, scratch
+from learners.contract import Array, Rule, bare_kernel, field, fragment, integer, part, scratch
 from learners.driver import Fragment
 from learners.kernels.expansion import Budgeted, Expansion, compare, oldest, put, usable
 from learners.kernels.rule import widened
+from learners.kernels.width import FACTORS, power, prefer, widest
 
 
 class BudgetedClasses(Budgeted):
@@ -20,6 +21,7 @@ class ClassExpansion(NamedTuple):
 
     expansion: Expansion = part(Expansion, "the stored rows; of their own coefficients only the common factor is used")
     share: Array = field("f8[B, K]", "coefficients of each stored row, by class, without the common factor")
+    trial: Array = scratch("f8[4, K]", "scores by class, for each factor of the width")
     S: Array = scratch("f8[K]", "scores by class")
 
 
@@ -37,6 +39,31 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
             S[r] += share[i, r] * value
     for r in range(S.shape[0]):
         S[r] *= kept.scale[0]
+
+
+@bare_kernel
+def narrowed_classes(label: int, memory: ClassExpansion) -> bool:
+    """`narrowed`, of several classes: right is who gives the label the highest score alone."""
+    kept, share, trial = memory.expansion, memory.share, memory.trial
+    if kept.gamma[0] == 0.0:
+        return False
+    n, K = kept.used[0], share.shape[1]
+    for f in range(FACTORS):
+        for r in range(K):
+            trial[f, r] = 0.0
+    widest(kept.near, n, kept.tried[0], kept.across)
+    for i in range(n):
+        value = kept.across[i]
+        for f in range(FACTORS):
+            for r in range(K):
+                trial[f, r] += share[i, r] * value
+            value = power(value)
+    for f in range(FACTORS):
+        kept.right[f] = 1.0
+        for r in range(K):
+            if r != label and trial[f, r] >= trial[f, label]:
+                kept.right[f] = 0.0
+    return prefer(kept.right, kept.lead, kept.tried, kept.gamma)
 
 
 def expanding_classes(update: Fragment, given: Any, budget: int) -> Rule:
@@ -65,6 +92,8 @@ def learning_classes(update: Fragment) -> Fragment:
         if not (finite and usable(0.0, kept)):
             kept.skipped[0] += 1
             return
+        if p.kernel.tried and narrowed_classes(label, memory):
+            score_classes(x, p, memory)
         taken = kept.taken[0]
         update(x, label, p, memory)
         if p.kernel.by_median and kept.taken[0] > taken:

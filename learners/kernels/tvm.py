@@ -17,6 +17,7 @@ from learners.kernels.expansion import (
     weighed,
 )
 from learners.kernels.rule import expanding
+from learners.kernels.width import width
 
 
 class TVM(Learner):
@@ -28,7 +29,7 @@ class TVM(Learner):
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each that is taken in; 8 (B + 1) (d + B + 7) + 40 bytes.
+    O(B d) per row, O(B^2) for each that is taken in; 8 (B + 1) (d + B + 7) + 80 bytes.
 
     Source
     ------
@@ -40,6 +41,7 @@ class TVM(Learner):
     tasks = ("binary",)
 
     class Params(Budgeted):
+        width: str = width("median")
         budget: int = integer(50, "Most places kept.", at_least=2, at_most=5000)
         C: float = number(1.0, "Most that a row may weigh. Larger = fewer errors, smaller margin.", above=0.0)
         buf: float = number(0.0, "How far beyond the margin of 1 rows are taken in.", at_least=0.0)

@@ -1,14 +1,15 @@
-"""A Gaussian kernel's width that sets itself: by the median of the distances between stored rows.
+"""A Gaussian kernel's width that sets itself: by the median of the distances between stored rows, and by its errors.
 
-It follows the rows that are stored: where these are let go and others come, as on a stream that drifts, so does it; a
-learner that lets none go keeps the width of the first. Until there are enough it is that of 1 / d, which suits scaled
-features.
+The median follows the rows that are stored: where these are let go and others come, as on a stream that drifts, so does
+it; a learner that lets none go keeps that of the first. Until there are enough it is that of 1 / d, which suits scaled
+features. It knows nothing of the classes, and is too wide where these are small: so each row is scored with narrower
+kernels as well, by the same coefficients, and one that is right more often takes the place of the one in use.
 """
 
 import math
 from typing import Any
 
-from learners.contract import Array, bare_kernel, choice, fragment, number
+from learners.contract import Array, Counts, bare_kernel, choice, fragment, number
 
 SAMPLE = 32
 """Stored rows whose distances are taken, at even spaces among the slots."""
@@ -16,6 +17,12 @@ STEEPNESS = 2.0
 """gamma times the median of their squared distances."""
 CHANGE = 1.25
 """A width within this factor of the one in use changes nothing."""
+FACTORS = 4
+"""Widths that are tried: gamma as by the median, and 4, 16 and 64 times as much."""
+LEAD = 8.0
+"""Rows by which another must have been right more often than the one in use."""
+MEMORY = 400.0
+"""Rows after which a row counts for that 1/e of what it did."""
 
 
 def gamma() -> Any:
@@ -24,19 +31,31 @@ def gamma() -> Any:
     return number(0.0, text, at_least=0.0)
 
 
-def width() -> Any:
-    """The parameter that says how one that is not given is found."""
-    text = (
-        "Where gamma is 0. `median`: 2 / the median of the squared distances between stored rows, set at 32 of them "
-        "and each time that as many as there are slots have been stored; or `dimension`: 1 / the number of features."
+MEDIAN = (
+    "`median`: 2 / the median of the squared distances between stored rows, set at 32 of them and each time that as "
+    "many as there are slots have been stored"
+)
+DIMENSION = "`dimension`: 1 / the number of features."
+
+
+def width(usually: str = "prequential") -> Any:
+    """The parameter that says how one that is not given is found; by the median where coefficients suit one width."""
+    tried = "`prequential`: the same times 1, 4, 16 or 64, the one that has been right about 8 of the last rows more"
+    return choice(
+        usually, ("prequential", "median", "dimension"), f"Where gamma is 0. {MEDIAN}; {tried}; or {DIMENSION}"
     )
-    return choice("median", ("median", "dimension"), text)
 
 
-def first_gamma(parameters: Any, n_features: int) -> tuple[float, bool]:
-    """The width as given, or what it begins as; and whether it follows from rows."""
+def width_of_rows() -> Any:
+    """The same, of a learner whose weights belong to one width."""
+    return choice("median", ("median", "dimension"), f"Where gamma is 0. {MEDIAN}; or {DIMENSION}")
+
+
+def first_gamma(parameters: Any, n_features: int) -> tuple[float, bool, bool]:
+    """The width as given, or what it begins as; whether it follows from rows; and whether from scores as well."""
     p = parameters
-    return p.gamma or 1.0 / n_features, p.gamma == 0.0 and p.width == "median"
+    found = p.gamma == 0.0 and p.width != "dimension"
+    return p.gamma or 1.0 / n_features, found, found and p.width == "prequential"
 
 
 @fragment
@@ -46,7 +65,7 @@ def gamma_of(given: float, found: Array) -> float:
 
 
 @bare_kernel
-def measure(column: Array, n: int, now: float, gamma: Array, distances: Array) -> bool:
+def measure(column: Array, n: int, factor: float, now: float, gamma: Array, distances: Array) -> bool:
     """Set gamma by n stored rows, unless it is about as it is now; say whether it has changed.
 
     Shapes: column f8[d, B], gamma f8[1], distances f8[496] scratch.
@@ -65,8 +84,50 @@ def measure(column: Array, n: int, now: float, gamma: Array, distances: Array) -
                 place -= 1
             distances[place] = squared
             count += 1
-    found = STEEPNESS / distances[count // 2]
+    found = factor * STEEPNESS / distances[count // 2]
     if not 0.0 < found < math.inf or now / CHANGE <= found <= now * CHANGE:
         return False
     gamma[0] = found
+    return True
+
+
+@fragment
+def factor_of(tried: Counts) -> float:
+    """What gamma by the median is multiplied by. Shapes: tried i8[1]."""
+    return float(1 << 2 * tried[0])
+
+
+@fragment
+def widest(near: Array, n: int, tried: int, wide: Array) -> None:
+    """What n kernel values would be without the factor in use. Shapes: near f8[B], wide f8[B]."""
+    for i in range(n):
+        wide[i] = near[i]
+    for _ in range(2 * tried):
+        for i in range(n):
+            wide[i] = math.sqrt(wide[i])
+
+
+@fragment
+def power(value: float) -> float:
+    """A kernel value with 4 times the gamma."""
+    return (value * value) * (value * value)
+
+
+@bare_kernel
+def prefer(right: Array, lead: Array, tried: Counts, gamma: Array) -> bool:
+    """Note who was right about a row, and go over to a factor that leads by enough; say whether that was so.
+
+    Shapes: right f8[4] of 0 and 1, lead f8[4], tried i8[1], gamma f8[1].
+    """
+    used, best = tried[0], tried[0]
+    for r in range(FACTORS):
+        lead[r] += right[r] - right[used] - lead[r] / MEMORY
+        if lead[r] > max(lead[best], LEAD):
+            best = r
+    if best == used:
+        return False
+    gamma[0] *= float(1 << 2 * best) / float(1 << 2 * used)
+    tried[0] = best
+    for r in range(FACTORS):
+        lead[r] = 0.0
     return True

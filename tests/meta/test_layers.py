@@ -20,6 +20,7 @@ MAY_IMPORT = {
         "worker.wire.packed",
         "worker.kafka.topics",
         "worker.kafka.client",
+        "worker.kafka.verdicts",
         "worker.kafka.choice",
         "worker.wire.strings",
         "worker.wire.mapped.paths",

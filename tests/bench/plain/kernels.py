@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from learners.jit import kernel
-from learners.kernels.width import measure
+from learners.kernels.width import measure, prefer
 from tests.bench.plain.loop import Loop
 
 BUDGET = 100
@@ -21,48 +21,73 @@ def values(x, Z, n, gamma, k):
 
 
 @kernel
-def follow(Z, n, taken, gamma, found, distances):
+def weighed(a, k, n):
+    s = 0.0
+    for i in range(n):
+        s += a[i] * k[i]
+    return s
+
+
+@kernel
+def follow(Z, n, taken, gamma, found, distances, tried):
     """The width behind the row that was stored last."""
     if taken == 32 or taken % len(Z) == 0:
         column = np.empty((Z.shape[1], len(Z)))
         for i in range(n):
             for j in range(Z.shape[1]):
                 column[j, i] = Z[i, j]
-        measure(column, n, gamma, found, distances)
+        measure(column, n, 4.0 ** tried[0], gamma, found, distances)
         return found[0] if found[0] > 0.0 else gamma
     return gamma
 
 
 @kernel
-def perceptron(rows, y, score, Z, a, k, found, distances):
+def others(label, a, k, n, found, tried, lead, right):
+    """Whether one of the four widths has taken the place of the one in use."""
+    sums = np.zeros(4)
+    for i in range(n):
+        wide = k[i] if tried[0] == 0 else k[i] ** (0.25 ** tried[0])
+        for r in range(4):
+            sums[r] += a[i] * wide
+            wide = wide**4
+    for r in range(4):
+        right[r] = 1.0 if label * sums[r] > 0.0 else 0.0
+    return prefer(right, lead, tried, found)
+
+
+@kernel
+def perceptron(rows, y, score, Z, a, k, found, distances, tried, lead, right):
     gamma, taken, B = 1.0 / rows.shape[1], 0, len(Z)
     for row in range(len(y)):
         n = min(taken, B)
         values(rows[row], Z, n, gamma, k)
-        s = 0.0
-        for i in range(n):
-            s += a[i] * k[i]
+        s = weighed(a, k, n)
         score[row, 0] = s
         label = 2.0 * y[row] - 1.0
+        if found[0] > 0.0 and others(label, a, k, n, found, tried, lead, right):
+            gamma = found[0]
+            values(rows[row], Z, n, gamma, k)
+            s = weighed(a, k, n)
         if label * s <= 0.0:
             Z[taken % B] = rows[row]
             a[taken % B] = label
             taken += 1
-            gamma = follow(Z, min(taken, B), taken, gamma, found, distances)
+            gamma = follow(Z, min(taken, B), taken, gamma, found, distances, tried)
 
 
 @kernel
-def norma(rows, y, score, Z, a, k, found, distances):
+def norma(rows, y, score, Z, a, k, found, distances, tried, lead, right):
     gamma, taken, B, scale = 1.0 / rows.shape[1], 0, len(Z), 1.0
     for row in range(len(y)):
         n = min(taken, B)
         values(rows[row], Z, n, gamma, k)
-        s = 0.0
-        for i in range(n):
-            s += a[i] * k[i]
-        s *= scale
+        s = scale * weighed(a, k, n)
         score[row, 0] = s
         label = 2.0 * y[row] - 1.0
+        if found[0] > 0.0 and others(label, a, k, n, found, tried, lead, right):
+            gamma = found[0]
+            values(rows[row], Z, n, gamma, k)
+            s = scale * weighed(a, k, n)
         scale *= 1.0 - 0.3 * 0.01
         if scale < 1e-100:
             a *= scale
@@ -71,18 +96,16 @@ def norma(rows, y, score, Z, a, k, found, distances):
             Z[taken % B] = rows[row]
             a[taken % B] = 0.3 * label / scale
             taken += 1
-            gamma = follow(Z, min(taken, B), taken, gamma, found, distances)
+            gamma = follow(Z, min(taken, B), taken, gamma, found, distances, tried)
 
 
 @kernel
-def bpa(rows, y, score, Z, a, k, found, distances):
+def bpa(rows, y, score, Z, a, k, found, distances, tried, lead, right):
     gamma, taken, B = 1.0 / rows.shape[1], 0, len(Z)
     for row in range(len(y)):
         n = min(taken, B)
         values(rows[row], Z, n, gamma, k)
-        s = 0.0
-        for i in range(n):
-            s += a[i] * k[i]
+        s = weighed(a, k, n)
         score[row, 0] = s
         label = 2.0 * y[row] - 1.0
         if label * s < 1.0:
@@ -97,11 +120,12 @@ def bpa(rows, y, score, Z, a, k, found, distances):
             Z[slot] = rows[row]
             a[slot] = new
             taken += 1
-            gamma = follow(Z, min(taken, B), taken, gamma, found, distances)
+            gamma = follow(Z, min(taken, B), taken, gamma, found, distances, tried)
 
 
 def expansion(d):
-    return np.zeros((BUDGET, d)), np.zeros(BUDGET), np.empty(BUDGET), np.zeros(1), np.empty(496)
+    width = np.zeros(1), np.empty(496), np.zeros(1, np.int64), np.zeros(4), np.empty(4)
+    return np.zeros((BUDGET, d)), np.zeros(BUDGET), np.empty(BUDGET), *width
 
 
 PLAIN: dict[str, Loop] = {

@@ -112,6 +112,8 @@ class BOGDPP(BOGD):
 
 
 class BPAS(Expansion):
+    width = "median"
+
     def prepare(self, C=0.1):
         self.C = C
 
@@ -147,6 +149,8 @@ def inverse(A):
 
 
 class Projectron(Expansion):
+    width = "median"
+
     def prepare(self, eta=0.1):
         self.eta, self.Kinv = eta, []
 

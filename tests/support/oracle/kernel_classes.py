@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from tests.support.oracle.kernels import Kernel, kernel_of
+from tests.support.oracle.kernels import Kernel, kernel_of, with_kernel
 from tests.support.oracle.protocol import inner
 
 
@@ -39,10 +39,16 @@ class Several:
         self.sv[slot : slot + 1], self.a[slot : slot + 1] = [list(x)], [a]
         self.additions += 1
 
+    def alone(self, S, y):
+        """Whether no other class scores as high."""
+        return all(s < S[y] for r, s in enumerate(S) if r != y)
+
     def learn(self, x, y):
         S, y = self.S(x), int(y)
         if S is None:
             return
+        if self.k.prefer(lambda k: self.alone(with_kernel(self, k, lambda: self.S(x)), y)):
+            S = self.S(x)
         rival = max((r for r in range(self.K) if r != y), key=lambda r: (S[r], -r))
         before = self.additions
         self.update(x, y, S, rival)

@@ -11,7 +11,7 @@ from tests.support.oracle.random import Xoshiro
 
 class FOGD:
     def __init__(self, n_features, n_classes, kind, D=100, eta=0.1, seed=1, **given):
-        self.k, self.D, self.eta = Kernel(n_features, **kernel_of(given)), D, eta
+        self.k, self.D, self.eta = Kernel(n_features, **{"width": "median", **kernel_of(given)}), D, eta
         rng = Xoshiro(seed)
         self.U = [[rng.normal() for _ in range(n_features)] for _ in range(D)]
         self.w = [0.0] * (2 * D)
@@ -65,6 +65,8 @@ def turned(u, v, c, s):
 
 
 class NOGD(Expansion):
+    width = "median"
+
     def prepare(self, rank=20, eta=0.1):
         self.rank, self.eta = rank, eta
         self.M = self.w = None

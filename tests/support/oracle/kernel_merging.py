@@ -9,6 +9,7 @@ from tests.support.oracle.kernels import Expansion, far
 
 
 class BSGDMerge(Expansion):
+    width = "median"
     more = 1
 
     def prepare(self, lam=1e-3, eta_max=10.0):
@@ -66,6 +67,7 @@ class BSGDMerge(Expansion):
 
 
 class TVM(Expansion):
+    width = "median"
     """Coefficients are numbers of rows and duals of both sides: [n+, n-], [alpha+, alpha-]."""
 
     normalised = True

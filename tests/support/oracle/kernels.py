@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from math import exp, inf, isfinite, sqrt
 
 from tests.support.oracle.protocol import inner, sign_of
 
 WIDTH = 2.0
 SAMPLE = 32
+FACTORS = (1.0, 4.0, 16.0, 64.0)
 KERNEL = {"kernel", "gamma", "width", "degree", "c0"}
 
 
@@ -28,7 +30,7 @@ class Kernel:
         normalised=False,
         kernel="gaussian",
         gamma=0.0,
-        width="median",
+        width="prequential",
         degree=2,
         c0=1.0,
     ):
@@ -36,7 +38,9 @@ class Kernel:
         self.gaussian = kernel == "gaussian"
         self.normalised = normalised and not self.gaussian
         self.gamma = gamma or 1.0 / n_features
-        self.follows = self.gaussian and gamma == 0.0 and width == "median"
+        self.follows = self.gaussian and gamma == 0.0 and width != "dimension"
+        self.tries = self.follows and width == "prequential"
+        self.measured, self.factor, self.lead = False, 1.0, dict.fromkeys(FACTORS, 0.0)
 
     def plain(self, x, z):
         if self.gaussian:
@@ -66,12 +70,41 @@ class Kernel:
         sample = [vectors[i * len(vectors) // m] for i in range(m)]
         pairs = sorted(far(z, w) for i, z in enumerate(sample) for w in sample[:i])
         median = pairs[len(pairs) // 2]
-        if median == 0.0 or not isfinite(median) or not 0.0 < WIDTH / median < inf:
+        if median == 0.0 or not isfinite(median):
             return False
-        if self.gamma / 1.25 <= WIDTH / median <= self.gamma * 1.25:
+        found = self.factor * WIDTH / median
+        if not 0.0 < found < inf or self.gamma / 1.25 <= found <= self.gamma * 1.25:
             return False
-        self.gamma = WIDTH / median
+        self.gamma, self.measured = found, True
         return True
+
+    def narrower(self, factor):
+        """The same kernel as if that factor was in use."""
+        other = copy(self)
+        other.gamma = self.gamma / self.factor * factor
+        return other
+
+    def prefer(self, right):
+        """Whether another factor is in use, now that `right(kernel)` says who of them is right about a row."""
+        if not self.tries or not self.measured:
+            return False
+        known = {factor: float(right(self.narrower(factor))) for factor in FACTORS}
+        for factor in FACTORS:
+            self.lead[factor] = self.lead[factor] * (1.0 - 1.0 / 400.0) + known[factor] - known[self.factor]
+        best = max(FACTORS, key=self.lead.__getitem__)
+        if self.lead[best] <= 8.0:
+            return False
+        self.gamma *= best / self.factor
+        self.factor, self.lead = best, dict.fromkeys(FACTORS, 0.0)
+        return True
+
+
+def with_kernel(learner, k, answer):
+    """What a learner would answer with another kernel."""
+    own, learner.k = learner.k, k
+    given = answer()
+    learner.k = own
+    return given
 
 
 def kernel_of(given):
@@ -85,9 +118,10 @@ class Expansion:
     normalised = False
     more = 0
     """Slots beyond the budget."""
+    width = "prequential"
 
     def __init__(self, n_features, n_classes, kind, budget=100, **given):
-        self.k = Kernel(n_features, self.normalised, **kernel_of(given))
+        self.k = Kernel(n_features, self.normalised, **{"width": self.width, **kernel_of(given)})
         self.budget, self.scale = budget, 1.0
         self.sv, self.a, self.additions = [], [], 0
         self.n_stored = 0
@@ -114,6 +148,9 @@ class Expansion:
         s = self.learnable(x)
         if s is None:
             return
+        if self.k.prefer(lambda k: sign_of(y) * with_kernel(self, k, lambda: self.f(x)) > 0.0):
+            self.widened()
+            s = self.f(x)
         before = self.n_stored
         self.update(list(x), sign_of(y), s)
         if self.n_stored > before and self.k.follow(self.sv, self.n_stored, self.budget + self.more):

@@ -8,8 +8,10 @@ import pytest
 import learners
 from learners.jit import kernel
 from learners.kernels.tvm import merge_nearest
+from learners.kernels.width import prefer
 from learners.symmetric import diagonalise
 from tests.conformance.checks import same
+from tests.support.oracle import kernel_budgets, kernel_classes, kernel_merging, kernels
 
 FIXED = {"width": "dimension"}
 
@@ -200,6 +202,66 @@ def test_the_width_goes_with_the_units(name):
         found.append(learner.state[where][0] * unit**2)
     assert found[0] == pytest.approx(found[1], rel=0.5)
     assert found[0] > 0.0, "still the width before any row"
+
+
+def stripes(rows=6000, seed=3):
+    """Classes in narrow stripes of one feature; the other tells nothing."""
+    X = np.random.default_rng(seed).uniform(0.0, 6.0, (rows, 2))
+    return X, (np.floor(X[:, 0]) % 2).astype(float)
+
+
+@pytest.mark.parametrize("name", ["kernel_norma", "duol", "mc_norma", "forgetron"])
+def test_the_width_becomes_that_of_small_classes(name):
+    X, y = stripes()
+    found = {}
+    for width in ("median", "prequential"):
+        learner = learners.create(name, 2, width=width, budget=100)
+        found[width] = ((scores(learner, X, y) >= 0) == y)[2000:].mean()
+        assert (learner.state["expansion.tried"][0] > 0) == (width == "prequential")
+    assert found["prequential"] > found["median"] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle"),
+    [
+        ("kernel_norma", kernels.KernelNORMA),
+        ("kernel_alma", kernels.KernelALMA),
+        ("budget_perceptron", kernel_budgets.BudgetPerceptron),
+        ("tvm", kernel_merging.TVM),
+        ("projectron", kernel_budgets.Projectron),
+        ("mc_norma", kernel_classes.MCNORMA),
+    ],
+)
+def test_a_narrower_kernel_makes_all_anew_that_follows_from_its_values(name, oracle):
+    X, y = stripes(900)
+    given = {"width": "prequential", "budget": 40}
+    learner, naive = learners.create(name, 2, **given), oracle(2, 2, "binary", **given)
+    found = scores(learner, X, y)
+    assert learner.state["expansion.tried"][0] > 0
+    for row, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        assert naive.score(x)[0] == pytest.approx(found[row], rel=1e-6, abs=1e-6), row
+        naive.learn(x, label)
+
+
+def test_the_width_goes_back_when_classes_are_large_again():
+    X, y = stripes()
+    learner = learners.create("kernel_norma", 2)
+    scores(learner, X, y)
+    assert learner.state["expansion.tried"][0] > 0
+    X, y = stripes(20_000, seed=4)
+    flipped = np.random.default_rng(5).uniform(size=len(y)) < 0.3
+    scores(learner, X, np.where(flipped, X[:, 0] < 3.0, X[:, 0] >= 3.0).astype(float))
+    assert learner.state["expansion.tried"][0] == 0
+
+
+def test_another_width_needs_a_lead_of_eight_rows():
+    right, lead, tried, gamma = np.array([0.0, 1.0, 0.0, 0.0]), np.zeros(4), np.zeros(1, np.int64), np.array([0.5])
+    for _ in range(8):
+        assert not prefer(right, lead, tried, gamma)
+    assert lead[1] < 8.0
+    assert prefer(right, lead, tried, gamma)
+    assert (tried[0], gamma[0]) == (1, 2.0)
+    assert not lead.any()
 
 
 def test_a_given_width_stays():
