@@ -55,7 +55,7 @@ class Kernel(NamedTuple):
     """As given, or what it begins as."""
     by_median: bool
     """Whether it follows from the stored rows."""
-    tried: bool
+    by_scores: bool
     """Whether it follows from the scores as well."""
 
 
@@ -85,8 +85,8 @@ def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Ker
     p = parameters
     gaussian = p.kernel == "gaussian"
     degree = p.degree if p.kernel == "poly" else 1
-    first, by_median, tried = first_gamma(p, n_features)
-    return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median, gaussian and tried)
+    first, by_median, by_scores = first_gamma(p, n_features)
+    return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median, gaussian and by_scores)
 
 
 @bare_kernel

@@ -73,7 +73,7 @@ def learning(update: Fragment, renew: Fragment) -> Fragment:
         if not usable(s, kept):
             kept.skipped[0] += 1
             return
-        if p.kernel.tried and narrowed(y, kept):
+        if p.kernel.by_scores and narrowed(y, kept):
             renew(p, memory)
             s = score(x, p, memory)
         taken = kept.taken[0]

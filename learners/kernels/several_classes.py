@@ -92,7 +92,7 @@ def learning_classes(update: Fragment) -> Fragment:
         if not (finite and usable(0.0, kept)):
             kept.skipped[0] += 1
             return
-        if p.kernel.tried and narrowed_classes(label, memory):
+        if p.kernel.by_scores and narrowed_classes(label, memory):
             score_classes(x, p, memory)
         taken = kept.taken[0]
         update(x, label, p, memory)

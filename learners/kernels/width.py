@@ -22,7 +22,13 @@ FACTORS = 4
 LEAD = 8.0
 """Rows by which another must have been right more often than the one in use."""
 MEMORY = 400.0
-"""Rows after which a row counts for that 1/e of what it did."""
+"""So many rows later a row counts for 1/e of what it did."""
+BY_MEDIAN = (
+    "`median`: 2 / the median of the squared distances between stored rows, set at 32 of them and each time that as "
+    "many as there are slots have been stored"
+)
+BY_DIMENSION = "`dimension`: 1 / the number of features."
+"""What the two ways that every learner of the family knows say of themselves."""
 
 
 def gamma() -> Any:
@@ -31,24 +37,17 @@ def gamma() -> Any:
     return number(0.0, text, at_least=0.0)
 
 
-MEDIAN = (
-    "`median`: 2 / the median of the squared distances between stored rows, set at 32 of them and each time that as "
-    "many as there are slots have been stored"
-)
-DIMENSION = "`dimension`: 1 / the number of features."
-
-
 def width(usually: str = "prequential") -> Any:
     """The parameter that says how one that is not given is found; by the median where coefficients suit one width."""
     tried = "`prequential`: the same times 1, 4, 16 or 64, the one that has been right about 8 of the last rows more"
     return choice(
-        usually, ("prequential", "median", "dimension"), f"Where gamma is 0. {MEDIAN}; {tried}; or {DIMENSION}"
+        usually, ("prequential", "median", "dimension"), f"Where gamma is 0. {BY_MEDIAN}; {tried}; or {BY_DIMENSION}"
     )
 
 
 def width_of_rows() -> Any:
     """The same, of a learner whose weights belong to one width."""
-    return choice("median", ("median", "dimension"), f"Where gamma is 0. {MEDIAN}; or {DIMENSION}")
+    return choice("median", ("median", "dimension"), f"Where gamma is 0. {BY_MEDIAN}; or {BY_DIMENSION}")
 
 
 def first_gamma(parameters: Any, n_features: int) -> tuple[float, bool, bool]:
