@@ -9,12 +9,19 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from learners.spec import Spec
 from tests.support.kafka import create_topic, unique
 from tests.support.process import Finished, driftway
+from tests.support.proxy import OFFSET_FETCH, Proxy
+from worker.errors import Unreachable
+from worker.kafka.topics import create_topics, output_plan
+from worker.settings import ModelSettings, WorkerSettings
+from worker.tools.audit import deployment
 
 REACH_SECONDS = 10.0
 """Promised: how long an unreachable broker may be looked for."""
@@ -150,3 +157,17 @@ def test_secret_property_does_not_reach_the_terminal(kafka: str, present: str, t
         done = worker(kafka, present, *given, "-X", "security.protocol=sasl_plain", "--log-format", "json")
         assert done.code == 2
         assert "hunter2" not in done.stderr
+
+
+def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
+    kafka: str, present: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a refusal: the same command may well succeed a moment later."""
+    monkeypatch.setattr(deployment, "ASK_SECONDS", 2.0)
+    settings = WorkerSettings(kafka, present, unique("group"), ModelSettings((Spec.parse("pa1"),), n_features=3))
+    create_topics(kafka, {}, output_plan(settings.topics, 2))
+    with Proxy(kafka) as proxy:
+        proxy.lose(OFFSET_FETCH, replies=1000)
+        with pytest.raises(Unreachable, match=f"the broker at {proxy.bootstrap} does not answer: "):
+            deployment.Deployment(replace(settings, bootstrap=proxy.bootstrap))
+        assert proxy.lost[OFFSET_FETCH]

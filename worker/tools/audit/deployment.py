@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from confluent_kafka import KafkaException
-
-from worker.errors import Failure, Unreachable, UsageFailure
+from worker.errors import Failure, UsageFailure
 from worker.kafka.client import require_broker
 from worker.kafka.deadline import Deadline
 from worker.kafka.reading.reader import ASK_SECONDS, committed_offset, watermarks
 from worker.kafka.reading.stream import reader_of
 from worker.kafka.topics import partition_counts
-from worker.kafka.verdicts import Unfinished
+from worker.kafka.verdicts import told
 from worker.settings import WorkerSettings
 from worker.tools.audit.account import Account, Progress, Standing
 from worker.tools.audit.partition import audit_partition
@@ -69,12 +67,8 @@ class Deployment:
         Unreachable
             The broker has gone.
         """
-        try:
+        with told(self.settings):
             accounts = [audit_partition(self.settings, standing, progress) for standing in self.standings]
-        except KafkaException as error:
-            raise Failure(f"the broker refused: {error.args[0].str()}") from None
-        except Unfinished as error:
-            raise Unreachable(str(error)) from None
         if all(account.empty for account in accounts):
             reasons = "; ".join(sentence for account in accounts for sentence in account.unchecked)
             raise Failure(reasons or f"{self.settings.input}: nothing has been written that could be checked")
@@ -83,14 +77,9 @@ class Deployment:
     def _ask(self, partitions: range) -> None:
         settings = self.settings
         deadline = Deadline(ASK_SECONDS)
-        try:
-            with closing(reader_of(settings)) as reader:
-                for p in partitions:
-                    standing = Standing(p, *committed_offset(reader, settings.input, p, deadline))
-                    low, _ = watermarks(reader, settings.input, p, deadline)
-                    self.standings.append(standing)
-                    self.total += max(0, (standing.committed or 0) - low)
-        except KafkaException as error:
-            raise Failure(f"cannot ask for the offsets of group {settings.group}: {error.args[0].str()}") from None
-        except Unfinished as error:
-            raise Unreachable(str(error)) from None
+        with told(settings), closing(reader_of(settings)) as reader:
+            for p in partitions:
+                standing = Standing(p, *committed_offset(reader, settings.input, p, deadline))
+                low, _ = watermarks(reader, settings.input, p, deadline)
+                self.standings.append(standing)
+                self.total += max(0, (standing.committed or 0) - low)
