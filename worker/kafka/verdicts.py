@@ -131,6 +131,12 @@ def judge(error: KafkaError) -> Verdict:
     return Verdict.UNKNOWN
 
 
+def about(what: str, error: KafkaError) -> KafkaException:
+    """The client's error, with what it is about, where the client does not name that."""
+    told = f"{what}: {error.str()}"
+    return KafkaException(KafkaError(error.code(), told, error.fatal(), error.retriable(), error.txn_requires_abort()))
+
+
 def fatality(producer: Producer) -> KafkaError | None:
     """The fatal error of a transactional producer, which no call has told; None: there is none.
 

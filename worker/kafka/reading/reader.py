@@ -12,7 +12,7 @@ from worker.kafka.client import READER, Link, Properties, base_properties, witho
 from worker.kafka.columns import BATCH_MESSAGES
 from worker.kafka.deadline import Deadline
 from worker.kafka.plain.consumer import make_consumer
-from worker.kafka.verdicts import Unfinished, ask, hopeless
+from worker.kafka.verdicts import Unfinished, about, ask, hopeless
 
 READER_TUNING: Properties = {
     # A fetch at a log's end waits so long, and every question behind it: 14 ms instead of 3 with 10.
@@ -33,15 +33,20 @@ Complaint = Callable[[Place, KafkaError], None]
 """Given an error that came in a message's place; raises, or lets the reading go on."""
 
 
-def strict(_place: Place, error: KafkaError) -> None:
+def unreadable(topic: str, partition: int, error: KafkaError) -> KafkaException:
+    """A reader's error, with where it came up."""
+    return about(f"{topic}/{partition} cannot be read", error)
+
+
+def strict(place: Place, error: KafkaError) -> None:
     """No error is let pass."""
-    raise KafkaException(error)
+    raise unreadable(*place, error)
 
 
-def to_the_end(_place: Place, error: KafkaError) -> None:
+def to_the_end(place: Place, error: KafkaError) -> None:
     """A log that does not reach to where reading begins has ended there."""
     if error.code() != KafkaError._AUTO_OFFSET_RESET:
-        raise KafkaException(error)
+        raise unreadable(*place, error)
 
 
 def spoken(where: str, lost: str) -> Complaint:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer
 
 from worker.kafka.deadline import Deadline
-from worker.kafka.reading.reader import Place, Reader, watermarks
+from worker.kafka.reading.reader import Reader, watermarks
 
 STABLE_WAIT_SECONDS = 0.05
 """Between two looks at how far a log is decided; a transaction's markers follow its end within milliseconds."""
@@ -56,11 +56,7 @@ def first_from(reader: Consumer, topic: str, partition: int, offset: int, deadli
         The broker did not deliver in time.
     """
     place = topic, partition
-
-    def complain(_place: Place, error: KafkaError) -> None:
-        raise KafkaException(KafkaError(error.code(), f"{topic}/{partition} cannot be read: {error.str()}"))
-
-    reading = Reader(reader, {place: offset}, complain=complain)
+    reading = Reader(reader, {place: offset})
     message = reading.next(deadline, f"{topic}/{partition} was")
     found = reading.at_end[place] if message is None else message.offset()
     return offset if found is None else found, message is not None

@@ -8,12 +8,12 @@ into the topic, and what lies before the mark is not looked at any more.
 
 from __future__ import annotations
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer
 
 from worker.kafka.client import base_properties, quiet, without_membership
 from worker.kafka.deadline import Deadline
 from worker.kafka.reading.reader import Reader, to_the_end, watermarks
-from worker.kafka.verdicts import Unfinished
+from worker.kafka.verdicts import Unfinished, about
 from worker.settings import WorkerSettings
 from worker.state.late.order import Order
 from worker.state.log.assembly import Assembler
@@ -223,4 +223,4 @@ def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, d
     if producer.flush(deadline.remaining()) > 0:
         raise Unfinished(f"the broker did not take a record for {settings.topics.snapshots} in time")
     if failed:
-        raise KafkaException(failed[0])
+        raise about(f"{settings.topics.snapshots} cannot be written", failed[0])
