@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from worker.errors import Failure, Fenced, Unreachable, UsageFailure
 from worker.kafka.deadline import Deadline
 
 if TYPE_CHECKING:
+    from confluent_kafka import Producer
+
     from worker.kafka.client import Link
 
 Answer = TypeVar("Answer")

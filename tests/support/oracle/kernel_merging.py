@@ -67,9 +67,9 @@ class BSGDMerge(Expansion):
 
 
 class TVM(Expansion):
-    width = "median"
     """Coefficients are numbers of rows and duals of both sides: [n+, n-], [alpha+, alpha-]."""
 
+    width = "median"
     normalised = True
     more = 1
 

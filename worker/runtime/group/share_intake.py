@@ -68,11 +68,12 @@ class ShareIntake:
         if places != self._places or [*map(id, talks)] != [*map(id, self._hearing)]:
             self._fetcher.send_to({p: min(talk.next.get(p, 0) for talk in talks) for p in sorted(places)})
             self._hearing, self._places = talks, places
+        readers = {talk.model: talk for talk in talks}
         taken = self._fetcher.take(BATCH_MESSAGES, 0.0)
         for records in taken.records:
             for i, (offset, time) in enumerate(zip(records.offsets.tolist(), records.timestamps, strict=True)):
                 if (value := records.values[i]) is not None:
-                    read = {talk.model: talk.read(value) for talk in {talk.model: talk for talk in talks}.values()}
+                    read = {model: talk.read(value) for model, talk in readers.items()}
                     for talk in talks:
                         talk.listen(records.partition, offset, read[talk.model], int(time))
         for problem in taken.problems:
