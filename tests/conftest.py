@@ -1,15 +1,17 @@
-"""Fixtures for every test: the broker (one per session), a topic of one's own, the folder of real streams."""
+"""Fixtures for every test: the broker (one per session), a topic of one's own, real streams."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from producers.streams.files import data_folder
 from tests.support.kafka import unique
 from tests.support.provided import provided
+from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
+from worker.errors import UsageFailure
 from worker.tools.broker import provide
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +31,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure() -> None:
+    """Refuse a folder of real streams that is not there, in a sentence."""
+    try:
+        data_folder(None)
+    except UsageFailure as failure:
+        raise pytest.UsageError(str(failure)) from None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what asks for the broker, so that ``-m "not broker"`` is exact, and sort it last."""
@@ -40,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.broker)
         if folder == "fault":
             item.add_marker(pytest.mark.fault)
-        if "data_dir" in fixtures:
+        if "real_streams" in fixtures:
             item.add_marker(pytest.mark.data)
     items.sort(key=lambda item: item.get_closest_marker("broker") is not None)  # stable: files stay together
 
@@ -70,10 +80,14 @@ def group() -> str:
     return unique("group")
 
 
-@pytest.fixture(scope="session")
-def data_dir() -> Path:
-    """The folder of real streams: DRIFTWAY_DATA, or ``../shared/data``."""
-    folder = Path(os.environ.get("DRIFTWAY_DATA") or ROOT.parent / "shared" / "data")
-    if not folder.is_dir():
-        pytest.skip(f"no real streams: {folder} does not exist (DRIFTWAY_DATA names another folder)")
-    return folder
+@pytest.fixture
+def real_streams(request: pytest.FixtureRequest) -> RealStreams:
+    """The real streams, for a test that is skipped where what it needs of them is not on this machine."""
+    return RealStreams(request.node)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how to get the real streams for want of which tests were skipped: their count is in pytest's own line."""
+    properties = [pair for report in terminalreporter.getreports("skipped") for pair in report.user_properties]
+    for line in how_to_get(value for name, value in properties if name == PROPERTY):
+        terminalreporter.write_line(line)

@@ -13,7 +13,8 @@ import numpy as np
 from learners.batch.algorithm_iii import AlgorithmIII
 from learners.batch.problem import Problem, collect
 from learners.spec import Spec
-from tests.conformance.rows import DATA, real
+from producers.streams import open_stream
+from worker.errors import UsageFailure
 
 STREAM, ROWS = "a9a", 48_842
 SEED = 0
@@ -54,9 +55,10 @@ def compiled(problem: Problem) -> AlgorithmIII:
 
 
 def main() -> None:
-    if not (DATA / f"{STREAM}.csv.gz").exists():
-        sys.exit(f"{STREAM}.csv.gz is not in ../shared/data or DRIFTWAY_DATA")
-    problem = collect([real(STREAM, ROWS)])
+    try:
+        problem = collect(open_stream(STREAM, rows=ROWS).blocks())
+    except UsageFailure as failure:
+        sys.exit(f"{failure}: DRIFTWAY_DATA names the folder of {STREAM}.csv.gz")
     compiled(collect([(np.eye(8), np.arange(8.0) % 2)]))  # compile first
     started = time.process_time()
     quick = compiled(problem)

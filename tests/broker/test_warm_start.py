@@ -24,8 +24,9 @@ from worker.wire.codec import encode_events, read_json
 pytestmark = pytest.mark.broker
 
 TRAINED = 20_000
-FIRST, ROWS = 25_000, 45_312
-"""Rows on the topic when the worker starts; rows of electricity."""
+FIRST, ROWS = 25_000, 45_000
+"""Rows on the topic when the worker starts; rows in all."""
+STREAM = f"hyperplane_rotating:rows={ROWS}"
 
 
 def group_options(topic: str, group: str, kafka: str, *more: object) -> list[str]:
@@ -81,10 +82,10 @@ def here(*arguments: object) -> Finished:
     return Finished(done.exit_code, done.stdout, done.stderr)
 
 
-def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, data_dir: Path, tmp_path: Path) -> None:
-    blocks = list(open_stream("electricity", data_dir=str(data_dir)).blocks())
+def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_path: Path) -> None:
+    blocks = list(open_stream(STREAM).blocks())
     X, y = np.concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks])
-    path = tmp_path / "electricity.driftway"
+    path = tmp_path / "trained.driftway"
     written(path, perceptron(X[:TRAINED], y[:TRAINED]))
     events = encode_events(X, y, 0)
     create_topic(kafka, topic)
@@ -108,8 +109,8 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, data_d
     assert "warm start" in done.stderr
 
     out = tmp_path / "scores.jsonl"
-    words = "electricity", "--warm-start", str(path), "--skip", str(TRAINED), "--scores", str(out)
-    assert here("evaluate", *words, "--data-dir", data_dir).code == 0
+    words = STREAM, "--warm-start", str(path), "--skip", str(TRAINED), "--scores", str(out)
+    assert here("evaluate", *words).code == 0
     lines = [read_json(line) for line in out.read_bytes().splitlines()]
     got, names = emitted(kafka, f"{topic}.{group}")
     assert names == {f"warm:{CHAMPION}"}

@@ -1,16 +1,8 @@
-"""Rows for the suite: made up ones with any kind of label, hostile ones, and the real streams."""
+"""Rows for the suite: made up ones with any kind of label, and hostile ones."""
 
 from __future__ import annotations
 
-import gzip
-import os
-from functools import cache
-from pathlib import Path
-
 import numpy as np
-import pytest
-
-DATA = Path(os.environ.get("DRIFTWAY_DATA", Path(__file__).resolve().parents[2] / ".." / "shared" / "data"))
 
 COLUMNS = (
     ("sea", 20_000),
@@ -21,17 +13,6 @@ COLUMNS = (
     ("spam500", 2_500),
 )
 """The streams of ALGORITHMS.md 19.6 and how many rows of each."""
-
-
-@cache
-def real(name: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first rows of a stream of ../shared/data; skips where the folder is absent."""
-    path = DATA / f"{name}.csv.gz"
-    if not path.exists():
-        pytest.skip(f"real streams are absent: no {path.name} in ../shared/data or DRIFTWAY_DATA")
-    with gzip.open(path, "rt") as file:
-        table = np.loadtxt(file, delimiter=",", skiprows=1, max_rows=rows)
-    return np.ascontiguousarray(table[:, :-1]), np.ascontiguousarray(table[:, -1])
 
 
 def target(X: np.ndarray, kind: str, n_classes: int, rng: np.random.Generator, noise: float) -> np.ndarray:

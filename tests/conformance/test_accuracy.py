@@ -13,7 +13,7 @@ from learners.metrics.rolling import create_metrics
 from learners.prequential import predicted_class, prequential
 from learners.registry import find
 from tests.conformance.checks import scores
-from tests.conformance.rows import COLUMNS, real, target
+from tests.conformance.rows import COLUMNS, target
 from tests.conformance.table import TABLE, Case, cases
 
 OF_FOUR_CLASSES = 75.0
@@ -90,7 +90,6 @@ def test_every_learner_adapts_or_says_why_not():
     assert {row.name for row in TABLE if not row.adapts and "adapts" not in row.opt_out} == set()
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("row", "parameters", "column", "expected"),
     [
@@ -100,8 +99,8 @@ def test_every_learner_adapts_or_says_why_not():
         for column, accuracy in enumerate(accuracies)
     ],
 )
-def test_accuracy_of_the_specification(row, parameters, column, expected):
-    X, y = real(*COLUMNS[column])
+def test_accuracy_of_the_specification(real_streams, row, parameters, column, expected):
+    X, y = real_streams.rows(*COLUMNS[column])
     learner = learners.create(row.name, X.shape[1], standardize=True, **parameters)
     metrics = create_metrics(CLASSIFICATION, 2, 1)
     blocks = [(X[i : i + 997], y[i : i + 997]) for i in range(0, len(X), 997)]

@@ -8,7 +8,6 @@ from learners.learner import CLASSIFICATION
 from learners.metrics.rolling import create_metrics
 from learners.prequential import prequential
 from learners.spec import Spec
-from tests.conformance.rows import real
 
 STREAMS = (("keystroke", 1_600), ("5CVT", 20_000), ("4CR", 20_000), ("powersupply", 20_000))
 """The columns and how many rows of each."""
@@ -64,7 +63,6 @@ ACCURACY = {
 """Learner as users write it -> per cent right on each stream, standardised."""
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("text", "column", "expected"),
     [
@@ -73,9 +71,9 @@ ACCURACY = {
         for column, accuracy in enumerate(accuracies)
     ],
 )
-def test_accuracy_of_the_specification(text, column, expected):
+def test_accuracy_of_the_specification(real_streams, text, column, expected):
     spec = Spec.parse(text)
-    X, y = real(*STREAMS[column])
+    X, y = real_streams.rows(*STREAMS[column])
     n_classes = int(y.max()) + 1
     learner = spec.create(X.shape[1], n_classes, standardize=True)
     metrics = create_metrics(CLASSIFICATION, n_classes, n_classes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from producers.streams import open_stream
 from tests.support.audit import Auditor, dealt, expected_scores
 from tests.support.kafka import await_until, create_topic, unique
 from tests.support.process import Driftway
+from tests.support.real_streams import RealStreams
 
 LEARNER = "dfop:mu=0.01"
 RATE = 1200.0
@@ -21,17 +21,29 @@ KILLS = 20
 
 @pytest.mark.parametrize("partitions", [1, 4])
 @pytest.mark.timeout(400)
-def test_electricity_with_random_kills_has_the_scores_of_evaluate(kafka: str, data_dir: Path, partitions: int) -> None:
+def test_generated_rows_with_random_kills_have_the_scores_of_evaluate(kafka: str, partitions: int) -> None:
+    require_scores_of_evaluate(kafka, "hyperplane_rotating:rows=45000", partitions)
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+@pytest.mark.timeout(400)
+def test_electricity_with_random_kills_has_the_scores_of_evaluate(
+    kafka: str, real_streams: RealStreams, partitions: int
+) -> None:
+    require_scores_of_evaluate(kafka, str(real_streams.file("electricity")), partitions)
+
+
+def require_scores_of_evaluate(kafka: str, stream: str, partitions: int) -> None:
+    """Kill workers at random while a stream is replayed, and compare every score."""
     kills = KILLS if partitions == 1 else KILLS // 4
     seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
     print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")
     chance = random.Random(seed)
-    topic, group, file = unique("events"), unique("group"), str(data_dir / "electricity.csv.gz")
+    topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, partitions)
     for name in ("predictions", "accuracy", "rejected"):
         create_topic(kafka, f"{topic}.{group}.{name}", partitions)
-    ((X, y),) = open_stream(file).blocks(1 << 20)
-    assert len(X) == 45_312
+    ((X, y),) = open_stream(stream).blocks(1 << 20)
     expected = expected_scores(LEARNER, dealt(X, y, partitions))
     work = (
         "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER,
@@ -40,7 +52,7 @@ def test_electricity_with_random_kills_has_the_scores_of_evaluate(kafka: str, da
     pace = ("--rate", str(RATE * (1 if partitions == 1 else 4)))
     with (
         Auditor(kafka, f"{topic}.{group}") as auditor,
-        Driftway("replay", file, "--to", topic, "--bootstrap", kafka, *pace) as replay,
+        Driftway("replay", stream, "--to", topic, "--bootstrap", kafka, *pace) as replay,
     ):
         for _ in range(kills):
             with Driftway(*work) as worker:

@@ -5,7 +5,6 @@ Also what no stream decides: how much the draw of the waves' frequencies matters
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from itertools import product
@@ -20,7 +19,6 @@ from worker.lab.tables.auto.streams import STREAMS
 from worker.lab.tables.contests.page import markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "auto-ablation.md"
-DATA = os.environ.get("DRIFTWAY_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 ROWS = 20_000
 SEEDS = (1, 2, 3)
 """Of the waves' frequencies."""
@@ -40,13 +38,13 @@ Made by `python -m tests.results.auto_ablation` in {seconds:.0f} s on one proces
 Figures = dict[str, dict[str, list[float]]]
 
 
-def measure(streams: tuple[str, ...] = tuple(STREAMS), rows: int = ROWS, data: str = DATA) -> Figures:
+def measure(streams: tuple[str, ...] = tuple(STREAMS), rows: int = ROWS) -> Figures:
     """Stream -> what is left out -> accuracy by seed."""
     found: Figures = {name: {} for name in streams}
     works = list(product(streams, (NOTHING, *FAMILIES), SEEDS))
     for name, family, seed in track(works, "auto", disable=len(works) < 100):
         one = STREAMS[name]
-        work = Apart(one.opens, one.n_classes, family, data, seed, rows)
+        work = Apart(one.opens, one.n_classes, family, None, seed, rows)
         found[name].setdefault(family, []).append(accuracy_apart(open_stream, work))
     return found
 

@@ -6,7 +6,6 @@ said of a row when it came is what `auto` keeps of it until its label comes, so 
 
 from __future__ import annotations
 
-import os
 import sys
 import textwrap
 import time
@@ -31,7 +30,6 @@ from worker.wire.events import CLASSIFICATION, Target
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "label-delay.md"
 COMMAND = "python -m tests.results.label_delay"
-DATA = os.environ.get("DRIFTWAY_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 
 DFOP, AUTO = "dfop", "auto"
 DRAWN = {"electricity": (0, 1, 12, 48, 336), "sea": (0, 10, 100, 1000, 5000)}
@@ -104,9 +102,9 @@ class Cell(NamedTuple):
 Cells = dict[tuple[str, int], Cell]
 
 
-def said_late(stream: str, n_classes: int, delay: int, data: str = DATA, rows: int | None = None) -> dict[str, float]:
+def said_late(stream: str, n_classes: int, delay: int, rows: int | None = None) -> dict[str, float]:
     """Accuracy of each expert's own prediction when the row came, over the rows whose labels came."""
-    X, y = rows_of(open_stream, stream, data, rows)
+    X, y = rows_of(open_stream, stream, None, rows)
     auto = Auto(X.shape[1], n_classes)
     learner = Standardized(auto)
     steps = Delays(delay, learner).arrange(X, y)
@@ -122,7 +120,7 @@ def said_late(stream: str, n_classes: int, delay: int, data: str = DATA, rows: i
     return dict(zip(names, right.tolist(), strict=True))
 
 
-def measure(data: str = DATA) -> Cells:
+def measure() -> Cells:
     """Everything that is drawn or judged."""
     asked = {(s, d): [DFOP, AUTO] for s, delays in DRAWN.items() for d in delays}
     for stream, delays in JUDGED.items():
@@ -130,21 +128,21 @@ def measure(data: str = DATA) -> Cells:
         for delay in delays:
             asked[stream, delay] = [*asked.get((stream, delay), [AUTO]), *kin]
     return {
-        (stream, delay): cell_of(stream, delay, learners, data)
+        (stream, delay): cell_of(stream, delay, learners)
         for (stream, delay), learners in track(asked.items(), "delays")
     }
 
 
-def cell_of(stream: str, delay: int, learners: list[str], data: str = DATA, rows: int | None = None) -> Cell:
+def cell_of(stream: str, delay: int, learners: list[str], rows: int | None = None) -> Cell:
     """What `driftway evaluate STREAM --label-delay DELAY` says of the learners, and each expert of `auto`."""
     n_classes = N_CLASSES[stream]
-    target, opening = Target(CLASSIFICATION, n_classes), {"seed": 1, "data_dir": data}
+    target, opening = Target(CLASSIFICATION, n_classes), {"seed": 1}
     found: dict[str, dict[str, Any]] = {}
     for name in learners:
         job = Job(stream, Spec.parse(name), target, opening, rows=rows, label_delay=delay)
         (found[name],) = run(open_stream, job).parts
     accuracy = {name: 100.0 * part["accuracy"] for name, part in found.items()}
-    experts = said_late(stream, n_classes, delay, data, rows) if delay else {}
+    experts = said_late(stream, n_classes, delay, rows) if delay else {}
     return Cell(100.0 * found[AUTO]["no_change_accuracy"], accuracy, experts)
 
 

@@ -6,7 +6,6 @@ One partition that has all rows, eight that have every eighth row each and learn
 
 from __future__ import annotations
 
-import os
 import textwrap
 import time
 from pathlib import Path
@@ -23,7 +22,6 @@ from worker.wire.events import Target
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "sharing.md"
 COMMAND = "python -m tests.results.sharing"
-DATA = os.environ.get("DRIFTWAY_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 
 STREAMS = "sea", "2CDT", "UG-2C-2D", "hyperplane_moa", "electricity"
 LEARNERS = (
@@ -41,7 +39,7 @@ WITHIN = 1.0
 
 def measured(stream: str, learner: str, partitions: int, share: Share | None) -> float:
     """Accuracy in percent, of all rows."""
-    blocks = list(open_stream(stream, data_dir=DATA).blocks(1 << 20))
+    blocks = list(open_stream(stream).blocks(1 << 20))
     X, y = np.concatenate([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
     made = Evaluation(Spec.parse(learner), Target(), X.shape[1], partitions=partitions, share=share)
     made.advance(X, y)

@@ -8,9 +8,10 @@ import pytest
 from learners import Spec, create
 from learners.auto import classes, label_history, targets
 from learners.auto.budget import PER_STEP, affordable
-from tests.conformance.rows import COLUMNS, real
+from tests.conformance.rows import COLUMNS
 from tests.support.oracle.auto.auto import Auto
 from tests.support.oracle.protocol import run
+from tests.support.real_streams import RealStreams
 
 
 def accuracy(text: str, X: np.ndarray, y: np.ndarray, n_classes: int = 2, after: int = 0) -> float:
@@ -40,8 +41,8 @@ def test_where_nothing_can_be_known_it_is_the_majority() -> None:
 
 
 @pytest.mark.parametrize(("stream", "rows"), COLUMNS)
-def test_it_is_never_far_behind_the_best_of_the_others(stream: str, rows: int) -> None:
-    X, y = real(stream, rows)
+def test_it_is_never_far_behind_the_best_of_the_others(real_streams: RealStreams, stream: str, rows: int) -> None:
+    X, y = real_streams.rows(stream, rows)
     others = "no_change", "pa", "arow:q=1e-4", "dfop", "gaussian_nb", "knn_win", "ogd_logistic", "bayes_probit:q=1e-3"
     cheap = others if X.shape[1] < 100 else ("no_change", "pa", "gaussian_nb", "ogd_logistic")
     rows_to_learn_whom_to_believe = 10

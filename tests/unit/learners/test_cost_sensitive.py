@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import learners
-from tests.conformance.rows import real
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
 # Those of creditcard_default, and csogd2's costs on electricity, are measured: there values reach beyond what enters
@@ -120,7 +119,6 @@ def test_rows_beyond_it_are_counted(name, parameters):
     assert learner.state["classes"].tolist() == [2, 1]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "parameters", "expected"),
     [
@@ -132,15 +130,14 @@ def test_rows_beyond_it_are_counted(name, parameters):
         ("acog", {"q": 1e-4}, ((75.81, 86.70), (60.91, 64.91), (92.64, 97.27), (91.50, 96.75))),
     ],
 )
-def test_balanced_accuracy_and_auc_of_the_specification(name, parameters, expected):
+def test_balanced_accuracy_and_auc_of_the_specification(real_streams, name, parameters, expected):
     for stream, both in zip(STREAMS, expected, strict=True):
-        X, y = real(*stream)
+        X, y = real_streams.rows(*stream)
         score = scores(learners.create(name, X.shape[1], standardize=True, **parameters), X, y).tolist()
         got = 100 * balanced_accuracy(score, y.tolist()), 100 * auc(score, y.tolist())
         assert got == pytest.approx(both, abs=0.1), stream
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "parameters", "expected"),
     [
@@ -149,8 +146,8 @@ def test_balanced_accuracy_and_auc_of_the_specification(name, parameters, expect
         ("csogd2", {"eta": 0.1}, (58, 1198, 207, 311)),
     ],
 )
-def test_cost_of_the_specification(name, parameters, expected):
+def test_cost_of_the_specification(real_streams, name, parameters, expected):
     for stream, cost in zip(STREAMS, expected, strict=True):
-        X, y = real(*stream)
+        X, y = real_streams.rows(*stream)
         ones = scores(learners.create(name, X.shape[1], standardize=True, objective="cost", **parameters), X, y) >= 0
         assert 0.95 * (~ones)[y == 1].sum() + 0.05 * ones[y == 0].sum() == pytest.approx(cost, abs=2.0), stream

@@ -8,7 +8,7 @@ import pytest
 from learners.driver import GONE, NOT_LATE, Late
 from learners.parameters import ParameterError
 from learners.spec import Spec
-from tests.conformance.rows import real, rows
+from tests.conformance.rows import rows
 from tests.support.oracle.series_and_few_labels import OMR, Gap
 
 FIGURES = {
@@ -57,10 +57,9 @@ def test_rows_without_a_label_are_learned_as_the_oracle_does(text, oracle, param
     assert np.abs(score[:, 0] - expected).max() > 0.01, "rows without a label make no difference"
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("text", "stream"), [(text, stream) for text, found in FIGURES.items() for stream in found])
-def test_accuracy_with_few_labels_is_that_of_the_specification(text, stream):
-    X, y = real(stream, 4000)
+def test_accuracy_with_few_labels_is_that_of_the_specification(real_streams, text, stream):
+    X, y = real_streams.rows(stream, 4000)
     known = np.random.default_rng(1).random(4000) < 0.1
     score = asked_then_told(Spec.parse(text).create(X.shape[1], standardize=True), X, y, known)
     assert 100 * ((score >= 0) == y).mean() == pytest.approx(FIGURES[text][stream], abs=2.0)

@@ -10,7 +10,7 @@ import pytest
 import learners
 from learners.parameters import ParameterError
 from learners.registry import ALIASES, LEARNERS, find
-from tests.conformance.rows import real, rows
+from tests.conformance.rows import rows
 
 
 def run(name, X, y, task="classification", **parameters):
@@ -284,7 +284,6 @@ def test_conjunction_makes_few_mistakes_where_one_exists(seed):
     assert learner.state["inconsistent"].tolist() == [1]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "parameters", "column", "expected"),
     [
@@ -294,7 +293,7 @@ def test_conjunction_makes_few_mistakes_where_one_exists(seed):
         ("winnow", {"balanced": False, "intercept": False}, ("spam500", 2500), 87.32),
     ],
 )
-def test_boolean_features_as_they_are(name, parameters, column, expected):
-    X, y = real(*column)
+def test_boolean_features_as_they_are(real_streams, name, parameters, column, expected):
+    X, y = real_streams.rows(*column)
     score, _ = run(name, X, y, **parameters)
     assert 100 * ((score >= 0.0) == y).mean() == pytest.approx(expected, abs=0.01)

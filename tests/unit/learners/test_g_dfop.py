@@ -15,7 +15,7 @@ from learners.parameters import ParameterError, TooNarrow
 from learners.spec import Spec
 from learners.symmetric import downdate, pin
 from tests.conformance import checks
-from tests.conformance.rows import COLUMNS, hostile, real, rows
+from tests.conformance.rows import COLUMNS, hostile, rows
 from tests.conformance.table import ROWS, Case
 from tests.support.oracle.drift import DDM as NaiveDDM
 from tests.support.oracle.forgetting import GDFOP
@@ -232,22 +232,20 @@ def test_ddm_does_not_take_the_first_error_for_a_drift():
     assert detector.update(1.0) == "none"
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("column", "alarms"), list(enumerate((1, 1, 6, 1, 57, 4))))
-def test_alarms_of_the_specification(column, alarms):
-    X, y = real(*COLUMNS[column])
+def test_alarms_of_the_specification(real_streams, column, alarms):
+    X, y = real_streams.rows(*COLUMNS[column])
     _, learner = learned("g_dfop", X, y, lambda_source="detector", standardize=True)
     assert learner.state["alarms"].tolist() == [alarms]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("stream", "mu", "dfop", "rls"),
     [("2CDT", 0.01, 96.16, 62.28), ("usenet1", 0.02, 69.92, 61.98), ("usenet2", 0.02, 76.08, 73.76)],
 )
-def test_published_accuracies_by_the_papers_protocol(stream, mu, dfop, rls):
+def test_published_accuracies_by_the_papers_protocol(real_streams, stream, mu, dfop, rls):
     """ALGORITHMS.md 19.1 and 19.5: the mean of ten sub-streams of consecutive rows, raw features."""
-    X, y = real(stream, 20_000)
+    X, y = real_streams.rows(stream, 20_000)
     n = len(X)
     for name, parameters, expected in [("dfop", {"mu": mu}, dfop), ("rls", {}, rls)]:
         hits = []

@@ -9,7 +9,6 @@ import pytest
 
 import learners
 from learners.prequential import predicted_class
-from tests.conformance.rows import real
 
 PARTS = ("first", "deep", "bias", "shallow", "head", "offset")
 """What a row moves of `hbp`, beside the weights of its classifiers."""
@@ -210,9 +209,8 @@ def test_hbp_is_none_the_worse_for_a_block_of_rows_of_1e150(K):
     assert (predicted_class(got, learner.kind) == y[1000:])[1000:].mean() > 0.9
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("stream", "rows"), [("keystroke", 1_600), ("4CRE-V1", 20_000), ("5CVT", 20_000)])
-def test_hbp_at_its_defaults_is_level_with_the_better_linear_learner(stream, rows):
-    X, y = real(stream, rows)
+def test_hbp_at_its_defaults_is_level_with_the_better_linear_learner(real_streams, stream, rows):
+    X, y = real_streams.rows(stream, rows)
     K = int(y.max()) + 1
     assert accuracy("hbp", X, y, K) >= max(accuracy("mc_softmax", X, y, K), accuracy("mc_arow", X, y, K))

@@ -11,7 +11,7 @@ import learners
 from learners.margin_distribution.d_odm import DODM, MOST_CANDIDATES, epochs_of
 from learners.margin_distribution.odm_batch import odm_batch, odm_objective
 from learners.parameters import ParameterError
-from tests.conformance.rows import COLUMNS, real, rows
+from tests.conformance.rows import COLUMNS, rows
 from tests.support.oracle.margin_distribution import Dynamic
 from tests.support.oracle.protocol import run
 
@@ -196,7 +196,6 @@ def test_regret_of_online_odm_is_within_its_logarithmic_bound():
     assert 0.0 < regret <= longest**2 / 2 * (1 + math.log(n))
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [
@@ -207,9 +206,9 @@ def test_regret_of_online_odm_is_within_its_logarithmic_bound():
     ],
     ids=str,
 )
-def test_accuracy_with_a_known_horizon(parameters, expected):
+def test_accuracy_with_a_known_horizon(real_streams, parameters, expected):
     for column, accuracy in zip(COLUMNS, expected, strict=True):
-        X, y = real(*column)
+        X, y = real_streams.rows(*column)
         given = {k: len(X) if v == "T" else v for k, v in parameters.items()}
         learner = learners.create("d_odm", X.shape[1], standardize=True, horizon=len(X), **given)
         score = np.empty((len(X), 1))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from learners.spec import Spec
-from tests.conformance.rows import real
 
 
 def made(text, d):
@@ -20,13 +19,12 @@ def errors(learner, X, y=None):
     return -score[:, 0]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "rows", "rank", "expected", "within"),
     [("keystroke", 1600, 4, 0.148, 0.01), ("spam500", 2500, 10, 0.482, 0.005)],
 )
-def test_errors_are_those_of_the_specification(name, rows, rank, expected, within):
-    X, _ = real(name, rows)
+def test_errors_are_those_of_the_specification(real_streams, name, rows, rank, expected, within):
+    X, _ = real_streams.rows(name, rows)
     assert errors(made(f"online_nmf:rank={rank}", X.shape[1]), X).sum() / (X**2).sum() == pytest.approx(
         expected, abs=within
     )

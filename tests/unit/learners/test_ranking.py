@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import learners
-from tests.conformance.rows import real
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
 NAMES = ("oam_seq", "oam_gra", "opauc", "adaoam")
@@ -175,7 +174,6 @@ def test_rows_beyond_it_are_counted(name):
     assert all((learner.state[key] == before[key]).all() for key in before)
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -183,15 +181,14 @@ def test_rows_beyond_it_are_counted(name):
         ("adaoam", ((71.86, 84.62), (66.26, 71.16), (92.50, 97.02), (82.66, 92.17))),
     ],
 )
-def test_balanced_accuracy_and_auc_of_the_specification(name, expected):
+def test_balanced_accuracy_and_auc_of_the_specification(real_streams, name, expected):
     for stream, both in zip(STREAMS, expected, strict=True):
-        X, y = real(*stream)
+        X, y = real_streams.rows(*stream)
         score = scores(learners.create(name, X.shape[1], standardize=True), X, y).tolist()
         got = 100 * balanced_accuracy(score, y.tolist()), 100 * auc(score, y.tolist())
         assert got == pytest.approx(both, abs=0.1), stream
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -199,10 +196,10 @@ def test_balanced_accuracy_and_auc_of_the_specification(name, expected):
         ("oam_seq", ((75.03, 87.83), (61.77, 67.00), (85.68, 96.12), (86.18, 94.99))),
     ],
 )
-def test_sampling_learners_on_the_streams_of_the_specification(name, expected):
+def test_sampling_learners_on_the_streams_of_the_specification(real_streams, name, expected):
     # Means of five seeds, because one differs from the next by 0.8: the seed of 14.1 is not known.
     for stream, both in zip(STREAMS, expected, strict=True):
-        X, y = real(*stream)
+        X, y = real_streams.rows(*stream)
         labels, got = y.tolist(), []
         for seed in range(5):
             score = scores(learners.create(name, X.shape[1], standardize=True, seed=seed), X, y).tolist()

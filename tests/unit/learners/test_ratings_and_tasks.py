@@ -12,7 +12,6 @@ from learners.reductions.standardize import Standardized
 from learners.spec import Spec
 from learners.symmetric import clip_eigenvalues
 from producers.streams import open_stream
-from tests.conformance.rows import real
 
 LAST = 50
 """Rows among which 14.1 looks for partners."""
@@ -85,9 +84,8 @@ def test_clusters_know_nobody_at_first():
     assert got[3:].tolist() == [5.0, 6.0]
 
 
-@pytest.mark.data
-def test_tasks_with_more_in_common_make_fewer_mistakes_on_electricity():
-    X, y = real("electricity", 20_000)
+def test_tasks_with_more_in_common_make_fewer_mistakes_on_electricity(real_streams):
+    X, y = real_streams.rows("electricity", 20_000)
     rows = np.column_stack([np.round(X[:, 2] * 47) // 12, X])
     for b, expected in {0: 89.91, 1: 90.72, 4: 91.81, 100: 92.94}.items():
         right = (scores(made(f"omtl_perceptron:tasks=4,b={b}", 9), rows, y) >= 0) == y
@@ -155,9 +153,8 @@ def test_features_of_a_task_are_explained_within_it():
     assert found.remainder == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.data
-def test_triplets_of_keystroke_are_put_in_order():
-    X, y = real("keystroke", 1600)
+def test_triplets_of_keystroke_are_put_in_order(real_streams):
+    X, y = real_streams.rows("keystroke", 1600)
     rng = np.random.default_rng(0)
     near, far = (np.fromiter(partners(y, matches, rng), int) for matches in (True, False))
     t = np.flatnonzero((near >= 0) & (far >= 0))
@@ -181,12 +178,11 @@ def test_labels_of_triplets_are_not_looked_at():
     assert np.array_equal(first.state["W"], second.state["W"])
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "rows", "expected", "within"), [("keystroke", 1600, 76.5, 1.5), ("4CR", 8000, 99.97, 0.05)]
 )
-def test_pairs_of_one_class_are_closer(name, rows, expected, within):
-    X, y = real(name, rows)
+def test_pairs_of_one_class_are_closer(real_streams, name, rows, expected, within):
+    X, y = real_streams.rows(name, rows)
     rng = np.random.default_rng(0)
     near, far = (np.fromiter(partners(y, matches, rng), int) for matches in (True, False))
     pairs = [(X[t], X[other[t]], label) for t in range(rows) for other, label in ((near, 1), (far, 0)) if other[t] >= 0]

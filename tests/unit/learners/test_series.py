@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from learners.spec import Spec
-from tests.conformance.rows import real
 from tests.support.oracle.protocol import run
 from tests.support.oracle.series_and_few_labels import OGD, ONS
 
@@ -50,11 +49,10 @@ def error(text, y):
     return ((forecasts(made(text), y) - y) ** 2).mean()
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("place", "stream"), list(enumerate(STREAMS)))
-def test_errors_are_those_of_the_specification(place, stream):
+def test_errors_are_those_of_the_specification(real_streams, place, stream):
     rows, column = STREAMS[stream]
-    X, y = real(stream, rows)
+    X, y = real_streams.rows(stream, rows)
     y = np.ascontiguousarray(y if column < 0 else X[:, column])
     plain = error("no_change", y)
     for text, expected in OVER_NO_CHANGE.items():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import learners
-from tests.conformance.rows import real
 
 
 def learn(learner, y, X=None):
@@ -79,19 +78,17 @@ def test_hmm_filter_learns_a_cycle():
     assert (score.argmax(axis=1) == y)[500:].all()
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "n_classes", "expected"), [("keystroke", 4, 29.62), ("5CVT", 5, 33.03), ("4CR", 4, 24.34)]
 )
-def test_hmm_filter_accuracy_on_several_classes(name, n_classes, expected):
-    X, y = real(name, 20_000)
+def test_hmm_filter_accuracy_on_several_classes(real_streams, name, n_classes, expected):
+    X, y = real_streams.rows(name, 20_000)
     score = learn(learners.create("hmm_filter", X.shape[1], n_classes), y, X)
     assert 100 * (score.argmax(axis=1) == y).mean() == pytest.approx(expected, abs=0.3)
 
 
-@pytest.mark.data
-def test_hmm_filter_knows_what_hour_follows():
-    X, y = real("powersupply", 20_000)
+def test_hmm_filter_knows_what_hour_follows(real_streams):
+    X, y = real_streams.rows("powersupply", 20_000)
     score = learn(learners.create("hmm_filter", X.shape[1], 24), y, X)
     assert 100 * (score.argmax(axis=1) == y).mean() == pytest.approx(98.56, abs=0.3)
 

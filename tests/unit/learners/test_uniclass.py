@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import learners
-from tests.conformance.rows import real, rows
+from tests.conformance.rows import rows
 
 NAMES = ("pa_uniclass", "pa1_uniclass", "pa2_uniclass")
 
@@ -117,13 +117,12 @@ def test_a_row_infinitely_far_is_counted_and_changes_nothing():
     assert learner.state["skipped"].tolist() == [1]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "area", "inliers", "others"),
     [("pa_uniclass", 75.56, 68.5, 28.9), ("pa1_uniclass", 79.84, 81.5, 29.3), ("pa2_uniclass", 70.98, 58.3, 29.8)],
 )
-def test_pulsars_stand_out_as_the_specification_measured(name, area, inliers, others):
-    X, y = real("htru2", 17_898)
+def test_pulsars_stand_out_as_the_specification_measured(real_streams, name, area, inliers, others):
+    X, y = real_streams.rows("htru2", 17_898)
     score = np.empty((len(X), 1))
     learners.create(name, X.shape[1], standardize=True).predict_then_update(X, y, score)
     usual, rare = score[y == 0.0, 0], np.sort(score[y == 1.0, 0])

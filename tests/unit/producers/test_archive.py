@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from producers.streams import open_stream
+from tests.support.real_streams import RealStreams
 from tests.unit.producers.test_stream_generators import Xoshiro, read
 from worker.errors import UsageFailure
 
@@ -94,19 +95,20 @@ def test_rows_are_those_of_the_definition(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_the_public_copy_has_this_layout(name: str, data_dir: Path) -> None:
-    public, made = open_stream(name, data_dir=str(data_dir)), open_stream(f"archive:{name}")
+def test_the_public_copy_has_this_layout(name: str, real_streams: RealStreams) -> None:
+    public, made = open_stream(name, data_dir=real_streams.data_dir(name)), open_stream(f"archive:{name}")
     X, y = read(public)
     assert (len(y), public.n_features) == (made.rows, made.n_features) == (BLOCKS[name] * ROWS[name], 2)
     assert (y.reshape(BLOCKS[name], -1).mean(axis=1) == 0.5).all()
     assert misfit(name, X, y).max() < most(name)
 
 
-def test_a_wrong_layout_does_not_fit_the_public_copy(data_dir: Path) -> None:
-    X, y = read(open_stream("UG-2C-2D", data_dir=str(data_dir)))
+def test_a_wrong_layout_does_not_fit_the_public_copy(real_streams: RealStreams) -> None:
+    folder = real_streams.data_dir("UG-2C-2D", "1CHT")
+    X, y = read(open_stream("UG-2C-2D", data_dir=folder))
     assert misfit("UG-2C-2D", np.roll(X, 1000, axis=0), np.roll(y, 1000)).max() > most("UG-2C-2D")
     assert misfit("UG-2C-2D", X * 1.01, y).max() > most("UG-2C-2D")
-    X, y = read(open_stream("1CHT", data_dir=str(data_dir)))
+    X, y = read(open_stream("1CHT", data_dir=folder))
     assert misfit("1CHT", X + np.array([0.2, 0.0]), y).max() > most("1CHT")
 
 
@@ -129,14 +131,15 @@ def test_the_components_of_a_class_are_equally_frequent() -> None:
     assert (start[:, 0] < 5).mean() == pytest.approx(0.5, abs=0.065)  # 1,000 rows, components at 2 and 8
 
 
-def test_the_name_holds_a_colon_and_options_follow_the_next(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_holds_a_colon_and_options_follow_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
-    by_name = open_stream("archive:2CDT:rows=4000,seed=3", data_dir=str(data_dir))
+    (tmp_path / "2CDT.csv").write_text("a,y\n1,0\n")
+    by_name = open_stream("archive:2CDT:rows=4000,seed=3", data_dir=str(tmp_path))
     assert by_name.name == "archive:2CDT"
     assert by_name.rows == 4000
     assert by_name.drift_points[:2] == (100, 200)
     assert read(by_name)[0].tobytes() == read(open_stream("archive:2CDT", rows=4000, seed=3))[0].tobytes()
-    assert open_stream("2CDT", data_dir=str(data_dir)).source == "file 2CDT.csv.gz"
+    assert open_stream("2CDT", data_dir=str(tmp_path)).source == "file 2CDT.csv"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from driftway import main
 from producers.streams import GENERATORS, open_stream
 from producers.streams.catalogue import CATALOGUE
 from producers.streams.csv_file import CsvFile
+from tests.support.real_streams import RealStreams
 from worker.errors import UsageFailure
 
 ELSEWHERE = {
@@ -43,10 +44,8 @@ def test_an_entry_is_whole_and_claims_no_more_than_it_knows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ELSEWHERE])
-def test_the_table_says_what_the_real_file_holds(name: str, data_dir: Path) -> None:
-    path, entry = data_dir / f"{name}.csv.gz", CATALOGUE[name]
-    if not path.is_file():
-        pytest.skip(f"{name} is not in the data folder")
+def test_the_table_says_what_the_real_file_holds(name: str, real_streams: RealStreams) -> None:
+    path, entry = real_streams.file(name), CATALOGUE[name]
     rows, classes, sums = 0, set(), hashlib.sha256()
     for X, y in CsvFile(path).blocks():
         rows += len(y)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from producers.streams import GENERATORS, open_stream
+from tests.support.real_streams import RealStreams
 from worker.errors import UsageFailure
 
 
@@ -62,8 +63,8 @@ def test_a_file_takes_no_generator_options(tmp_path: Path) -> None:
         open_stream("x", data_dir=str(tmp_path), noise=0)
 
 
-def test_every_real_stream_has_the_shape_its_readme_tells(data_dir: Path) -> None:
+def test_real_streams_have_the_shape_that_is_told_of_them(real_streams: RealStreams) -> None:
     for name, rows, features in (("electricity", 45_312, 8), ("usenet1", 1500, 99), ("sru1", 10_081, 5)):
-        stream = open_stream(name, data_dir=str(data_dir))
+        stream = open_stream(name, data_dir=real_streams.data_dir(name))
         assert stream.n_features == features
         assert sum(len(block.y) for block in stream.blocks()) == rows

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 
 from learners.batch.problem import Problem, collect
-from tests.conformance.rows import real
+from tests.support.real_streams import RealStreams
 from tests.unit.learners.batch.rows import LINEAR, QUADRATIC, finished
 
 ROWS = {"phishing": 11_055, "htru2": 17_898}
 SEEDS = range(5)
 PHIS = (1, 5, 20)
 
-pytestmark = pytest.mark.data
 
-
-@cache
-def problem(name: str) -> Problem:
-    return collect([real(name, ROWS[name])])
+@pytest.fixture
+def problem(real_streams: RealStreams, name: str) -> Problem:
+    return collect([real_streams.rows(name, ROWS[name])])
 
 
 @pytest.mark.parametrize(
@@ -31,10 +27,10 @@ def problem(name: str) -> Problem:
         ("htru2", QUADRATIC, ((2.08, 0.03), (1.99, 0.03), (1.94, 0.02))),
     ],
 )
-def test_algorithm_ii(name, spec, expected):
+def test_algorithm_ii(problem, name, spec, expected):
     best = []
     for seed in SEEDS:
-        curve = finished(problem(name), "ii", spec, seed, phi_max=PHIS[-1]).result().report["curve"]
+        curve = finished(problem, "ii", spec, seed, phi_max=PHIS[-1]).result().report["curve"]
         least = np.minimum.accumulate([point["errors"] for point in curve])
         best.append([100 * least[phi - 1] / ROWS[name] for phi in PHIS])
     for found, (error, deviation) in zip(np.mean(best, axis=0), expected, strict=True):
@@ -54,6 +50,6 @@ def test_algorithm_ii(name, spec, expected):
         ("phishing", "iii-weak", {"Z": 256}, 6.1, 0.2),
     ],
 )
-def test_other_algorithms(name, algorithm, parameters, error, deviation):
-    found = [finished(problem(name), algorithm, LINEAR, s, **parameters).result().empirical_error for s in range(10)]
+def test_other_algorithms(problem, name, algorithm, parameters, error, deviation):
+    found = [finished(problem, algorithm, LINEAR, s, **parameters).result().empirical_error for s in range(10)]
     assert 100 * np.mean(found) == pytest.approx(error, abs=2 * deviation)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import driftway
 from learners.spec import Spec
+from tests.support.real_streams import RealStreams
 from worker.lab.protocols import SEGMENTS, Job, run
 
 CLOSE = 0.1
@@ -27,13 +26,13 @@ REFERENCE = [
 ]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("stream", "learner", "mean", "deviation"), REFERENCE)
 def test_segments_give_the_published_means_and_deviations(
-    stream: str, learner: str, mean: float, deviation: float, data_dir: Path
+    stream: str, learner: str, mean: float, deviation: float, real_streams: RealStreams
 ) -> None:
     """Raw features with an intercept; percent."""
-    job = Job(stream, Spec.parse(learner), opening={"data_dir": str(data_dir)}, protocol=SEGMENTS, standardize=False)
+    opening = {"data_dir": real_streams.data_dir(stream)}
+    job = Job(stream, Spec.parse(learner), opening=opening, protocol=SEGMENTS, standardize=False)
     found = run(driftway.open_stream, job).figure("accuracy")
     assert found.mean is not None
     assert found.deviation is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 from driftway import main
 from learners import Spec
 from producers.streams import open_stream
+from tests.support.real_streams import RealStreams
 from tests.unit.worker.rows import drifting, model_settings, records
 from worker.lab.evaluation import Evaluation
 from worker.settings.phrases import Share
@@ -70,8 +70,8 @@ def accuracy(file: str, share: Share | None, partitions: int) -> float:
 
 
 @pytest.mark.parametrize(("stream", "every"), [("sea", 10), pytest.param("electricity", 1, marks=pytest.mark.slow)])
-def test_eight_partitions_that_share_are_nearly_one(data_dir: Path, stream: str, every: int) -> None:
-    file = str(data_dir / f"{stream}.csv.gz")
+def test_eight_partitions_that_share_are_nearly_one(real_streams: RealStreams, stream: str, every: int) -> None:
+    file = str(real_streams.file(stream))
     one, alone = accuracy(file, None, 1), accuracy(file, None, 8)
     shared = accuracy(file, Share("average", every), 8)
     assert shared > one - 1.0

@@ -12,7 +12,7 @@ import pytest
 import learners
 from learners.spec import Spec
 from producers.streams import open_stream
-from tests.conformance.rows import DATA, real
+from tests.conformance.rows import COLUMNS
 from tests.conformance.table import TABLE
 from worker.errors import UsageFailure
 from worker.lab.protocols import Figure
@@ -189,21 +189,19 @@ def test_the_sanity_table_expects_what_the_conformance_table_expects():
     assert wrong == [], "worker/lab/tables/sanity.py lacks these lines"
 
 
-@pytest.mark.data
-def test_the_sanity_table_measures_what_the_suite_measures(tmp_path):
-    real("usenet2", 10)
-    asked = Asked(open_stream, tmp_path, data_dir=str(DATA), processes=1)
+def test_the_sanity_table_measures_what_the_suite_measures(real_streams, tmp_path):
+    folder = real_streams.data_dir(*(name for name, _ in COLUMNS))
+    asked = Asked(open_stream, tmp_path, data_dir=folder, processes=1)
     found, missing = sanity.measure(asked, ("perceptron",))
     assert (len(found["perceptron"]), missing) == (6, {})
     assert not sanity.is_outside(found["perceptron"]["usenet2"], 74.87, sanity.TOLERANCE)
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("stream", "mean", "deviation"), [("1CDT", 98.79, 1.65), ("1CHT", 98.49, 1.61), ("UG-2C-2D", 67.02, 1.46)]
 )
-def test_the_printed_figures_of_rls_are_those_of_the_table(stream, mean, deviation, tmp_path):
-    X, y = real(stream, 100_000)
+def test_the_printed_figures_of_rls_are_those_of_the_table(real_streams, stream, mean, deviation, tmp_path):
+    X, y = real_streams.rows(stream, 100_000)
     T, accuracies = len(y), []
     for k in range(10):
         piece = slice(k * T // 50, k * T // 50 + 4 * T // 5)
@@ -211,9 +209,8 @@ def test_the_printed_figures_of_rls_are_those_of_the_table(stream, mean, deviati
         learners.create("rls", 2).predict_then_update(X[piece].copy(), y[piece].copy(), score)
         accuracies.append(100 * ((score[:, 0] >= 0) == y[piece]).mean())
     small = replace(DFOP, data_sets={stream: DFOP.data_sets[stream]}, contenders={"RLS": "rls"})
-    figure = measure_contest(small, Asked(open_stream, tmp_path, data_dir=str(DATA), processes=1)).figures[stream][
-        "RLS"
-    ]
+    asked = Asked(open_stream, tmp_path, data_dir=real_streams.data_dir(stream), processes=1)
+    figure = measure_contest(small, asked).figures[stream]["RLS"]
     assert figure.values == pytest.approx(accuracies)
     assert figure.mean == pytest.approx(mean, abs=0.015)
     assert figure.deviation == pytest.approx(deviation, abs=0.015)

@@ -1,0 +1,78 @@
+"""Tests look for real streams in one way, `tests.support.real_streams`, and nothing that they use leaves the checkout.
+
+A folder beside the checkout is there on its developers' machines only: what needs it fails everywhere else.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tests.meta.sources import ROOT, files, place, tree
+
+ONE_WAY = "tests/support/real_streams.py", "tests/conftest.py", "tests/meta/test_real_streams.py"
+"""The fixture, the check of what DRIFTWAY_DATA says, and the examples below."""
+VARIABLE = re.compile(r"\b(environ\b|getenv\().*(DRIFTWAY_DATA|DATA_VARIABLE)")
+LOOKED_UP_BY = {"data_folder", "find_file", "folder_files"}
+"""Functions of `producers.streams.files` that look into the folder that DRIFTWAY_DATA names."""
+
+
+def above(node: ast.AST, depth: int) -> bool:
+    """Whether an expression is a folder above the checkout, in a file so many folders below its root."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "parents":
+        steps = node.slice.value if isinstance(node.slice, ast.Constant) else 0
+        return "__file__" in ast.unparse(node.value) and isinstance(steps, int) and steps > depth
+    return isinstance(node, ast.Attribute) and node.attr == "parent" and ast.unparse(node.value) == "ROOT"
+
+
+def other_ways(module: ast.Module, depth: int) -> list[str]:
+    """Expressions of a file that lead to real streams, or out of the checkout."""
+    found = []
+    for node in ast.walk(module):
+        if isinstance(node, ast.ImportFrom):
+            found += [alias.name for alias in node.names if alias.name in LOOKED_UP_BY]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if re.search(r"(^|/)shared(/|$)|\.\./", node.value):
+                found.append(node.value)
+        elif above(node, depth) or (
+            isinstance(node, ast.Call | ast.Subscript) and VARIABLE.search(ast.unparse(node)) is not None
+        ):
+            found.append(ast.unparse(node))
+    return found
+
+
+def test_no_test_looks_for_real_streams_by_itself() -> None:
+    looked = [path for path in files("tests") if place(path) not in ONE_WAY]
+    assert len(looked) > 300
+    found = {place(path): other_ways(tree(path), len(path.relative_to(ROOT).parents) - 1) for path in looked}
+    assert {path: ways for path, ways in found.items() if ways} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'DATA = os.environ.get("DRIFTWAY_DATA", str(Path(__file__).parents[3] / "shared" / "data"))',
+        'DATA = Path(__file__).resolve().parents[3] / "data"',
+        "DATA = Path(os.environ[DATA_VARIABLE])",
+        'open_stream("../shared/data/sea.csv.gz")',
+        "from producers.streams.files import find_file",
+        'DATA = ROOT.parent / "streams"',
+    ],
+)
+def test_every_other_way_is_found(line: str) -> None:
+    assert other_ways(ast.parse(line), depth=2) != []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ROOT = Path(__file__).parents[2]",
+        'CliRunner(env={"DRIFTWAY_DATA": None})',
+        'monkeypatch.delenv("DRIFTWAY_DATA", raising=False)',
+        '"a shared topic"',
+    ],
+)
+def test_what_stays_inside_is_not_found(line: str) -> None:
+    assert other_ways(ast.parse(line), depth=2) == []
