@@ -34,17 +34,12 @@ $(STAMP): pyproject.toml
 demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
 	$(BIN)/driftway demo
 
-# Each process has a broker of its own where it needs one; files stay together, for their fixtures. Tests with a broker
-# mostly wait: six processes on two cores. Slow tests are left to test-broker and test-fault.
-test: check  ## All checks and default tests on a real Kafka (what CI runs)
-	$(PYTEST) -n 2 --dist loadgroup --ignore=tests/meta -m "not broker and not slow"
-	$(PYTEST) --require-broker -n 6 --dist loadfile -m "broker and not slow"
+# Slow tests are left to test-broker and test-fault.
+test: setup  ## All checks and default tests on a real Kafka (what CI runs)
+	@$(BIN)/python -m tests.stages
 
 check: setup  ## Format, lint, types, and the rules of tests/meta
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(PYTEST) -q -n 2 tests/meta
+	@$(BIN)/python -m tests.stages format lint types rules
 
 test-unit: setup  ## Tests without Kafka: seconds
 	$(PYTEST) -n 2 -m "not broker and not slow"
@@ -70,8 +65,7 @@ long-log: setup  ## Memory and speed over 10^7 messages, and seconds until a kil
 soak: setup  ## An hour of random faults under load: exactly once, memory, descriptors, final audit
 	$(BIN)/python -m tests.soak $(ARGS)
 
-# Minutes on two cores; needs the real streams of ../shared/data, or of the folder that DRIFTWAY_DATA names.
-results: export DRIFTWAY_DATA ?= ../shared/data
+# Minutes on two cores; needs real streams, in the folder that DRIFTWAY_DATA names.
 results: setup  ## Regenerate docs/learners.md and the tables in docs/results
 	$(BIN)/python -m tests.results.catalogue
 	$(BIN)/python -m tests.results.elementary

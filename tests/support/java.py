@@ -8,9 +8,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from worker.tools.broker import jars
+from worker.tools.broker.maven import maven
 
 COMPILER = "org.eclipse.jdt", "ecj", "3.43.0"
 SECONDS = 120
@@ -28,14 +27,6 @@ def run(source: Path, folder: Path) -> str:
 
 def compiler() -> Path:
     """Eclipse's compiler, downloaded at the first use and kept beside Kafka's jars."""
-    from jgo.config import GlobalSettings
-    from jgo.maven import MavenContext
-
-    kept = jars.cache_home().parent / "tests"
-    try:
-        remote = GlobalSettings.load().repositories or None
-        group, name, version = COMPILER
-        project = MavenContext(repo_cache=kept, remote_repos=remote).project(group, name)
-        return Path(project.at_version(version).artifact().resolve())
-    except Exception as error:  # jgo lets exceptions of requests, XML and its own resolver through
-        pytest.fail(f"the compiler cannot be downloaded: {error}", pytrace=False)
+    group, name, version = COMPILER
+    with maven(jars.cache_home().parent / "tests", "Eclipse's compiler") as context:
+        return Path(context.project(group, name).at_version(version).artifact().resolve())

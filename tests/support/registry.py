@@ -28,6 +28,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_
 from tests.support.secure import free_port
 from worker.errors import Failure
 from worker.tools.broker import jars
+from worker.tools.broker.maven import maven
 
 APICURIO = "io.apicurio", "apicurio-registry-app", "3.3.3"
 START_SECONDS = 120
@@ -44,20 +45,14 @@ def client(url: str) -> SchemaRegistryClient:
 
 def apicurio_home() -> Path:
     """Apicurio's folder, downloaded at the first use (158 MB) and kept beside Kafka's jars."""
-    from jgo.config import GlobalSettings
-    from jgo.maven import MavenContext
-
     kept = jars.cache_home().parent / "tests"
     home = kept / "-".join(APICURIO[1:])
     if home.is_dir():
         return home
-    try:
-        remote = GlobalSettings.load().repositories or None
-        group, name, version = APICURIO
-        component = MavenContext(repo_cache=kept, remote_repos=remote).project(group, name).at_version(version)
+    group, name, version = APICURIO
+    with maven(kept, "Apicurio") as context:
+        component = context.project(group, name).at_version(version)
         packed = Path(component.artifact(classifier="all", packaging="tar.gz").resolve())
-    except Exception as error:  # jgo lets exceptions of requests, XML and its own resolver through
-        raise Failure(f"Apicurio cannot be downloaded: {error}") from None
     with tempfile.TemporaryDirectory(dir=kept) as staging:
         with tarfile.open(packed) as archive:
             archive.extractall(Path(staging) / "home", filter="data")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import logging
 import os
 import shutil
 import sys
@@ -20,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from worker.errors import Failure
+from worker.tools.broker.maven import INSTALL, maven
 
 KAFKA_VERSION = "4.1.0"
 KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 LOGGING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
 """Kafka's distribution adds this binding, its published dependencies do not: Kafka would log nothing."""
-
-INSTALL = "pip install 'driftway[local]'"
 
 Progress = Callable[[str], None]
 
@@ -110,38 +108,19 @@ def _fill(home: Path, progress: Progress) -> list[Path]:
 
 
 def _download(repository: Path, progress: Progress) -> Iterator[Path]:
-    """Resolve with jgo's first layer only; its `build` would fetch a whole JDK to classify the jars."""
-    try:
-        from jgo.config import GlobalSettings
-        from jgo.maven import MavenContext
-        from jgo.parse import Endpoint
-    except ImportError:
-        raise Failure(f"the local Kafka needs the package jgo: {INSTALL}") from None
-    progress(f"Kafka {KAFKA_VERSION}: looking up its jars (once, 45 MB)")
-    try:
-        with _quiet_jgo():
-            remote = GlobalSettings.load().repositories or None  # the user's own mirrors, from jgo's settings
-            context = MavenContext(repo_cache=repository, remote_repos=remote)
-            artifacts = _artifacts(context, Endpoint.parse(KAFKA).coordinates)
-            for number, artifact in enumerate(artifacts, 1):
-                progress(f"Kafka {KAFKA_VERSION}: downloading jar {number} of {len(artifacts)} (once, 45 MB)")
-                yield Path(artifact.resolve())
-    except Failure:
-        raise
-    except Exception as error:  # jgo lets exceptions of requests, XML and its own resolver through
-        raise Failure(
-            f"cannot download Kafka {KAFKA_VERSION} from the Maven repository, needed once: {_root_cause(error)}"
-        ) from None
+    name = f"Kafka {KAFKA_VERSION}"
+    with maven(repository, name) as context:
+        progress(f"{name}: looking up its jars (once, 45 MB)")
+        artifacts = _artifacts(context)
+        for number, artifact in enumerate(artifacts, 1):
+            progress(f"{name}: downloading jar {number} of {len(artifacts)} (once, 45 MB)")
+            yield Path(artifact.resolve())
 
 
-def _root_cause(error: BaseException) -> str:
-    """The innermost reason: the outer layers repeat it at length with addresses and object ids."""
-    while error.__cause__ or error.__context__:
-        error = error.__cause__ or error.__context__ or error
-    return " ".join(str(error).split())[:200] or type(error).__name__
+def _artifacts(context: Any) -> list[Any]:
+    from jgo.parse import Endpoint
 
-
-def _artifacts(context: Any, coordinates: Any) -> list[Any]:
+    coordinates = Endpoint.parse(KAFKA).coordinates
     dependencies = [context.create_dependency(dataclasses.replace(c, scope="compile")) for c in coordinates]
     inputs, transitive = context.resolver.resolve(dependencies)
     chosen = [*inputs, *(dep for dep in transitive if dep.scope in {"compile", "runtime"})]
@@ -149,17 +128,6 @@ def _artifacts(context: Any, coordinates: Any) -> list[Any]:
     # (it turned kafka-clients 4.1.0 into 3.8.0).
     group, name, version = LOGGING
     return [*(dep.artifact for dep in chosen), context.project(group, name).at_version(version).artifact()]
-
-
-@contextlib.contextmanager
-def _quiet_jgo() -> Iterator[None]:
-    logger = logging.getLogger("jgo")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,40 @@
+"""The stages of `make test`: they stop at the first failure, and say what was not reached."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests import stages
+
+FINE, BROKEN = ("this",), ("json.tool", "there-is-no-such-file")
+
+
+@pytest.fixture(autouse=True)
+def short_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "STAGES", {"one": FINE, "two": BROKEN, "three": FINE, "four": FINE})
+
+
+def test_the_first_failure_ends_it_and_the_rest_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    assert stages.main(["one", "two", "three", "four"]) != 0
+    out = capfd.readouterr().out
+    assert re.search(r"one +0:0\d  passed\ntwo +0:0\d  FAILED \(exit code \d\)\nnot reached: three, four \(", out)
+    assert re.search(r"-m tests.stages three four\)\n$", out)
+    assert "--- three" not in out
+
+
+def test_stages_that_pass_are_timed_and_nothing_is_left(capfd: pytest.CaptureFixture[str]) -> None:
+    assert stages.main(["one", "three"]) == 0
+    out = capfd.readouterr().out
+    assert re.search(r"--- stages\none +0:0\d  passed\nthree +0:0\d  passed\n$", out)
+
+
+def test_a_stage_that_is_not_there_is_a_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    assert stages.main(["five"]) == 2
+    assert capfd.readouterr().err == "there is no stage five: stages are one, two, three, four\n"
+
+
+def test_the_default_is_every_stage_but_that_of_real_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert [*stages.DEFAULT, "data"] == list(stages.STAGES)
