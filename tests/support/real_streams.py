@@ -75,7 +75,9 @@ def how_to_get(names: Iterable[str]) -> list[str]:
     command = os.path.relpath(Path(sys.executable).with_name("driftway"))
     lines = []
     if public:
-        lines.append(f"real streams that tests need: {shlex.join([command, 'streams', 'fetch', *public])}")
+        lines.append(f"to fetch the real streams that tests lack: {shlex.join([command, 'streams', 'fetch', *public])}")
     if others:
-        lines.append(f"others, as NAME.csv.gz in a folder that {DATA_VARIABLE} names: {', '.join(others)}")
+        lines.append(
+            f"in no catalogue, so put NAME.csv.gz into the folder that {DATA_VARIABLE} names: {', '.join(others)}"
+        )
     return lines
