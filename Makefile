@@ -17,16 +17,16 @@ setup: $(STAMP)  ## Make .venv and install everything (once)
 $(STAMP): pyproject.toml
 	@if [ ! -x $(BIN)/python ]; then \
 	  chosen=; \
-	  for candidate in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
-	    if command -v $$candidate >/dev/null && $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	  for candidate in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python); do \
+	    if command -v "$$candidate" >/dev/null && "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	    then chosen=$$candidate; break; fi; \
 	  done; \
 	  if [ -z "$$chosen" ]; then \
-	    echo "Driftway needs Python 3.11 or newer; found: $$(python3 --version 2>&1 || echo none). Say make setup PYTHON=/path/to/python" >&2; \
+	    echo "Driftway needs Python 3.11 or newer; found: $$("$(or $(PYTHON),python3)" --version 2>&1 || echo none). Say make setup PYTHON=/path/to/python" >&2; \
 	    exit 1; \
 	  fi; \
-	  echo "making $(VENV) with $$($$chosen --version)"; \
-	  $$chosen -m venv $(VENV) || { rm -rf $(VENV); echo "$$chosen cannot make a virtual environment; install its venv module" >&2; exit 1; }; \
+	  echo "making $(VENV) with $$("$$chosen" --version)"; \
+	  "$$chosen" -m venv $(VENV) || { rm -rf $(VENV); echo "$$chosen cannot make a virtual environment; install its venv module" >&2; exit 1; }; \
 	fi
 	$(BIN)/python -m pip install $(INSTALL_QUIETLY) --editable '.[dev]'
 	@touch $@
@@ -41,7 +41,7 @@ test: setup  ## All checks and default tests on a real Kafka (what CI runs)
 check: setup  ## Format, lint, types, and the rules of tests/meta
 	@$(BIN)/python -m tests.stages format lint types rules
 
-test-unit: setup  ## Tests without Kafka: seconds
+test-unit: setup  ## Tests without Kafka: minutes
 	$(PYTEST) -n 2 -m "not broker and not slow"
 
 test-broker: setup  ## Tests on the real local Kafka, slow ones included
