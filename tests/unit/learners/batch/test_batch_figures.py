@@ -14,7 +14,6 @@ SEEDS = range(5)
 PHIS = (1, 5, 20)
 
 
-@pytest.fixture
 def problem(real_streams: RealStreams, name: str) -> Problem:
     return collect([real_streams.rows(name, ROWS[name])])
 
@@ -27,10 +26,10 @@ def problem(real_streams: RealStreams, name: str) -> Problem:
         ("htru2", QUADRATIC, ((2.08, 0.03), (1.99, 0.03), (1.94, 0.02))),
     ],
 )
-def test_algorithm_ii(problem, name, spec, expected):
-    best = []
+def test_algorithm_ii(real_streams, name, spec, expected):
+    made, best = problem(real_streams, name), []
     for seed in SEEDS:
-        curve = finished(problem, "ii", spec, seed, phi_max=PHIS[-1]).result().report["curve"]
+        curve = finished(made, "ii", spec, seed, phi_max=PHIS[-1]).result().report["curve"]
         least = np.minimum.accumulate([point["errors"] for point in curve])
         best.append([100 * least[phi - 1] / ROWS[name] for phi in PHIS])
     for found, (error, deviation) in zip(np.mean(best, axis=0), expected, strict=True):
@@ -50,6 +49,7 @@ def test_algorithm_ii(problem, name, spec, expected):
         ("phishing", "iii-weak", {"Z": 256}, 6.1, 0.2),
     ],
 )
-def test_other_algorithms(problem, name, algorithm, parameters, error, deviation):
-    found = [finished(problem, algorithm, LINEAR, s, **parameters).result().empirical_error for s in range(10)]
+def test_other_algorithms(real_streams, name, algorithm, parameters, error, deviation):
+    made = problem(real_streams, name)
+    found = [finished(made, algorithm, LINEAR, s, **parameters).result().empirical_error for s in range(10)]
     assert 100 * np.mean(found) == pytest.approx(error, abs=2 * deviation)
