@@ -155,6 +155,13 @@ def make_certificates(folder: Path, *names: str, password: str | None = None) ->
     root = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "driftway test CA")])
 
+    def usage(authority: bool) -> x509.KeyUsage:
+        others = "content_commitment", "data_encipherment", "encipher_only", "decipher_only"
+        return x509.KeyUsage(
+            digital_signature=True, key_encipherment=not authority, key_agreement=not authority,
+            key_cert_sign=authority, crl_sign=authority, **dict.fromkeys(others, False),
+        )  # fmt: skip
+
     def certify(key: Any, subject: x509.Name, authority: bool) -> bytes:
         alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))])
         builder = (
@@ -163,6 +170,10 @@ def make_certificates(folder: Path, *names: str, password: str | None = None) ->
             .not_valid_after(now + datetime.timedelta(hours=6))
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(alternative, critical=False)
+            # Without these Python refuses a certificate from 3.13 on.
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(root.public_key()), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(usage(authority), critical=True)
         )
         return builder.sign(root, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 

@@ -31,7 +31,7 @@ OTHERS = "*"
 """The category of all values that are not listed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Missing:
     """What stands for a value that an event lacks.
 
@@ -48,6 +48,13 @@ class Missing:
 
     def __str__(self) -> str:
         return self.word or repr(self.value).removesuffix(".0")
+
+    # By what is written: of a word the value is NaN, which from Python 3.13 on no two fields of a dataclass share.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Missing) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
     @classmethod
     def parse(cls, text: str) -> Missing:

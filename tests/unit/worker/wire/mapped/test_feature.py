@@ -174,3 +174,5 @@ def test_columns_policies_and_indicators_of_a_schema() -> None:
     assert schema.watched == (0, 3)
     assert [str(policy) for policy in schema.policies] == ["last", "mean", "mean", "mean", "mean"]
     assert math.isnan(Missing("mean").value)
+    assert Missing("mean", float("nan")) == Missing("mean", float("nan")) != Missing("last")
+    assert len({Missing("", 1.0), Missing.parse("1"), Missing("", 2.0)}) == 2
