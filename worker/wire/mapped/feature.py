@@ -49,7 +49,7 @@ class Missing:
     def __str__(self) -> str:
         return self.word or repr(self.value).removesuffix(".0")
 
-    # By what is written: of a word the value is NaN, which from Python 3.13 on no two fields of a dataclass share.
+    # A word's value is NaN. From Python 3.13 on a dataclass compares field by field, so that it would not equal itself.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Missing) and str(self) == str(other)
 
