@@ -10,10 +10,12 @@ RUN useradd --system --uid 10001 --create-home driftway \
     && install --directory --owner driftway --group driftway /var/cache/driftway
 
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE driftway.py ./
+COPY pyproject.toml README.md LICENSE ./
+COPY driftway driftway
 COPY learners learners
 COPY worker worker
 COPY producers producers
+COPY workbench workbench
 RUN pip install '.[files,statistics]' && rm -rf /src/*
 
 USER driftway

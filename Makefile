@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log soak results broker clean
+.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log soak regenerate broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,12 +66,12 @@ soak: setup  ## An hour of random faults under load: exactly once, memory, descr
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Minutes on two cores; needs real streams, in the folder that DRIFTWAY_DATA names.
-results: setup  ## Regenerate docs/learners.md and the tables in docs/results
-	$(BIN)/python -m tests.results.catalogue
-	$(BIN)/python -m tests.results.elementary
-	$(BIN)/python -m tests.results.auto_ablation
-	$(BIN)/python -m tests.results.label_delay
-	$(BIN)/python -m tests.results.sharing
+regenerate: setup  ## Regenerate docs/learners.md and the tables in docs/results
+	$(BIN)/python -m tests.regenerate.catalogue
+	$(BIN)/python -m tests.regenerate.elementary
+	$(BIN)/python -m tests.regenerate.auto_ablation
+	$(BIN)/python -m tests.regenerate.label_delay
+	$(BIN)/python -m tests.regenerate.sharing
 	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch auto; do \
 	  $(BIN)/driftway evaluate --table $$table --jobs 2 --out docs/results || exit 1; \
 	done
@@ -84,4 +84,4 @@ broker: setup  ## A local Kafka until Ctrl-C
 
 clean:  ## Remove the environment and every cache of this checkout
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
-	find learners worker producers tests driftway.py -name __pycache__ -prune -exec rm -rf {} +
+	find driftway learners worker producers workbench tests -name __pycache__ -prune -exec rm -rf {} +

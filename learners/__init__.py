@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from learners.parameters import ParameterError
-from learners.registry import LEARNERS, UnknownLearner
-from learners.spec import Spec
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.registry import LEARNERS, UnknownLearner
+from driftway.learners.spec import Spec
 
 if TYPE_CHECKING:
-    from learners.learner import Learner
+    from driftway.learners.learner import Learner
 
 __all__ = ["LEARNERS", "ParameterError", "Spec", "UnknownLearner", "create"]
 
@@ -36,7 +36,7 @@ def create(
     name : str
         A name of `learners.LEARNERS`.
     n_features, n_classes, task
-        Shape of the problem, see `learners.learner.Learner`.
+        Shape of the problem, see `driftway.learners.learner.Learner`.
     standardize : bool
         Put the online standardiser in front (its statistics join the snapshot).
     **parameters

@@ -1,11 +1,20 @@
 """All that a learner is written with, by one name: the contract, its parameters, its state, its fragments."""
 
-from learners.driver import Rule
-from learners.jit import bare_kernel, fragment
-from learners.learner import Learner
-from learners.memory import field, part, scratch
-from learners.parameters import ParameterError, Parameters, check_decay, choice, flag, integer, intercept, number
-from learners.state import Array, Counts, Fields
+from driftway.learners.engine.jit import bare_kernel, fragment
+from driftway.learners.engine.parameters import (
+    ParameterError,
+    Parameters,
+    check_decay,
+    choice,
+    flag,
+    integer,
+    intercept,
+    number,
+)
+from driftway.learners.engine.state import Array, Counts, Fields
+from driftway.learners.engine.state_layout import field, part, scratch
+from driftway.learners.engine.update_loop import Rule
+from driftway.learners.learner import Learner
 
 __all__ = [
     "Array",

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.learner import Learner
-from learners.reductions.mapped import Mapped
-from learners.state import Array
+from driftway.learners.engine.state import Array
+from driftway.learners.learner import Learner
+from driftway.learners.preprocessing.feature_map import Mapped
 
 MEANS = ("standardize.mean", "scaled.mean")
 """Fields that hold the features' means: of the online standardiser, of a fixed scaling."""

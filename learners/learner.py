@@ -1,7 +1,8 @@
 """The contract that every learner keeps, and what it gives them for free: checks, snapshot, restore.
 
 A learner is an algorithm with state. It implements `rule` (what it remembers, how a row is scored and learned from,
-which `learners.driver` compiles into one loop) and, where parameters decide how the state begins, `initialise`.
+which `driftway.learners.engine.update_loop` compiles into one loop) and, where parameters decide how the state begins,
+`initialise`.
 """
 
 import hashlib
@@ -13,11 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learners.driver import Late, Rule, kernel_of, late_kernel_of
-from learners.memory import Sizes, begin, fields_of, room_for, seen_as, shape_of
-from learners.merging import Belief, Sharing, information, solution
-from learners.parameters import ParameterError, Parameters
-from learners.state import Array, Bytes, Fields, State
+from driftway.learners.averaging.shared_model import Belief, information, solution
+from driftway.learners.engine.parameters import ParameterError, Parameters
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.state import Array, Bytes, Fields, State
+from driftway.learners.engine.state_layout import Sizes, begin, fields_of, room_for, seen_as, shape_of
+from driftway.learners.engine.update_loop import Late, Rule, kernel_of, late_kernel_of
 
 MAGIC = b"DWL2"
 FIRST_MAGIC = b"DWL1"

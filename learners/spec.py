@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from learners import registry
-from learners.parameters import TooNarrow, parse_pairs
+from driftway.learners import registry
+from driftway.learners.engine.parameters import TooNarrow, parse_pairs
 
 if TYPE_CHECKING:
-    from learners.learner import Learner
+    from driftway.learners.learner import Learner
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Spec:
         Parameters
         ----------
         n_features, n_classes, task
-            As `learners.learner.Learner`.
+            As `driftway.learners.learner.Learner`.
         standardize : bool
             Wrap it into the online standardiser, unless it ignores features or needs them as they stand.
 
@@ -98,9 +98,7 @@ class Spec:
         learner = make(n_features, n_classes, task, **given)
         if not (standardize and learner.uses_features and learner.standardizable):
             return learner
-        from learners.reductions.standardize import Standardized
-
-        return Standardized(learner)
+        return registry.find_standardizer()(learner)
 
     def narrowest(self, n_classes: int = 2, task: str = "classification") -> int:
         """The fewest features that its parameters fit; 1 for nearly all learners.

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from producers.profiles import Schedule
-from producers.streams.stream import Array, Block, Stream, column_of, find_column
-from worker.errors import UsageFailure
+from driftway.producers.load_profiles import Schedule
+from driftway.producers.streams.stream import Array, Block, Stream, column_of, find_column
+from driftway.worker.errors import UsageFailure
 
 BLOCK = 1024
 """Rows encoded at once, about a millisecond of work: how many are due together is not known before they are read."""

@@ -10,12 +10,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.streams.raw.event_file import EventFile
-from producers.streams.stream import Array, Block, Stream, column_of, find_column
-from worker.errors import UsageFailure
-from worker.wire import codec, packed
-from worker.wire.mapped.paths import ABSENT, ROW, Path, look_up
-from worker.wire.strings import Strings
+from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.stream import Array, Block, Stream, column_of, find_column
+from driftway.worker.errors import UsageFailure
+from driftway.worker.wire import codec, packed
+from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.schema.paths import ABSENT, ROW, Path, look_up
 
 LARGEST_PLAIN = 1e15
 """Whole numbers below are written without a fraction in keys; above, digits would pretend to exist."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from producers.draws import POISON, Draws
-from producers.messages import Encoding, Messages, inserted
-from producers.streams.raw.event_file import EventFile
-from producers.streams.stream import Stream
-from worker.wire import codec, packed
+from driftway.producers.messages import Encoding, Messages, inserted
+from driftway.producers.row_random import POISON, Draws
+from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.stream import Stream
+from driftway.worker.wire import codec, packed
 
 TOO_DEEP = 300
 """Levels of a list that JSON parsers read and the worker's writer does not write back."""

@@ -11,30 +11,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.draws import Withheld
-from producers.event_time import EventTime
-from producers.late_labels import LateLabels
-from producers.messages import Encoding, Messages, encoder, raw_encoder, stamped
-from producers.outlets.dry_run import DryRun
-from producers.outlets.latency import Latencies
-from producers.outlets.native import NativeSender
-from producers.outlets.outlet import Outlet, Stop
-from producers.outlets.plain import PlainSender
-from producers.outlets.properties import check_owned
-from producers.outlets.transactions import Transaction, TransactionalSender, last_committed
-from producers.pacing import Pace
-from producers.poison import Poison
-from producers.profiles import Schedule
-from producers.resume import Resume
-from producers.selection import Selection, select
-from producers.streams.raw.event_file import EventFile
-from producers.streams.stream import BLOCK_ROWS, Block, Stream
-from producers.streams.truth import part_truth
-from worker.errors import UsageFailure
-from worker.kafka.client import NATIVE, PYTHON, require_broker
-from worker.kafka.topics import create_topics, partition_counts
-from worker.wire import codec
-from worker.wire.strings import Strings
+from driftway.producers.delayed_labels import LateLabels
+from driftway.producers.event_time import EventTime
+from driftway.producers.load_profiles import Schedule
+from driftway.producers.messages import Encoding, Messages, encoder, raw_encoder, stamped
+from driftway.producers.pacer import Pace
+from driftway.producers.poison import Poison
+from driftway.producers.replay_position import Resume
+from driftway.producers.row_random import Withheld
+from driftway.producers.selection import Selection, select
+from driftway.producers.sinks.confluent import PlainSender
+from driftway.producers.sinks.dry_run import DryRun
+from driftway.producers.sinks.latency import Latencies
+from driftway.producers.sinks.librdkafka import NativeSender
+from driftway.producers.sinks.properties import check_owned
+from driftway.producers.sinks.sink import Outlet, Stop
+from driftway.producers.sinks.transactions import Transaction, TransactionalSender, last_committed
+from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.ground_truth import part_truth
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, require_broker
+from driftway.worker.kafka.topics import create_topics, partition_counts
+from driftway.worker.wire import codec
+from driftway.worker.wire.columns import Strings
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ class Replay:
         return at
 
     def _writer(self) -> Write:
-        """What turns a block into messages; see `producers.messages`."""
+        """What turns a block into messages; see `driftway.producers.messages`."""
         if isinstance(self.stream, EventFile):
             return self._raw_writer(self.stream)
         encode = encoder(self.stream, self.encoding, self.client == NATIVE)

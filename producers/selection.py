@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from producers.streams.raw.event_file import EventFile
-from producers.streams.stream import Block, Stream
-from worker.wire.strings import Strings
+from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.stream import Block, Stream
+from driftway.worker.wire.columns import Strings
 
 
 @dataclass(frozen=True)

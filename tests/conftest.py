@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from producers.streams.files import data_folder
+from driftway.producers.streams.files import data_folder
+from driftway.workbench.broker import provide
+from driftway.worker.errors import UsageFailure
+from tests.support.fixtures import provided
 from tests.support.kafka import unique
-from tests.support.provided import provided
 from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
-from worker.errors import UsageFailure
-from worker.tools.broker import provide
 
 ROOT = Path(__file__).resolve().parents[1]
 

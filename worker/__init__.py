@@ -1,1 +1,1 @@
-"""The consumer-group worker: predict, learn, commit exactly once. Start reading in `worker.runtime.loop`."""
+"""The consumer-group worker: predict, learn, commit exactly once. Start reading in `driftway.worker.stream.worker`."""

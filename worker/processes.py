@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from worker.errors import Failure
+from driftway.worker.errors import Failure
 
 J = TypeVar("J")
 R = TypeVar("R")

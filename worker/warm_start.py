@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from worker.errors import Failure
-from worker.wire.events import Schema
+from driftway.worker.errors import Failure
+from driftway.worker.wire.events import Schema
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The learner that needs no tuning."""
 
-from learners.auto import classes, targets
-from learners.contract import Learner, Parameters, Rule, integer, number
-from learners.learner import REGRESSION
+from driftway.learners.auto import classification, regression
+from driftway.learners.contract import Learner, Parameters, Rule, integer, number
+from driftway.learners.learner import REGRESSION
 
 
 class Auto(Learner):
@@ -50,17 +50,17 @@ class Auto(Learner):
         Of targets, its weight in the mean now.
         """
         asked = self.rule().parameters
-        names = targets.names(asked) if self.task == REGRESSION else classes.names(asked)
+        names = regression.names(asked) if self.task == REGRESSION else classification.names(asked)
         shares = self.state["stacking.share" if self.task == REGRESSION else "mixing.share"]
         return dict(zip(names, shares.tolist(), strict=True))
 
     def rule(self) -> Rule:
         if self.task == REGRESSION:
-            return targets.rule_for(self.n_features, self.parameters.budget)
-        return classes.rule_for(self.n_features, self.n_classes, self.parameters.budget)
+            return regression.rule_for(self.n_features, self.parameters.budget)
+        return classification.rule_for(self.n_features, self.n_classes, self.parameters.budget)
 
     def initialise(self) -> None:
         if self.task == REGRESSION:
-            targets.begin(self.state)
+            regression.begin(self.state)
         else:
-            classes.begin(self.state, self.parameters.seed)
+            classification.begin(self.state, self.parameters.seed)

@@ -1,6 +1,6 @@
 """How far anything may be off: no row can throw an expert further, and no sum can overflow."""
 
-from learners.contract import Array, bare_kernel, fragment
+from driftway.learners.contract import Array, bare_kernel, fragment
 
 FURTHEST = 6.0
 """Standard deviations of a feature; what lies beyond counts as this."""

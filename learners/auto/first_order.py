@@ -5,11 +5,11 @@ margin right at once. ALGORITHMS.md 3 (`ogd_logistic`, `pa`), 8; the loss of the
 single wrong label can make large.
 """
 
-from learners.contract import Array, bare_kernel, fragment
-from learners.elementary.exponential import exp
-from learners.multiclass.gradient_descent import softmax_steps
-from learners.multiclass.margins import best_wrong
-from learners.vectors import dot, step_surely
+from driftway.learners.contract import Array, bare_kernel, fragment
+from driftway.learners.multiclass.gradient_descent import softmax_steps
+from driftway.learners.multiclass.margins import best_wrong
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.vectors import dot, step_surely
 
 NAMES = "logistic", "passive_aggressive", "sigmoid_slow", "sigmoid_fast"
 EXPERTS = len(NAMES)

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, bare_kernel, field, fragment
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment
+from driftway.learners.numeric.elementary.logarithm import log
 
 NAMES = "after_run", "after_past"
 """By the last label and how often it has come in succession; by the last few labels."""

@@ -1,9 +1,9 @@
 """Recursive least squares side by side, each with a memory of its own length: `dfop` at several factors."""
 
-from learners.contract import Array, Counts, bare_kernel
-from learners.forgetting.recursion import LeastSquares, absorb
-from learners.symmetric import times
-from learners.vectors import dot
+from driftway.learners.contract import Array, Counts, bare_kernel
+from driftway.learners.least_squares.recursion import LeastSquares, absorb
+from driftway.learners.numeric.symmetric import times
+from driftway.learners.numeric.vectors import dot
 
 KEEP = 1.0, 0.999, 0.98
 """What a row leaves of the weight of those before, by expert."""

@@ -8,11 +8,11 @@ of `second_order`, with hardly any drift.
 
 from typing import NamedTuple
 
-from learners.auto.second_order import Noise, observe
-from learners.contract import Array, bare_kernel, field, fragment, scratch
-from learners.multiclass.margins import best_wrong
-from learners.symmetric import downdate
-from learners.vectors import step_surely
+from driftway.learners.auto.second_order import Noise, observe
+from driftway.learners.contract import Array, bare_kernel, field, fragment, scratch
+from driftway.learners.multiclass.margins import best_wrong
+from driftway.learners.numeric.symmetric import downdate
+from driftway.learners.numeric.vectors import step_surely
 
 FIRST = 0.03
 """Variance of a weight at the start, and above which it gains none."""

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, bare_kernel, field
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, bare_kernel, field
+from driftway.learners.numeric.elementary.logarithm import log
 
 NAMES = "bayes_long", "bayes_short"
 EXPERTS = len(NAMES)

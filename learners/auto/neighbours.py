@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
-from learners.elementary.logarithm import log
-from learners.windows.distances import squared_distances
+from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
+from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.windows.distances import squared_distances
 
 NAMES = "nearest", "nearest_five"
 EXPERTS = len(NAMES)

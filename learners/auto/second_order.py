@@ -6,11 +6,11 @@ Weights wander a little from row to row, so that old rows fade; one expert expec
 import math
 from typing import NamedTuple
 
-from learners.auto.first_order import sigmoid
-from learners.contract import Array, bare_kernel, field, scratch
-from learners.multiclass.margins import best_wrong
-from learners.symmetric import downdate, times
-from learners.vectors import dot, step_surely
+from driftway.learners.auto.first_order import sigmoid
+from driftway.learners.contract import Array, bare_kernel, field, scratch
+from driftway.learners.multiclass.margins import best_wrong
+from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.vectors import dot, step_surely
 
 NAMES = "filter_calm", "filter_restless"
 EXPERTS = len(NAMES)

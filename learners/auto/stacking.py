@@ -8,11 +8,11 @@ Kalman filter that begins with no correction. Both are heard by their own likeli
 import math
 from typing import NamedTuple
 
-from learners.auto.bounds import bounded
-from learners.auto.target_history import FAR
-from learners.contract import Array, bare_kernel, field, scratch
-from learners.elementary.exponential import exp
-from learners.symmetric import downdate, times
+from driftway.learners.auto.bounds import bounded
+from driftway.learners.auto.target_history import FAR
+from driftway.learners.contract import Array, bare_kernel, field, scratch
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.symmetric import downdate, times
 
 FADING = 0.99
 """What a row leaves of the losses before it."""

@@ -9,8 +9,8 @@ now takes the place of the old one; what experts know in deviations goes on to b
 import math
 from typing import NamedTuple
 
-from learners.auto.bounds import FURTHEST, bounded
-from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
+from driftway.learners.auto.bounds import FURTHEST, bounded
+from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
 
 LAGS = 5
 """The last targets that experts see: the last one, and the changes between them."""

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
 
 
 class MajorityClass(Learner):

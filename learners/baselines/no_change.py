@@ -3,8 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
-from learners.learner import REGRESSION
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
+from driftway.learners.learner import REGRESSION
 
 
 class NoChange(Learner):

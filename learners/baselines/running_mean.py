@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment
 
 
 class RunningMean(Learner):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import (
+from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
@@ -18,10 +18,10 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.linear.weights import product
-from learners.second_order.covariance import start_variance
-from learners.symmetric import downdate, pin, times
-from learners.vectors import step_along
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.symmetric import downdate, pin, times
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.second_order.covariance import start_variance
 
 
 class BayesLinear(Learner):

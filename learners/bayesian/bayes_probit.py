@@ -3,11 +3,23 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
-from learners.driver import Fragment
-from learners.elementary.error_function import erfc
-from learners.elementary.exponential import exp
-from learners.second_order.covariance import (
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    intercept,
+    number,
+    scratch,
+)
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.numeric.elementary.error_function import erfc
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.second_order.covariance import (
     COLLAPSED,
     FULL,
     VARIANCE_FLOOR,
@@ -20,7 +32,6 @@ from learners.second_order.covariance import (
     spread_diagonal,
     start_variance,
 )
-from learners.vectors import dot, step_along
 
 DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 FAR = -30.0

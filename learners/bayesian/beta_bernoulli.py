@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Learner, Parameters, Rule, field, fragment, number
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, Learner, Parameters, Rule, field, fragment, number
+from driftway.learners.numeric.elementary.logarithm import log
 
 
 class BetaBernoulli(Learner):

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, number, scratch
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, number, scratch
+from driftway.learners.numeric.elementary.logarithm import log
 
 UNSEEN = -1e300
 """Score of a class that was never seen or has been forgotten, and the lowest of any other."""

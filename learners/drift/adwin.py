@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Parameters, field, fragment, integer, number
-from learners.drift.detector import DRIFT, QUIET, Detector, Watch
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, Counts, Parameters, field, fragment, integer, number
+from driftway.learners.drift.detector import DRIFT, QUIET, Detector, Watch
+from driftway.learners.numeric.elementary.logarithm import log
 
 LEVELS = 32
 """Of buckets, each twice as long as those below: with 5 at each they hold 2 * 10^10 rows."""

@@ -1,8 +1,8 @@
 """The contract of drift detectors: one number per labelled row goes in, a verdict comes out.
 
 A detector is a fragment over a memory, ``detect(error, parameters, memory)``, so that a learner may hold one in its own
-memory and call it in its own loop (`learners.forgetting.g_dfop`); or it stands alone, as a `Detector` with a state of
-its own. A detector that has called a drift has begun anew.
+memory and call it in its own loop (`driftway.learners.least_squares.g_dfop`); or it stands alone, as a `Detector` with
+a state of its own. A detector that has called a drift has begun anew.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from learners.driver import Fragment
-from learners.jit import bare_kernel
-from learners.memory import Sizes, begin, fields_of, room_for, seen_as
-from learners.parameters import Parameters
-from learners.state import Array, Counts, State
+from driftway.learners.engine.jit import bare_kernel
+from driftway.learners.engine.parameters import Parameters
+from driftway.learners.engine.state import Array, Counts, State
+from driftway.learners.engine.state_layout import Sizes, begin, fields_of, room_for, seen_as
+from driftway.learners.engine.update_loop import Fragment
 
 QUIET, WARNING, DRIFT = range(3)
 """What a detector says of a row."""
@@ -29,7 +29,7 @@ class Watch(NamedTuple):
     parameters: Any
     """NamedTuple of numbers."""
     memory: type[Any]
-    """NamedTuple class that declares what is remembered (`learners.memory`)."""
+    """NamedTuple class that declares what is remembered (`driftway.learners.engine.state_layout`)."""
     sizes: Sizes = MappingProxyType({})
     """Lengths in its shapes; parameters decide."""
 

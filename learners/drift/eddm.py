@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, ParameterError, Parameters, field, fragment, integer, number
-from learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from driftway.learners.contract import Array, Counts, ParameterError, Parameters, field, fragment, integer, number
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
 
 FIRST_ROWS = 30
 """Rows before the distances are looked at."""

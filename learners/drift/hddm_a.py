@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, ParameterError, Parameters, field, flag, fragment, number
-from learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, Counts, ParameterError, Parameters, field, flag, fragment, number
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from driftway.learners.numeric.elementary.logarithm import log
 
 
 class HDDMA(Detector):

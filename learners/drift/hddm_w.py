@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Parameters, field, flag, fragment, number
-from learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
-from learners.drift.hddm_a import Bounds, refuse_order
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, Counts, Parameters, field, flag, fragment, number
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from driftway.learners.drift.hddm_a import Bounds, refuse_order
+from driftway.learners.numeric.elementary.logarithm import log
 
 MEAN, SQUARES = 0, 1
 """Of an average: its value, and the sum of its squared weights."""

@@ -5,9 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, ParameterError, Parameters, field, fragment, integer, number, scratch
-from learners.drift.detector import DRIFT, QUIET, Detector, Watch
-from learners.random import Words, randint, seed
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    ParameterError,
+    Parameters,
+    field,
+    fragment,
+    integer,
+    number,
+    scratch,
+)
+from driftway.learners.drift.detector import DRIFT, QUIET, Detector, Watch
+from driftway.learners.numeric.random import Words, randint, seed
 
 LEAST_DISTANCE = 0.1
 """Of two distributions below which there is no drift, however unlikely it is by chance."""

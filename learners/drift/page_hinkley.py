@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Parameters, choice, field, fragment, integer, number
-from learners.drift.detector import DRIFT, QUIET, Detector, Watch
+from driftway.learners.contract import Array, Counts, Parameters, choice, field, fragment, integer, number
+from driftway.learners.drift.detector import DRIFT, QUIET, Detector, Watch
 
 DIRECTIONS = ("up", "down", "both")
 UP, DOWN, BOTH = range(3)

@@ -6,16 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from learners.drift.detector import Detector
+    from driftway.learners.drift.detector import Detector
 
 DETECTORS: dict[str, str] = {
-    "ddm": "learners.drift.ddm:DDM",
-    "eddm": "learners.drift.eddm:EDDM",
-    "page_hinkley": "learners.drift.page_hinkley:PageHinkley",
-    "adwin": "learners.drift.adwin:ADWIN",
-    "hddm_a": "learners.drift.hddm_a:HDDMA",
-    "hddm_w": "learners.drift.hddm_w:HDDMW",
-    "kswin": "learners.drift.kswin:KSWIN",
+    "ddm": "driftway.learners.drift.ddm:DDM",
+    "eddm": "driftway.learners.drift.eddm:EDDM",
+    "page_hinkley": "driftway.learners.drift.page_hinkley:PageHinkley",
+    "adwin": "driftway.learners.drift.adwin:ADWIN",
+    "hddm_a": "driftway.learners.drift.hddm_a:HDDMA",
+    "hddm_w": "driftway.learners.drift.hddm_w:HDDMW",
+    "kswin": "driftway.learners.drift.kswin:KSWIN",
 }
 
 

@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
-from learners.linear.p_norm import Dual, exponent, exponent_for, image_product, norm_of, renew
-from learners.vectors import multiply, step_along
+from driftway.learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
+from driftway.learners.linear.p_norm import Dual, exponent, exponent_for, image_product, norm_of, renew
+from driftway.learners.numeric.vectors import multiply, step_along
 
 
 class InBall(Parameters):

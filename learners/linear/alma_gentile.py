@@ -3,10 +3,21 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
-from learners.linear.number_or_word import AUTO, positive_or
-from learners.linear.p_norm import exponent, exponent_for, norm_of, renew
-from learners.vectors import dots, multiply, step_along
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    intercept,
+    number,
+    scratch,
+)
+from driftway.learners.engine.number_or_keyword import AUTO, positive_or
+from driftway.learners.linear.p_norm import exponent, exponent_for, norm_of, renew
+from driftway.learners.numeric.vectors import dots, multiply, step_along
 
 
 class ALMAGentile(Learner):

@@ -1,8 +1,8 @@
 """ALMA without a margin: a perceptron within a ball."""
 
-from learners.contract import Learner, Rule
-from learners.linear.alma import Addition, InBall, adding
-from learners.linear.p_norm import exponent_for
+from driftway.learners.contract import Learner, Rule
+from driftway.learners.linear.alma import Addition, InBall, adding
+from driftway.learners.linear.p_norm import exponent_for
 
 
 class ALMAZeroMargin(Learner):

@@ -3,8 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, scratch
-from learners.vectors import dots, step_both
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, scratch
+from driftway.learners.numeric.vectors import dots, step_both
 
 
 class AveragedPerceptron(Learner):

@@ -3,11 +3,21 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, ParameterError, Parameters, Rule, choice, flag, fragment, intercept, number
-from learners.elementary.exponential import exp
-from learners.linear.weights import SteppedWeights, product
-from learners.merging import Sharing
-from learners.vectors import dot, length, multiply, shrink_and_step, step_along
+from driftway.learners.contract import (
+    Array,
+    ParameterError,
+    Parameters,
+    Rule,
+    choice,
+    flag,
+    fragment,
+    intercept,
+    number,
+)
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.linear.weights import SteppedWeights, product
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.vectors import dot, length, multiply, shrink_and_step, step_along
 
 LOSSES = ("hinge", "logistic", "square", "eps_insensitive")
 HINGE, LOGISTIC, SQUARE, EPS_INSENSITIVE = range(4)

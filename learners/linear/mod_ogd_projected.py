@@ -1,7 +1,7 @@
 """Gradient descent on the square loss for targets that move: steps of one size, weights within a ball."""
 
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.linear.gradient_descent import CONST, SQUARE, Descent, descent, safe_step
+from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.linear.gradient_descent import CONST, SQUARE, Descent, descent, safe_step
 
 
 class ModOGDProjected(Learner):

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import (
+from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
@@ -16,8 +16,8 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.linear.p_norm import exponent, exponent_for, image_product, renew
-from learners.vectors import multiply, step_along
+from driftway.learners.linear.p_norm import exponent, exponent_for, image_product, renew
+from driftway.learners.numeric.vectors import multiply, step_along
 
 SMALLEST_SCALE = 1e-100
 """The common factor of theta is multiplied in below this; far from where it, or 1 / factor, would leave float64."""

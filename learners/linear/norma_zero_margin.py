@@ -1,7 +1,7 @@
 """NORMA without a margin: a perceptron that forgets."""
 
-from learners.contract import Learner, Rule
-from learners.linear.norma import Decaying, forgetting
+from driftway.learners.contract import Learner, Rule
+from driftway.learners.linear.norma import Decaying, forgetting
 
 
 class NORMAZeroMargin(Learner):

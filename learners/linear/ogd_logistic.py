@@ -1,7 +1,7 @@
 """Online gradient descent on the logistic loss."""
 
-from learners.contract import Learner, Rule
-from learners.linear.gradient_descent import Descending, descend
+from driftway.learners.contract import Learner, Rule
+from driftway.learners.linear.gradient_descent import Descending, descend
 
 
 class OGDLogistic(Learner):

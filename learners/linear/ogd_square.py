@@ -1,7 +1,7 @@
 """Online gradient descent on the square loss: in regression, least mean squares (LMS)."""
 
-from learners.contract import Learner, Rule, choice, number
-from learners.linear.gradient_descent import Descending, descend, safe_step
+from driftway.learners.contract import Learner, Rule, choice, number
+from driftway.learners.linear.gradient_descent import Descending, descend, safe_step
 
 
 class OGDSquare(Learner):

@@ -7,11 +7,11 @@ link. For p = 2 the two are equal; a large p favours few relevant features.
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
-from learners.elementary.logarithm import log
-from learners.elementary.power import power
-from learners.linear.number_or_word import AUTO, number_or
-from learners.vectors import dot, length
+from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
+from driftway.learners.engine.number_or_keyword import AUTO, number_or
+from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.elementary.power import power
+from driftway.learners.numeric.vectors import dot, length
 
 
 class Dual(NamedTuple):

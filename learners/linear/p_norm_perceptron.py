@@ -2,10 +2,10 @@
 
 import math
 
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.linear.alma import Addition, adding
-from learners.linear.p_norm import exponent, exponent_for
-from learners.linear.perceptron import ties
+from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.linear.alma import Addition, adding
+from driftway.learners.linear.p_norm import exponent, exponent_for
+from driftway.learners.linear.perceptron import ties
 
 
 class PNormPerceptron(Learner):

@@ -1,7 +1,7 @@
 """Passive-aggressive learning with a bounded step (PA-I)."""
 
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.linear.passive_aggressive import towards_margin
+from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.linear.passive_aggressive import towards_margin
 
 
 class PA1(Learner):

@@ -1,7 +1,7 @@
 """Passive-aggressive learning of one class with a bounded step (PA-I)."""
 
-from learners.contract import Learner, Rule, number
-from learners.linear.uniclass import Enclosing, towards_rows
+from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PA1Uniclass(Learner):

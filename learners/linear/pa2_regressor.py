@@ -2,8 +2,8 @@
 
 import math
 
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.linear.passive_aggressive import towards_target
+from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.linear.passive_aggressive import towards_target
 
 
 class PA2Regressor(Learner):

@@ -2,8 +2,8 @@
 
 import math
 
-from learners.contract import Learner, Rule, number
-from learners.linear.uniclass import Enclosing, towards_rows
+from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PA2Uniclass(Learner):

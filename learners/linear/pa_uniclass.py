@@ -2,8 +2,8 @@
 
 import math
 
-from learners.contract import Learner, Rule
-from learners.linear.uniclass import Enclosing, towards_rows
+from driftway.learners.contract import Learner, Rule
+from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PAUniclass(Learner):

@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, fragment
-from learners.linear.weights import Weights, product
-from learners.merging import Sharing
-from learners.vectors import dot, step_along
+from driftway.learners.contract import Array, Rule, fragment
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.linear.weights import Weights, product
+from driftway.learners.numeric.vectors import dot, step_along
 
 
 class Pull(NamedTuple):

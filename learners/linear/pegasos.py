@@ -2,8 +2,8 @@
 
 import math
 
-from learners.contract import Learner, Parameters, Rule, flag, intercept, number
-from learners.linear.gradient_descent import HINGE, INV_T, Descent, descent
+from driftway.learners.contract import Learner, Parameters, Rule, flag, intercept, number
+from driftway.learners.linear.gradient_descent import HINGE, INV_T, Descent, descent
 
 
 class Pegasos(Learner):

@@ -3,10 +3,10 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Learner, Parameters, Rule, choice, fragment, intercept, number
-from learners.linear.weights import Weights, product
-from learners.merging import Sharing
-from learners.vectors import step_along
+from driftway.learners.contract import Array, Learner, Parameters, Rule, choice, fragment, intercept, number
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.linear.weights import Weights, product
+from driftway.learners.numeric.vectors import step_along
 
 
 def ties() -> Any:

@@ -3,8 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, flag, fragment, scratch
-from learners.linear.perceptron import right, ties
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, flag, fragment, scratch
+from driftway.learners.linear.perceptron import right, ties
 
 
 class QuadraticPerceptron(Learner):

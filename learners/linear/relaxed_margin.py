@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Rule, field, fragment
-from learners.linear.weights import product
-from learners.vectors import dot, length, multiply, shrink_and_step
+from driftway.learners.contract import Array, Counts, Rule, field, fragment
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.vectors import dot, length, multiply, shrink_and_step
 
 PARALLEL = 1e-12
 """Sine squared of the angle between row and weights below which they count as parallel."""

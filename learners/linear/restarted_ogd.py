@@ -1,7 +1,7 @@
 """Online gradient descent that begins anew at fixed intervals."""
 
-from learners.contract import Learner, Rule, choice, integer
-from learners.linear.gradient_descent import Descending, descend, safe_step
+from driftway.learners.contract import Learner, Rule, choice, integer
+from driftway.learners.linear.gradient_descent import Descending, descend, safe_step
 
 
 class RestartedOGD(Learner):

@@ -1,7 +1,7 @@
 """ROMMA, the relaxed online maximum margin algorithm."""
 
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.linear.relaxed_margin import towards_half_spaces
+from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.linear.relaxed_margin import towards_half_spaces
 
 
 class ROMMA(Learner):

@@ -3,11 +3,22 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
-from learners.elementary.exponential import exp
-from learners.elementary.logarithm import log
-from learners.linear.weights import product
-from learners.linear.winnow import share_evenly, step_within
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    intercept,
+    number,
+    scratch,
+)
+from driftway.learners.linear.weights import product
+from driftway.learners.linear.winnow import share_evenly, step_within
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.elementary.logarithm import log
 
 
 class TrackingWinnow(Learner):

@@ -8,9 +8,9 @@ their plane in a ball of radius sqrt(eps_max^2 - h^2), and every pull lowers the
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Parameters, Rule, field, fragment, scratch
-from learners.linear.number_or_word import AUTO, positive_or
-from learners.linear.passive_aggressive import Pull, tau
+from driftway.learners.contract import Array, Counts, Parameters, Rule, field, fragment, scratch
+from driftway.learners.engine.number_or_keyword import AUTO, positive_or
+from driftway.learners.linear.passive_aggressive import Pull, tau
 
 LEARNED = "learned"
 """As the radius: start at 0 and let it grow, up to `eps_max`."""

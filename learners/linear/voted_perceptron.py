@@ -3,8 +3,19 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, integer, intercept, scratch
-from learners.vectors import dot
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    integer,
+    intercept,
+    scratch,
+)
+from driftway.learners.numeric.vectors import dot
 
 
 class VotedPerceptron(Learner):

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, field, fragment
-from learners.vectors import dot
+from driftway.learners.contract import Array, Counts, field, fragment
+from driftway.learners.numeric.vectors import dot
 
 
 class Weights(NamedTuple):

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import (
+from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
@@ -17,9 +17,9 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.elementary.exponential import exp
-from learners.elementary.logarithm import log
-from learners.vectors import dot
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.vectors import dot
 
 LARGEST_LOG = 500.0
 """Bound of a logarithm of a weight: e^500 = 1e217, and 1e91 such weights still add up."""

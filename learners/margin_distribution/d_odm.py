@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import (
+from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
@@ -16,8 +16,7 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.elementary.logarithm import log, log1p, log2
-from learners.margin_distribution.expert_weights import (
+from driftway.learners.margin_distribution.expert_weights import (
     ADAHEDGE,
     DOUBLING,
     FIRST_BLOCK,
@@ -32,8 +31,9 @@ from learners.margin_distribution.expert_weights import (
     learning_rate,
     mixability_gap,
 )
-from learners.margin_distribution.loss import MarginLoss, longest_safe_step, odm_loss, odm_step
-from learners.vectors import dot
+from driftway.learners.margin_distribution.loss import MarginLoss, longest_safe_step, odm_loss, odm_step
+from driftway.learners.numeric.elementary.logarithm import log, log1p, log2
+from driftway.learners.numeric.vectors import dot
 
 MOST_CANDIDATES = 48
 """Of the endless form: the last of them begins at row 2^46, 22 years of 100 000 rows a second."""

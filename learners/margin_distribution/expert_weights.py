@@ -5,9 +5,9 @@ Everything is kept in logarithms and recomputed from cumulated losses; products 
 
 import math
 
-from learners.contract import Array, fragment
-from learners.elementary.exponential import exp
-from learners.elementary.logarithm import log
+from driftway.learners.contract import Array, fragment
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.elementary.logarithm import log
 
 RATES = ("anytime", "doubling", "adahedge")
 ANYTIME, DOUBLING, ADAHEDGE, HORIZON = range(4)

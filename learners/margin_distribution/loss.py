@@ -7,8 +7,8 @@ ALGORITHMS.md 10.0. Parameters p have `mu` and `theta`.
 
 from typing import Any
 
-from learners.contract import Array, Parameters, fragment, intercept, number
-from learners.vectors import shrink_and_step
+from driftway.learners.contract import Array, Parameters, fragment, intercept, number
+from driftway.learners.numeric.vectors import shrink_and_step
 
 
 class MarginLoss(Parameters):

@@ -3,10 +3,10 @@
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Learner, Rule, choice, field, flag, fragment, number
-from learners.linear.weights import product
-from learners.margin_distribution.loss import MarginLoss, longest_safe_step, odm_step
-from learners.vectors import dot
+from driftway.learners.contract import Array, Counts, Learner, Rule, choice, field, flag, fragment, number
+from driftway.learners.linear.weights import product
+from driftway.learners.margin_distribution.loss import MarginLoss, longest_safe_step, odm_step
+from driftway.learners.numeric.vectors import dot
 
 
 def safe_step() -> Any:

@@ -5,12 +5,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, Rule, bare_kernel, choice, field, fragment, integer, number
-from learners.linear.weights import product
-from learners.margin_distribution.loss import MarginLoss
-from learners.margin_distribution.online_odm import Descent, safe_step
-from learners.margin_distribution.online_odm import learn as learn_online
-from learners.random import Words, normal, seed
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Rule,
+    bare_kernel,
+    choice,
+    field,
+    fragment,
+    integer,
+    number,
+)
+from driftway.learners.linear.weights import product
+from driftway.learners.margin_distribution.loss import MarginLoss
+from driftway.learners.margin_distribution.online_odm import Descent, safe_step
+from driftway.learners.margin_distribution.online_odm import learn as learn_online
+from driftway.learners.numeric.random import Words, normal, seed
 
 
 class RestartedODM(Learner):

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.contract import Array, Counts, bare_kernel, field, fragment
-from learners.learner import check_labels, plain
-from learners.memory import fields_of, seen_as
-from learners.prequential import predicted_class
-from learners.state import State
+from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import fields_of, seen_as
+from driftway.learners.learner import check_labels, plain
+from driftway.learners.metrics.prequential import predicted_class
 
 WORD_BITS = 64
 
@@ -97,7 +97,8 @@ class ClassificationMetrics:
     ) -> Callable[[int, int], None]:
         """As `observe`, but the batch is looked at once, and its rows are counted in from one index to before another.
 
-        Where rows wait, slot i8[n] says where (`learners.driver.Late`): the baselines' guesses are those of then, too.
+        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.Late`): the baselines' guesses are
+        those of then, too.
 
         Raises
         ------

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from learners.contract import Array, Counts, bare_kernel
-from learners.elementary.exponential import exp
-from learners.elementary.logarithm import log
-from learners.learner import check_labels, plain
-from learners.metrics.classification import ratio
-from learners.prequential import predicted_class
+from driftway.learners.contract import Array, Counts, bare_kernel
+from driftway.learners.learner import check_labels, plain
+from driftway.learners.metrics.classification import ratio
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.elementary.logarithm import log
 
 SENSITIVITY_WEIGHT, SPECIFICITY_WEIGHT = 0.5, 0.5
 """Of ``sum_sens_spec``: what `csogd1`, `csogd2` and `acog` maximise by default (ALGORITHMS.md 14)."""

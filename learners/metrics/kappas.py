@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, bare_kernel, field, fragment
-from learners.learner import check_labels, plain
-from learners.memory import fields_of, seen_as
-from learners.metrics.classification import check_memory, kappa, ratio
-from learners.prequential import predicted_class
-from learners.state import State
+from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import fields_of, seen_as
+from driftway.learners.learner import check_labels, plain
+from driftway.learners.metrics.classification import check_memory, kappa, ratio
+from driftway.learners.metrics.prequential import predicted_class
 
 HIT, NO_CHANGE_HIT, MAJORITY_HIT, HIT_BUT_FIRST, NO_CHANGE_HIT_BUT_FIRST, ROWS, ROWS_BUT_FIRST = range(7)
 """What is counted: right predictions of the learner, of no-change and of majority; the same without the very first row,

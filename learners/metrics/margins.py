@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from learners.contract import Array, Counts, bare_kernel
-from learners.learner import plain
-from learners.metrics.classification import ratio
+from driftway.learners.contract import Array, Counts, bare_kernel
+from driftway.learners.learner import plain
+from driftway.learners.metrics.classification import ratio
 
 
 class MarginMetrics:

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from learners.contract import Array, Learner, bare_kernel
-from learners.learner import REGRESSION, plain
-from learners.metrics.classification import check_memory, kappa
-from learners.metrics.confusion import ConfusionMetrics
-from learners.metrics.kappas import KappaMetrics
-from learners.metrics.margins import MarginMetrics
-from learners.metrics.probabilities import ProbabilityMetrics, link_of
-from learners.metrics.regression import TINY, explained
+from driftway.learners.contract import Array, Learner, bare_kernel
+from driftway.learners.learner import REGRESSION, plain
+from driftway.learners.metrics.classification import check_memory, kappa
+from driftway.learners.metrics.confusion import ConfusionMetrics
+from driftway.learners.metrics.kappas import KappaMetrics
+from driftway.learners.metrics.margins import MarginMetrics
+from driftway.learners.metrics.probabilities import ProbabilityMetrics, link_of
+from driftway.learners.metrics.regression import TINY, explained
 
 
 class OfflineMetrics:

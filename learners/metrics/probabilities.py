@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, bare_kernel
-from learners.elementary.error_function import erfc
-from learners.elementary.exponential import exp
-from learners.elementary.logarithm import log
-from learners.learner import plain
-from learners.metrics.classification import ratio
+from driftway.learners.contract import Array, Counts, Learner, bare_kernel
+from driftway.learners.learner import plain
+from driftway.learners.metrics.classification import ratio
+from driftway.learners.numeric.elementary.error_function import erfc
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.elementary.logarithm import log
 
 LINKS = ("logistic", "probit", "softmax", "direct")
 """How scores become probabilities: 1 / (1 + exp(-s)), Phi(s), softmax(S), or they are probabilities."""

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, bare_kernel, field
-from learners.learner import plain
-from learners.memory import fields_of, seen_as
-from learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio
-from learners.state import State
+from driftway.learners.contract import Array, Counts, bare_kernel, field
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import fields_of, seen_as
+from driftway.learners.learner import plain
+from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio
 
 TINY = 1e-300
 """Squared error of the running mean below which r2 is not defined: ALGORITHMS.md 16."""
@@ -65,7 +65,8 @@ class RegressionMetrics:
     ) -> Callable[[int, int], None]:
         """As `observe`, but rows are counted in from one index to before another.
 
-        Where rows wait, slot i8[n] says where (`learners.driver.Late`): the mean is that of then, too.
+        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.Late`): the mean is that of then,
+        too.
         """
         scores, labels = plain(score), plain(y)
 

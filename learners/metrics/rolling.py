@@ -4,9 +4,9 @@ Metrics look at scores and labels only. Their memory is one `State`, so that it 
 the learner's, and how the rows were cut into batches changes no bit of it.
 """
 
-from learners.learner import REGRESSION
-from learners.metrics.classification import ClassificationMetrics
-from learners.metrics.regression import RegressionMetrics
+from driftway.learners.learner import REGRESSION
+from driftway.learners.metrics.classification import ClassificationMetrics
+from driftway.learners.metrics.regression import RegressionMetrics
 
 WINDOW = 1000
 """Rows of the rolling window: ALGORITHMS.md 16."""

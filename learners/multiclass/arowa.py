@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from learners.contract import (
+from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
@@ -15,11 +15,11 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.multiclass.covariance import REGULARISED, ClassGaussians, Separation, learn_diagonal
-from learners.multiclass.margins import best_wrong
-from learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
-from learners.multiclass.weights import products
-from learners.second_order.covariance import drift, start_variance
+from driftway.learners.multiclass.covariance import REGULARISED, ClassGaussians, Separation, learn_diagonal
+from driftway.learners.multiclass.margins import best_wrong
+from driftway.learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
+from driftway.learners.multiclass.weights import products
+from driftway.learners.second_order.covariance import drift, start_variance
 
 
 class AROWA(Learner):

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import (
+from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
@@ -18,9 +18,15 @@ from learners.contract import (
     number,
     scratch,
 )
-from learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
-from learners.second_order.covariance import COLLAPSED, VARIANCE_FLOOR, drift, inflate_diagonal, start_variance
-from learners.vectors import dot
+from driftway.learners.multiclass.weight_matrix import inflate_factors, matrix_sizes, start_matrix, step_by_factors
+from driftway.learners.numeric.vectors import dot
+from driftway.learners.second_order.covariance import (
+    COLLAPSED,
+    VARIANCE_FLOOR,
+    drift,
+    inflate_diagonal,
+    start_variance,
+)
 
 
 class AROWAPair(Learner):

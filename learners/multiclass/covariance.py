@@ -1,4 +1,4 @@
-"""What multiclass learners that keep a covariance per class share: the steps of `learners.second_order`, top-1.
+"""What multiclass learners that keep a covariance per class share: the steps of `learners/second_order`, top-1.
 
 Class r has a Gaussian N(mu_r, Sigma_r) over its weights. A row concerns its class y and the best wrong one, s. With
 the margin m = (mu_y - mu_s).x and the variance v = x'Sigma_y x + x'Sigma_s x the scalars are those of two classes;
@@ -8,13 +8,13 @@ both means move, apart, and both covariances shrink by them. Covariances between
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, Rule, field, fragment, scratch
-from learners.driver import Fragment
-from learners.multiclass.margins import best_wrong, step_apart
-from learners.multiclass.weights import products
-from learners.second_order.confidence import precision_gain, required, step_size
-from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, fill, form_of, is_full
-from learners.second_order.nherd import herded_gain, herded_shrinkage, pull
+from driftway.learners.contract import Array, Counts, Rule, field, fragment, scratch
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.multiclass.margins import best_wrong, step_apart
+from driftway.learners.multiclass.weights import products
+from driftway.learners.second_order.confidence import precision_gain, required, step_size
+from driftway.learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, fill, form_of, is_full
+from driftway.learners.second_order.nherd import herded_gain, herded_shrinkage, pull
 
 REGULARISED, HERDED = 4, 5
 """Which scalars a rule takes, beside those of `confidence`: those of `arow` and of `nherd`, whose margin is 1."""

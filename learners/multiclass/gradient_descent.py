@@ -2,13 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Parameters, Rule, fragment, intercept
-from learners.driver import Fragment
-from learners.elementary.exponential import exp
-from learners.linear.gradient_descent import SCHEDULES, first_step, step_at, step_schedule
-from learners.merging import Sharing
-from learners.multiclass.margins import best_wrong, step_apart, step_each
-from learners.multiclass.weights import SteppedClassWeights, products
+from driftway.learners.contract import Array, Parameters, Rule, fragment, intercept
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.linear.gradient_descent import SCHEDULES, first_step, step_at, step_schedule
+from driftway.learners.multiclass.margins import best_wrong, step_apart, step_each
+from driftway.learners.multiclass.weights import SteppedClassWeights, products
+from driftway.learners.numeric.elementary.exponential import exp
 
 
 class Stepping(Parameters):

@@ -4,7 +4,7 @@ A score vector S has one entry per class; the margin of a row is S_y - S_s, with
 classes the one score that is written is S_1 - S_0. ALGORITHMS.md 8.
 """
 
-from learners.contract import Array, fragment
+from driftway.learners.contract import Array, fragment
 
 
 @fragment

@@ -1,7 +1,7 @@
 """Multiclass aggressive ROMMA, the relaxed online maximum margin algorithm."""
 
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.multiclass.relaxed_margin import into_half_spaces
+from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.multiclass.relaxed_margin import into_half_spaces
 
 
 class MCAROMMA(Learner):

@@ -1,9 +1,9 @@
 """Confidence-weighted learning of several classes, exact standard-deviation version (CW-Stdev)."""
 
-from learners.contract import Learner, Rule, number
-from learners.multiclass.covariance import fill_classes, separate
-from learners.second_order.confidence import DEVIATION, deviations
-from learners.second_order.covariance import Covarying
+from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.multiclass.covariance import fill_classes, separate
+from driftway.learners.second_order.confidence import DEVIATION, deviations
+from driftway.learners.second_order.covariance import Covarying
 
 
 class MCCWStdev(Learner):

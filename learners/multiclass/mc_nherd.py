@@ -1,8 +1,8 @@
 """Normal herding of several classes (NHERD)."""
 
-from learners.contract import Learner, Rule, number
-from learners.multiclass.covariance import HERDED, fill_classes, separate
-from learners.second_order.covariance import Covarying
+from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.multiclass.covariance import HERDED, fill_classes, separate
+from driftway.learners.second_order.covariance import Covarying
 
 
 class MCNHERD(Learner):

@@ -1,7 +1,7 @@
 """Multiclass online gradient descent on the hinge loss."""
 
-from learners.contract import Learner, Rule
-from learners.multiclass.gradient_descent import Stepping, descend, learn_hinge
+from driftway.learners.contract import Learner, Rule
+from driftway.learners.multiclass.gradient_descent import Stepping, descend, learn_hinge
 
 
 class MCOGD(Learner):

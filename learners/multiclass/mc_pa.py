@@ -2,8 +2,8 @@
 
 import math
 
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.multiclass.passive_aggressive import apart
+from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.multiclass.passive_aggressive import apart
 
 
 class MCPA(Learner):

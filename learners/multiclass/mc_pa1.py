@@ -1,7 +1,7 @@
 """Multiclass passive-aggressive learning with a bounded step (PA-I)."""
 
-from learners.contract import Learner, Parameters, Rule, intercept, number
-from learners.multiclass.passive_aggressive import apart
+from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.multiclass.passive_aggressive import apart
 
 
 class MCPA1(Learner):

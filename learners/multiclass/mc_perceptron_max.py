@@ -1,7 +1,7 @@
 """The multiclass perceptron that blames the highest wrong class."""
 
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.multiclass.ultraconservative import MAX, correct
+from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.multiclass.ultraconservative import MAX, correct
 
 
 class MCPerceptronMax(Learner):

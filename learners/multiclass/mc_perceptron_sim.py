@@ -1,7 +1,7 @@
 """The multiclass perceptron that blames classes in proportion to how much too high they scored."""
 
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.multiclass.ultraconservative import SIMILARITY, correct
+from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.multiclass.ultraconservative import SIMILARITY, correct
 
 
 class MCPerceptronSim(Learner):

@@ -1,7 +1,7 @@
 """The multiclass perceptron that blames all classes alike that scored too high."""
 
-from learners.contract import Learner, Parameters, Rule, intercept
-from learners.multiclass.ultraconservative import UNIFORM, correct
+from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.multiclass.ultraconservative import UNIFORM, correct
 
 
 class MCPerceptronUniform(Learner):

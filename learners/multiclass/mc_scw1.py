@@ -1,9 +1,9 @@
 """Soft confidence-weighted learning of several classes (SCW-I)."""
 
-from learners.contract import Learner, Rule, number
-from learners.multiclass.covariance import fill_classes, separate
-from learners.second_order.confidence import SOFT, deviations
-from learners.second_order.covariance import Covarying
+from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.multiclass.covariance import fill_classes, separate
+from driftway.learners.second_order.confidence import SOFT, deviations
+from driftway.learners.second_order.covariance import Covarying
 
 
 class MCSCW1(Learner):

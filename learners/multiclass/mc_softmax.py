@@ -1,7 +1,7 @@
 """Multiclass online gradient descent on the log loss of a softmax."""
 
-from learners.contract import Learner, Rule
-from learners.multiclass.gradient_descent import Stepping, descend, learn_softmax
+from driftway.learners.contract import Learner, Rule
+from driftway.learners.multiclass.gradient_descent import Stepping, descend, learn_softmax
 
 
 class MCSoftmax(Learner):

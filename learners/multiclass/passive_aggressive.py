@@ -2,12 +2,12 @@
 
 import math
 
-from learners.contract import Array, Rule, fragment
-from learners.linear.passive_aggressive import Pull, tau
-from learners.merging import Sharing
-from learners.multiclass.margins import best_wrong, step_apart
-from learners.multiclass.weights import ClassWeights, products
-from learners.vectors import dot
+from driftway.learners.contract import Array, Rule, fragment
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.linear.passive_aggressive import Pull, tau
+from driftway.learners.multiclass.margins import best_wrong, step_apart
+from driftway.learners.multiclass.weights import ClassWeights, products
+from driftway.learners.numeric.vectors import dot
 
 
 def apart(cap: float, ridge: float) -> Rule:

@@ -3,11 +3,11 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Rule, field, fragment, scratch
-from learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
-from learners.multiclass.margins import best_wrong
-from learners.multiclass.weights import products
-from learners.vectors import dot, length, multiply
+from driftway.learners.contract import Array, Counts, Rule, field, fragment, scratch
+from driftway.learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
+from driftway.learners.multiclass.margins import best_wrong
+from driftway.learners.multiclass.weights import products
+from driftway.learners.numeric.vectors import dot, length, multiply
 
 
 class RelaxedClasses(NamedTuple):

@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Rule, fragment
-from learners.merging import Sharing
-from learners.multiclass.margins import best_wrong, mistaken, step_apart, step_each
-from learners.multiclass.weights import ClassWeights, products
+from driftway.learners.contract import Array, Rule, fragment
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.multiclass.margins import best_wrong, mistaken, step_apart, step_each
+from driftway.learners.multiclass.weights import ClassWeights, products
 
 MAX, UNIFORM, SIMILARITY = range(3)
 """Who pays: the highest wrong class, all that scored too high alike, or each by how much."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from learners.contract import Array, fragment
-from learners.memory import Sizes
-from learners.second_order.covariance import COLLAPSED, inflate_full
-from learners.state import State
-from learners.symmetric import downdate, times
-from learners.vectors import step_along
+from driftway.learners.contract import Array, fragment
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.second_order.covariance import COLLAPSED, inflate_full
 
 
 def matrix_sizes(form: str, d1: int, d2: int) -> Sizes:

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, field, fragment, scratch
-from learners.vectors import dot
+from driftway.learners.contract import Array, Counts, field, fragment, scratch
+from driftway.learners.numeric.vectors import dot
 
 
 class ClassWeights(NamedTuple):

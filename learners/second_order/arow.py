@@ -2,10 +2,12 @@
 
 import math
 
-from learners.contract import Array, Learner, Rule, fragment, number
-from learners.linear.weights import product
-from learners.merging import Sharing
-from learners.second_order.covariance import (
+from driftway.learners.contract import Array, Learner, Rule, fragment, number
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.second_order.covariance import (
     COLLAPSED,
     VARIANCE_FLOOR,
     Covarying,
@@ -17,8 +19,6 @@ from learners.second_order.covariance import (
     is_full,
     spread_diagonal,
 )
-from learners.symmetric import downdate, times
-from learners.vectors import step_along
 
 
 class AROW(Learner):

@@ -2,9 +2,11 @@
 
 import math
 
-from learners.contract import Array, Learner, Rule, fragment, number
-from learners.linear.weights import product
-from learners.second_order.covariance import (
+from driftway.learners.contract import Array, Learner, Rule, fragment, number
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.second_order.covariance import (
     COLLAPSED,
     Covarying,
     Gaussian,
@@ -16,8 +18,6 @@ from learners.second_order.covariance import (
     narrow_diagonal,
     spread_diagonal,
 )
-from learners.symmetric import downdate, times
-from learners.vectors import step_along
 
 
 class AROWRegressor(Learner):

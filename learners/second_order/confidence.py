@@ -9,11 +9,11 @@ import math
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Rule, fragment, number
-from learners.driver import Fragment
-from learners.linear.weights import product
-from learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, form_of, is_full
-from learners.vectors import step_along
+from driftway.learners.contract import Array, Rule, fragment, number
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, form_of, is_full
 
 
 class Confidence(NamedTuple):

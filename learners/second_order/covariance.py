@@ -1,6 +1,6 @@
 """What covariance learners share: their memory, its full or diagonal form, its start, and drift that keeps it alive.
 
-The matrix itself is kept sound by `learners.symmetric`.
+The matrix itself is kept sound by `driftway.learners.numeric.symmetric`.
 """
 
 from collections.abc import Callable
@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Parameters, choice, field, fragment, intercept, number, scratch
-from learners.memory import Sizes
-from learners.symmetric import downdate, times
-from learners.vectors import dot
+from driftway.learners.contract import Array, Counts, Parameters, choice, field, fragment, intercept, number, scratch
+from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.vectors import dot
 
 FULL_AT_MOST = 256
 """Largest width for which ``auto`` takes the full matrix: 0.5 MB, about 50 microseconds a row."""

@@ -1,8 +1,8 @@
 """Confidence-weighted learning, variance version (CW)."""
 
-from learners.contract import Learner, Rule
-from learners.second_order.confidence import VARIANCE, confidence_rule, probability
-from learners.second_order.covariance import Covarying, fill
+from driftway.learners.contract import Learner, Rule
+from driftway.learners.second_order.confidence import VARIANCE, confidence_rule, probability
+from driftway.learners.second_order.covariance import Covarying, fill
 
 
 class CW(Learner):

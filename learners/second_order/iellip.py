@@ -4,12 +4,23 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
-from learners.driver import Fragment
-from learners.linear.weights import product
-from learners.second_order.covariance import COLLAPSED, covariance, fill, form_of, is_full, spread_diagonal
-from learners.symmetric import downdate, pin, times
-from learners.vectors import step_along
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    intercept,
+    number,
+    scratch,
+)
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.symmetric import downdate, pin, times
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.second_order.covariance import COLLAPSED, covariance, fill, form_of, is_full, spread_diagonal
 
 MOST_WOUND_UP = 1e6
 """Times `a`: the variance beyond which a direction that no mistake excites inflates no further. For b < 1 the total

@@ -3,9 +3,10 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, scratch
-from learners.driver import Fragment
-from learners.second_order.covariance import (
+from driftway.learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, scratch
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
     FULL,
@@ -15,7 +16,6 @@ from learners.second_order.covariance import (
     form_of,
     is_full,
 )
-from learners.vectors import dot, step_along
 
 
 class NAROW(Learner):

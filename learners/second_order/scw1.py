@@ -1,8 +1,8 @@
 """Soft confidence-weighted learning (SCW-I)."""
 
-from learners.contract import Learner, Rule, number
-from learners.second_order.confidence import SOFT, confidence_rule, probability
-from learners.second_order.covariance import Covarying, fill
+from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.second_order.confidence import SOFT, confidence_rule, probability
+from driftway.learners.second_order.covariance import Covarying, fill
 
 
 class SCW1(Learner):

@@ -3,8 +3,21 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, number, scratch
-from learners.second_order.covariance import (
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    intercept,
+    number,
+    scratch,
+)
+from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.vectors import dot
+from driftway.learners.second_order.covariance import (
     COLLAPSED,
     covariance,
     drift,
@@ -14,8 +27,6 @@ from learners.second_order.covariance import (
     narrow_diagonal,
     spread_diagonal,
 )
-from learners.symmetric import downdate, times
-from learners.vectors import dot
 
 
 class SOP(Learner):

@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Learner, Parameters, Rule, choice, flag, fragment, number
-from learners.linear.gradient_descent import LOSSES, SCHEDULES, first_step, slope, step_at, step_schedule
-from learners.linear.weights import SteppedWeights, product
-from learners.sparse.thresholding import step_and_threshold
+from driftway.learners.contract import Array, Learner, Parameters, Rule, choice, flag, fragment, number
+from driftway.learners.linear.gradient_descent import LOSSES, SCHEDULES, first_step, slope, step_at, step_schedule
+from driftway.learners.linear.weights import SteppedWeights, product
+from driftway.learners.sparse.thresholding import step_and_threshold
 
 
 class FOBOSL1(Learner):

@@ -3,10 +3,21 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, flag, fragment, number, scratch
-from learners.linear.gradient_descent import LOGISTIC, slope
-from learners.sparse.thresholding import soft_threshold
-from learners.vectors import dot
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    flag,
+    fragment,
+    number,
+    scratch,
+)
+from driftway.learners.linear.gradient_descent import LOGISTIC, slope
+from driftway.learners.numeric.vectors import dot
+from driftway.learners.sparse.thresholding import soft_threshold
 
 
 class FTRLProximal(Learner):

@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Counts, Learner, Parameters, Rule, choice, field, flag, fragment, number
-from learners.linear.gradient_descent import LOSSES, slope
-from learners.linear.weights import product
-from learners.sparse.thresholding import soft_threshold
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, choice, field, flag, fragment, number
+from driftway.learners.linear.gradient_descent import LOSSES, slope
+from driftway.learners.linear.weights import product
+from driftway.learners.sparse.thresholding import soft_threshold
 
 
 class RDAL1(Learner):

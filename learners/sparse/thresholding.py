@@ -3,7 +3,7 @@
 Weights from `penalised` on, which is where the intercept lies, are never thresholded.
 """
 
-from learners.contract import Array, fragment
+from driftway.learners.contract import Array, fragment
 
 
 @fragment

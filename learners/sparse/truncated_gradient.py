@@ -3,12 +3,23 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import Array, Learner, ParameterError, Parameters, Rule, choice, flag, fragment, integer, number
-from learners.linear.gradient_descent import LOSSES, slope
-from learners.linear.number_or_word import AUTO, number_or
-from learners.linear.weights import SteppedWeights, product
-from learners.sparse.thresholding import soft_threshold
-from learners.vectors import step_along
+from driftway.learners.contract import (
+    Array,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    choice,
+    flag,
+    fragment,
+    integer,
+    number,
+)
+from driftway.learners.engine.number_or_keyword import AUTO, number_or
+from driftway.learners.linear.gradient_descent import LOSSES, slope
+from driftway.learners.linear.weights import SteppedWeights, product
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.sparse.thresholding import soft_threshold
 
 SMALL = {"tg": 1.0, "round": 0.05}
 """What ``auto`` takes for theta. Rounding at 1 resets the weights for ever: 65 % on SEA instead of 86 %."""

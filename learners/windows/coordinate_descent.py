@@ -15,9 +15,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from learners.contract import Array, ParameterError, Parameters, choice, fragment, integer, intercept, number
-from learners.random import Words, permute
-from learners.vectors import dot, step_along, step_surely
+from driftway.learners.contract import Array, ParameterError, Parameters, choice, fragment, integer, intercept, number
+from driftway.learners.numeric.random import Words, permute
+from driftway.learners.numeric.vectors import dot, step_along, step_surely
 
 STILL = 1e-12
 """Projected gradient below which a coefficient stays as it is."""

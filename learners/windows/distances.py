@@ -1,6 +1,6 @@
 """Distances from a row to those of a window, which is kept by columns so that several are computed at a time."""
 
-from learners.contract import Array, fragment
+from driftway.learners.contract import Array, fragment
 
 
 @fragment

@@ -7,11 +7,11 @@ with the others are computed once, as it enters.
 import math
 from typing import Any, NamedTuple
 
-from learners.contract import Array, Counts, field, fragment, scratch
-from learners.elementary.exponential import exp
-from learners.vectors import dot
-from learners.windows.distances import squared_distances
-from learners.windows.ring import rows_in, slot_of_next
+from driftway.learners.contract import Array, Counts, field, fragment, scratch
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.vectors import dot
+from driftway.learners.windows.distances import squared_distances
+from driftway.learners.windows.ring import rows_in, slot_of_next
 
 
 class GaussianRing(NamedTuple):

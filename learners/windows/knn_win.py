@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from learners.contract import (
+from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
@@ -15,7 +15,7 @@ from learners.contract import (
     integer,
     scratch,
 )
-from learners.windows.distances import squared_distances
+from driftway.learners.windows.distances import squared_distances
 
 
 class KNNWin(Learner):

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from learners.contract import Array, Learner, Rule, fragment, integer
-from learners.driver import Fragment
-from learners.random import seed
-from learners.windows.course import Batches, begin_training, proceeding
-from learners.windows.forms import FORMS
-from learners.windows.ring import slot_of_next
+from driftway.learners.contract import Array, Learner, Rule, fragment, integer
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.numeric.random import seed
+from driftway.learners.windows.decision_functions import FORMS
+from driftway.learners.windows.incremental_training import Batches, begin_training, proceeding
+from driftway.learners.windows.ring import slot_of_next
 
 
 class SVMFix(Learner):

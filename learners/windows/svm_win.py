@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.contract import Array, Counts, Learner, Rule, field, fragment, integer, part, scratch
-from learners.driver import Fragment
-from learners.linear.weights import product
-from learners.random import Words, seed
-from learners.windows import gaussian, ring
-from learners.windows.coordinate_descent import (
+from driftway.learners.contract import Array, Counts, Learner, Rule, field, fragment, integer, part, scratch
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.random import Words, seed
+from driftway.learners.windows import gaussian, ring
+from driftway.learners.windows.coordinate_descent import (
     Dual,
     Training,
     Value,
@@ -20,8 +20,8 @@ from learners.windows.coordinate_descent import (
     take_out,
     trainer,
 )
-from learners.windows.gaussian import GaussianRing, weigh_near
-from learners.windows.ring import Ring, rows_in, slot_of_next
+from driftway.learners.windows.gaussian import GaussianRing, weigh_near
+from driftway.learners.windows.ring import Ring, rows_in, slot_of_next
 
 
 class SVMWin(Learner):

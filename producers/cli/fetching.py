@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
-from producers.cli.injecting import few
-from producers.streams.catalogue import CATALOGUE, Entry
-from producers.streams.catalogue.download import Progress
-from producers.streams.files import find_file
-from producers.streams.registry import GENERATORS
-from worker.errors import UsageFailure
+from driftway.producers.cli.injecting import few
+from driftway.producers.streams.catalogue import CATALOGUE, Entry
+from driftway.producers.streams.catalogue.download import Progress
+from driftway.producers.streams.files import find_file
+from driftway.producers.streams.registry import GENERATORS
+from driftway.worker.errors import UsageFailure
 
 HOW_VERIFIED = {
     "rows": "this file was read: its checksum and its rows are known",
@@ -35,7 +35,7 @@ def fetch_all(names: tuple[str, ...], as_json: bool) -> None:
     Failure
         A stream cannot be had; those before it are there.
     """
-    from producers.streams.catalogue.fetch import fetch
+    from driftway.producers.streams.catalogue.fetch import fetch
 
     if not names:
         raise UsageFailure("fetch needs the name of a stream of the catalogue; driftway streams lists them")

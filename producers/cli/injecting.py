@@ -83,7 +83,7 @@ def few(texts: list[str]) -> list[str]:
 
 def list_kinds() -> str:
     """One line per kind, to stand below the list of streams."""
-    from producers.streams.injection.registry import KINDS
+    from driftway.producers.streams.injection.registry import KINDS
 
     wide = max(map(len, KINDS))
     return "\n".join(["", "injections (--inject):", *(f"  {name:{wide}}  {text}" for name, (_, text) in KINDS.items())])
@@ -91,7 +91,7 @@ def list_kinds() -> str:
 
 def describe_kind(name: str) -> dict[str, Any] | None:
     """The parameters of a kind of injection; None if there is none of that name."""
-    from producers.streams.injection.registry import KINDS, find_kind
+    from driftway.producers.streams.injection.registry import KINDS, find_kind
 
     if name not in KINDS:
         return None

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, options
-from producers.cli.replay_report import as_object, closing, progress
-from worker.errors import UsageFailure
-from worker.kafka.client import parse_properties
+from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, options
+from driftway.producers.cli.replay_report import as_object, closing, progress
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
-    from producers.outlets.outlet import Stop
-    from producers.profiles import Schedule
-    from producers.replay import Delivery, Replay, Report
-    from producers.streams import EventFile, Stream
+    from driftway.producers.load_profiles import Schedule
+    from driftway.producers.replay import Delivery, Replay, Report
+    from driftway.producers.sinks.sink import Stop
+    from driftway.producers.streams import EventFile, Stream
 
 SAME_REPLAY = (
     "stream", "to", "seed", "label", "labels", "limit", "skip", "loop", "shuffle", "partition", "key", "format",
@@ -68,15 +68,15 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay sea --dry-run rows.jsonl
       driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --truth
     """
-    from producers.draws import Shuffled, Withheld
-    from producers.late_labels import LateLabels, WithDelays
-    from producers.messages import Encoding
-    from producers.outlets.outlet import Stop
-    from producers.poison import Poison
-    from producers.replay import Replay
-    from producers.selection import Selection
-    from producers.streams import holds_events, open_events, open_stream
-    from producers.streams.truth import WithTruth
+    from driftway.producers.delayed_labels import LateLabels, WithDelays
+    from driftway.producers.messages import Encoding
+    from driftway.producers.poison import Poison
+    from driftway.producers.replay import Replay
+    from driftway.producers.row_random import Shuffled, Withheld
+    from driftway.producers.selection import Selection
+    from driftway.producers.sinks.sink import Stop
+    from driftway.producers.streams import holds_events, open_events, open_stream
+    from driftway.producers.streams.ground_truth import WithTruth
 
     given["raw"] = given["raw"] or holds_events(stream, given["data_dir"])
     _check(given)
@@ -199,8 +199,8 @@ def _check_raw(ctx: click.Context, given: Mapping[str, Any]) -> None:
 
 
 def _schedule(given: Mapping[str, Any]) -> Schedule | None:
-    from producers.event_time import EventTime
-    from producers.profiles import Constant, parse_profile
+    from driftway.producers.event_time import EventTime
+    from driftway.producers.load_profiles import Constant, parse_profile
 
     if given["rate"] is not None:
         return Constant(given["rate"])
@@ -212,11 +212,11 @@ def _schedule(given: Mapping[str, Any]) -> Schedule | None:
 
 
 def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
-    from producers.outlets.latency import Latencies
-    from producers.outlets.transactions import Transaction
-    from producers.replay import Delivery
-    from producers.resume import Resume
-    from worker.kafka.choice import resolved
+    from driftway.producers.replay import Delivery
+    from driftway.producers.replay_position import Resume
+    from driftway.producers.sinks.latency import Latencies
+    from driftway.producers.sinks.transactions import Transaction
+    from driftway.worker.kafka.client_factory import resolved
 
     everything = {"stream": stream, **given}
     facts = {name: everything[name] for name in SAME_REPLAY}

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from producers.cli.injecting import inject_option
-from worker.kafka.client import AUTO, CLIENTS
+from driftway.producers.cli.injecting import inject_option
+from driftway.worker.kafka.client_config import AUTO, CLIENTS
 
 FOREVER = "forever"
 

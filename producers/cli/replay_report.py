@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from producers.replay import Replay, Report
+    from driftway.producers.replay import Replay, Report
 
 
 def closing(work: Replay, report: Report, rate: float | None) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from producers.cli import fetching
-from producers.cli.injecting import (
+from driftway.producers.cli import fetching
+from driftway.producers.cli.injecting import (
     describe_kind,
     few,
     inject_option,
@@ -18,7 +18,7 @@ from producers.cli.injecting import (
     truth_lines,
     truth_of,
 )
-from worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure
 
 SHOWN_FEATURES = 12
 MORE = "driftway streams NAME tells more of any of these; driftway streams fetch NAME brings one of the catalogue"
@@ -70,7 +70,7 @@ def streams(name: tuple[str, ...], **given: Any) -> None:
     if unfetched := fetching.describe_unfetched(words[0], given["data_dir"]):
         click.echo(json.dumps(unfetched) if given["json"] else fetching.as_page(unfetched))
         return
-    from producers.streams import open_stream
+    from driftway.producers.streams import open_stream
 
     labels = None if given["labels"] is None else given["labels"].split(",")
     opened = open_stream(
@@ -81,8 +81,8 @@ def streams(name: tuple[str, ...], **given: Any) -> None:
 
 
 def _list(data_dir: str | None) -> list[dict[str, Any]]:
-    from producers.streams.files import folder_files
-    from producers.streams.registry import GENERATORS
+    from driftway.producers.streams.files import folder_files
+    from driftway.producers.streams.registry import GENERATORS
 
     made = [{"name": name, "kind": "generator", "about": about} for name, (_, about) in GENERATORS.items()]
     public = fetching.list_entries(data_dir)

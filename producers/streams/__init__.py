@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from producers.streams.catalogue import CATALOGUE
-from producers.streams.files import (
+from driftway.producers.streams.catalogue import CATALOGUE
+from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.files import (
     ENDINGS,
     LINES,
     data_folder,
@@ -29,13 +30,12 @@ from producers.streams.files import (
     open_raw,
     suffix_of,
 )
-from producers.streams.injection import open_injected
-from producers.streams.labels import check_labels
-from producers.streams.options import parse_spec, read_seed
-from producers.streams.raw.event_file import EventFile
-from producers.streams.registry import GENERATORS, find_recipe
-from producers.streams.stream import Block, FirstRows, Stream
-from worker.errors import UsageFailure
+from driftway.producers.streams.injection import open_injected
+from driftway.producers.streams.labels import check_labels
+from driftway.producers.streams.options import parse_spec, read_seed
+from driftway.producers.streams.registry import GENERATORS, find_recipe
+from driftway.producers.streams.stream import Block, FirstRows, Stream
+from driftway.worker.errors import UsageFailure
 
 __all__ = ["GENERATORS", "Block", "EventFile", "Stream", "holds_events", "open_events", "open_stream"]
 
@@ -75,7 +75,8 @@ def open_stream(
     drop : sequence of str
         Columns of a file that are left out.
     inject : sequence of str
-        Drift and dirt to put into it, in order, as ``KIND:option=value,...``; see `producers.streams.injection`.
+        Drift and dirt to put into it, in order, as ``KIND:option=value,...``; see
+        `driftway.producers.streams.injection`.
     **options
         A generator's options, as numbers or text; they win over those in `name`.
 
@@ -162,7 +163,7 @@ def _generator_in(text: str) -> str | None:
 
 
 def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, ...] | None) -> Stream:
-    from producers.streams.generator import Generator
+    from driftway.producers.streams.generator import Generator
 
     stream = Generator(find_recipe(name), read_seed(f"{name}: seed", given.pop("seed", seed)), given)
     if labels is not None:

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import randint, uniform
-from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import randint, uniform
+from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
 
 NAMES = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 SALARY, COMMISSION, AGE, ELEVEL, CAR, ZIPCODE, HVALUE, HYEARS, LOAN = range(len(NAMES))

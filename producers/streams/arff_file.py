@@ -11,10 +11,10 @@ from typing import TextIO
 
 import numpy as np
 
-from producers.streams.columns import feature_columns, not_numbers
-from producers.streams.labels import LabelReader
-from producers.streams.stream import BLOCK_ROWS, Block, Stream
-from worker.errors import UsageFailure
+from driftway.producers.streams.columns import feature_columns, not_numbers
+from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream
+from driftway.worker.errors import UsageFailure
 
 ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(.*)""", re.IGNORECASE)
 CELL = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,]*?)\s*(?:,|$)""")

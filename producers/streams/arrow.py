@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from producers.streams.labels import LabelReader
-from producers.streams.stream import Array, Block
-from worker.errors import UsageFailure
+from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.stream import Array, Block
+from driftway.worker.errors import UsageFailure
 
 
 def require_pyarrow(path: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure
 
 
 def feature_columns(path: Path, columns: Sequence[str], label: str, drop: Sequence[str]) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from producers.streams.arrow import require_pyarrow, to_block
-from producers.streams.columns import feature_columns, not_numbers, some_of
-from producers.streams.labels import MISSING, LabelReader
-from producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
-from worker.errors import UsageFailure
+from driftway.producers.streams.arrow import require_pyarrow, to_block
+from driftway.producers.streams.columns import feature_columns, not_numbers, some_of
+from driftway.producers.streams.labels import MISSING, LabelReader
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
+from driftway.worker.errors import UsageFailure
 
 CHUNK_BYTES = 1 << 20
 """Text per parsed chunk, 1 MiB: pyarrow's default, and what bounds the reader's memory."""

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from producers.streams.catalogue import CATALOGUE, Entry, fetched_file
-from producers.streams.raw.event_file import EventFile
-from producers.streams.stream import Stream
-from worker.errors import UsageFailure
+from driftway.producers.streams.catalogue import CATALOGUE, Entry, fetched_file
+from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.stream import Stream
+from driftway.worker.errors import UsageFailure
 
 LINES = (".jsonl.gz", ".jsonl", ".ndjson.gz", ".ndjson", ".json.gz", ".json")
 SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet", *LINES)
@@ -106,15 +106,15 @@ def open_file(path: Path, label: str, labels: Sequence[str] | None, drop: Sequen
         raise UsageFailure(f"there is no file {path}")
     suffix = suffix_of(path.name).removesuffix(".gz")
     if suffix == ".csv":
-        from producers.streams.csv_file import CsvFile
+        from driftway.producers.streams.csv_file import CsvFile
 
         return CsvFile(path, label, labels, drop)
     if suffix == ".parquet":
-        from producers.streams.parquet_file import ParquetFile
+        from driftway.producers.streams.parquet_file import ParquetFile
 
         return ParquetFile(path, label, labels, drop)
     if suffix == ".arff":
-        from producers.streams.arff_file import ArffFile
+        from driftway.producers.streams.arff_file import ArffFile
 
         return ArffFile(path, label, labels, drop)
     if suffix in LINES:
@@ -135,19 +135,19 @@ def open_raw(path: Path, drop: Sequence[str] = ()) -> EventFile:
     """
     suffix = suffix_of(path.name).removesuffix(".gz")
     if suffix == ".csv":
-        from producers.streams.raw.csv_rows import CsvRows
+        from driftway.producers.streams.event_files.csv_rows import CsvRows
 
         return CsvRows(path, drop)
     if suffix == ".parquet":
-        from producers.streams.raw.parquet_rows import ParquetRows
+        from driftway.producers.streams.event_files.parquet_rows import ParquetRows
 
         return ParquetRows(path, drop)
     if suffix == ".arff":
-        from producers.streams.raw.arff_rows import ArffRows
+        from driftway.producers.streams.event_files.arff_rows import ArffRows
 
         return ArffRows(path, drop)
     if suffix in LINES:
-        from producers.streams.raw.json_lines import JsonLines
+        from driftway.producers.streams.event_files.json_lines import JsonLines
 
         return JsonLines(path, drop)
     raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")

@@ -8,14 +8,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.elementary.exponential import exp
-from learners.elementary.trigonometric import cos, sin
-from learners.jit import kernel
-from learners.random import normal, uniform
-from producers.streams.generator import Recipe
-from producers.streams.options import Values, option
-from producers.streams.stream import Array, Concepts
-from worker.errors import UsageFailure
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.elementary.trigonometric import cos, sin
+from driftway.learners.numeric.random import normal, uniform
+from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array, Concepts
+from driftway.worker.errors import UsageFailure
 
 LOCAL, RECURRING, GRADUAL = 0, 1, 2
 KINDS = {"lea": LOCAL, "gra": RECURRING, "gsg": GRADUAL}

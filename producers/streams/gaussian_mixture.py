@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.elementary.exponential import exp
-from learners.elementary.logarithm import log
-from learners.jit import kernel
-from learners.random import normal, randint, uniform
-from producers.streams.generator import Recipe
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.random import normal, randint, uniform
+from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
 
 LEAST_SD, MOST_SD = 0.1, 0.3
 MOST_REJECTED = 10_000

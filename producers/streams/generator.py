@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learners import random
-from producers.streams.options import Option, Values, read_options, read_seed
-from producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Concepts, Stream, Task, Traced
-from worker.errors import UsageFailure
+from driftway.learners.numeric import random
+from driftway.producers.streams.options import Option, Values, read_options, read_seed
+from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Concepts, Stream, Task, Traced
+from driftway.worker.errors import UsageFailure
 
 Fill = Callable[[Values, NDArray[np.uint64], Array, int, Array, Array], None]
 

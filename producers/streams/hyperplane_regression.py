@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import uniform
-from producers.streams.generator import Recipe
-from producers.streams.options import Values, option
-from producers.streams.stream import Array, Task
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import uniform
+from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array, Task
 
 FEATURES = 10
 FIRST_FEATURES = (0, 1, 3, 6)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import uniform
-from producers.streams.generator import Recipe
-from producers.streams.hyperplane_staged import draw_row, sample
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
-from worker.errors import UsageFailure
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import uniform
+from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.hyperplane_staged import draw_row, sample
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
+from driftway.worker.errors import UsageFailure
 
 
 @kernel

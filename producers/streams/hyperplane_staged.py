@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import normal, uniform
-from producers.streams.generator import Recipe
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import normal, uniform
+from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 """What stands for a missing value in text files, unless a class is called so."""

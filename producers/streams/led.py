@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import randint, uniform
-from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
-from worker.errors import UsageFailure
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import randint, uniform
+from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
+from driftway.worker.errors import UsageFailure
 
 SEGMENTS = 7
 LIT = np.array(

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from learners.parameters import Bounds, ParameterError, parse_pairs
-from worker.errors import UsageFailure
+from driftway.learners.engine.parameters import Bounds, ParameterError, parse_pairs
+from driftway.worker.errors import UsageFailure
 
 Values = Mapping[str, Any]
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from producers.streams.arrow import is_number, is_text, require_pyarrow, to_block
-from producers.streams.columns import feature_columns, not_numbers, some_of
-from producers.streams.labels import LabelReader
-from producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
-from worker.errors import UsageFailure
+from driftway.producers.streams.arrow import is_number, is_text, require_pyarrow, to_block
+from driftway.producers.streams.columns import feature_columns, not_numbers, some_of
+from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
+from driftway.worker.errors import UsageFailure
 
 
 class ParquetFile(Stream):

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import normal, randint, uniform
-from producers.streams.generator import Recipe
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import normal, randint, uniform
+from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
 
 DEVIATION, LABEL, WEIGHT, KEPT = 0, 1, 2, 3
 """Rows of the table of centroids before their centres; weights are added up from the first centroid on."""

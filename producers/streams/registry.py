@@ -6,67 +6,82 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from producers.streams.generator import Recipe
+    from driftway.producers.streams.generator import Recipe
 
 GENERATORS: dict[str, tuple[str, str]] = {
-    "sea": ("producers.streams.sea:RECIPE", "4 stages, 3 features, threshold on x1 + x2 jumps"),
+    "sea": ("driftway.producers.streams.sea:RECIPE", "4 stages, 3 features, threshold on x1 + x2 jumps"),
     "hyperplane_staged": (
-        "producers.streams.hyperplane_staged:RECIPE",
+        "driftway.producers.streams.hyperplane_staged:RECIPE",
         "9 stages, 10 features, a new hyperplane in each",
     ),
     "gaussian_mixture_drift": (
-        "producers.streams.gaussian_mixture:DRIFT",
+        "driftway.producers.streams.gaussian_mixture:DRIFT",
         "2 features, two Gaussians per class that move every 10 rows",
     ),
     "gaussian_mixture_switch": (
-        "producers.streams.gaussian_mixture:SWITCH",
+        "driftway.producers.streams.gaussian_mixture:SWITCH",
         "10 stages, 2 features, two new Gaussians per class in each",
     ),
     "hyperplane_rotating": (
-        "producers.streams.hyperplane_rotating:RECIPE",
+        "driftway.producers.streams.hyperplane_rotating:RECIPE",
         "10 features, two weights of the hyperplane move with every row",
     ),
     "hyperplane_regression": (
-        "producers.streams.hyperplane_regression:RECIPE",
+        "driftway.producers.streams.hyperplane_regression:RECIPE",
         "4 stages, 10 features, the target is the mean of three others in each",
     ),
     "archive:1CDT": (
-        "producers.streams.archive:ONE_CDT",
+        "driftway.producers.streams.archive:ONE_CDT",
         "40 blocks, 2 features, class 1 goes away diagonally and comes back",
     ),
     "archive:1CHT": (
-        "producers.streams.archive:ONE_CHT",
+        "driftway.producers.streams.archive:ONE_CHT",
         "40 blocks, 2 features, class 1 goes away horizontally and comes back",
     ),
     "archive:2CDT": (
-        "producers.streams.archive:TWO_CDT",
+        "driftway.producers.streams.archive:TWO_CDT",
         "40 blocks, 2 features, both classes go diagonally and come back",
     ),
     "archive:2CHT": (
-        "producers.streams.archive:TWO_CHT",
+        "driftway.producers.streams.archive:TWO_CHT",
         "40 blocks, 2 features, both classes go horizontally and come back",
     ),
     "archive:MG-2C-2D": (
-        "producers.streams.archive:MG_2C_2D",
+        "driftway.producers.streams.archive:MG_2C_2D",
         "100 blocks, 2 features, two Gaussians per class that cross, part and meet",
     ),
     "archive:UG-2C-2D": (
-        "producers.streams.archive:UG_2C_2D",
+        "driftway.producers.streams.archive:UG_2C_2D",
         "100 blocks, 2 features, one Gaussian per class, which swap sides",
     ),
-    "stagger": ("producers.streams.stagger:RECIPE", "3 stages, 3 nominal features, a boolean rule in each"),
-    "agrawal": ("producers.streams.agrawal:RECIPE", "4 stages, 9 mixed features, one of ten loan functions in each"),
+    "stagger": ("driftway.producers.streams.stagger:RECIPE", "3 stages, 3 nominal features, a boolean rule in each"),
+    "agrawal": (
+        "driftway.producers.streams.agrawal:RECIPE",
+        "4 stages, 9 mixed features, one of ten loan functions in each",
+    ),
     "random_rbf": (
-        "producers.streams.random_rbf:RECIPE",
+        "driftway.producers.streams.random_rbf:RECIPE",
         "10 features, 50 centroids that travel, any number of classes",
     ),
-    "led": ("producers.streams.led:RECIPE", "4 stages, 24 bits, 10 classes, segments trade places with useless bits"),
-    "waveform": ("producers.streams.waveform:RECIPE", "4 stages, 21 or 40 features, 3 classes, features change places"),
-    "sine": ("producers.streams.sine:RECIPE", "4 stages, 4 features, below or above a sine, then reversed"),
-    "mixed": ("producers.streams.mixed:RECIPE", "4 stages, 2 bits and 2 numbers, a rule that is reversed"),
-    "friedman": ("producers.streams.friedman:RECIPE", "10 features, regression, three kinds of drift"),
-    "arma": ("producers.streams.arma:RECIPE", "a time series, regression, an ARMA process of known innovations"),
-    "ratings": ("producers.streams.ratings:RECIPE", "user and item, regression, ratings from known factors or blocks"),
+    "led": (
+        "driftway.producers.streams.led:RECIPE",
+        "4 stages, 24 bits, 10 classes, segments trade places with useless bits",
+    ),
+    "waveform": (
+        "driftway.producers.streams.waveform:RECIPE",
+        "4 stages, 21 or 40 features, 3 classes, features change places",
+    ),
+    "sine": ("driftway.producers.streams.sine:RECIPE", "4 stages, 4 features, below or above a sine, then reversed"),
+    "mixed": ("driftway.producers.streams.mixed:RECIPE", "4 stages, 2 bits and 2 numbers, a rule that is reversed"),
+    "friedman": ("driftway.producers.streams.friedman:RECIPE", "10 features, regression, three kinds of drift"),
+    "arma": (
+        "driftway.producers.streams.arma:RECIPE",
+        "a time series, regression, an ARMA process of known innovations",
+    ),
+    "ratings": (
+        "driftway.producers.streams.ratings:RECIPE",
+        "user and item, regression, ratings from known factors or blocks",
+    ),
 }
 """name -> (module:attribute, one line)."""
 

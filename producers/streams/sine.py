@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.elementary.trigonometric import sin
-from learners.jit import kernel
-from learners.random import uniform
-from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.elementary.trigonometric import sin
+from driftway.learners.numeric.random import uniform
+from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
 
 
 @kernel

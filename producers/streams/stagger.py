@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import randint, uniform
-from producers.streams.generator import Recipe, sample_stage
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import randint, uniform
+from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
 
 SMALL, RED, GREEN, CIRCLE = 0.0, 0.0, 2.0, 0.0
 """Codes: size small 0, medium 1, large 2; colour red 0, blue 1, green 2; shape circle 0, square 1, triangle 2."""

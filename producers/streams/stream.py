@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure
 
 Array = NDArray[np.float64]
 Concepts = NDArray[np.int64]

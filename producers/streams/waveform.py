@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import normal, randint, uniform
-from producers.streams.generator import Recipe
-from producers.streams.options import Values, option
-from producers.streams.stream import Array
-from worker.errors import UsageFailure
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import normal, randint, uniform
+from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.options import Values, option
+from driftway.producers.streams.stream import Array
+from driftway.worker.errors import UsageFailure
 
 POINTS = 21
 TRIANGLES = np.array([[max(6.0 - abs(point - peak), 0.0) for point in range(POINTS)] for peak in (6, 14, 10)])

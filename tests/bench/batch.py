@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 
-from learners.batch.algorithm_iii import AlgorithmIII
-from learners.batch.problem import Problem, collect
-from learners.spec import Spec
-from producers.streams import open_stream
-from worker.errors import UsageFailure
+from driftway.learners.online_to_batch.algorithm_iii import AlgorithmIII
+from driftway.learners.online_to_batch.training_set import Problem, collect
+from driftway.learners.spec import Spec
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
 
 STREAM, ROWS = "a9a", 48_842
 SEED = 0

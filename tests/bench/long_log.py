@@ -33,17 +33,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from learners.spec import Spec
-from tests.bench.haul import Haul, follow
-from tests.bench.observed import START_SECONDS, Group, Observed, Usage
-from tests.bench.takeover import Succession, Takeover, Traffic
-from worker.errors import Failure
-from worker.kafka.topics import Topics, create_topics
-from worker.settings import ModelSettings
-from worker.state.model import Model
-from worker.tools.bench.cases import Case
-from worker.tools.bench.workload import Loader, blocks, drop, make_outputs
-from worker.tools.broker import LocalKafka
+from driftway.learners.spec import Spec
+from driftway.workbench.bench.cases import Case
+from driftway.workbench.bench.workload import Loader, blocks, drop, make_outputs
+from driftway.workbench.broker import LocalKafka
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.topics import Topics, create_topics
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from tests.bench.failover import Succession, Takeover, Traffic
+from tests.bench.long_run import Haul, follow
+from tests.bench.process_stats import START_SECONDS, Group, Observed, Usage
 
 TENTHS = 10
 POOL_ROWS = 500_000

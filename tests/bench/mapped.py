@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from worker.wire.codec import parse_json
-from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Schema, Target
-from worker.wire.mapped.schema import EventSchema
-from worker.wire.mapped.unknown import UnknownFields
-from worker.wire.strings import Listed
+from driftway.worker.wire.codec import parse_json
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Schema, Target
+from driftway.worker.wire.schema.schema import EventSchema
+from driftway.worker.wire.schema.unknown_fields import UnknownFields
 
 ROWS, ROUNDS = 2_000, 25
 """Rows of a batch, about as many as a busy worker takes at once; alternating rounds, of which the best counts."""

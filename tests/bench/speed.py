@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.learner import CLASSIFICATION, REGRESSION
-from learners.registry import find
-from tests.bench.plain import PLAIN
+from driftway.learners.learner import CLASSIFICATION, REGRESSION
+from driftway.learners.registry import find
+from tests.bench.handwritten import PLAIN
 
 SIZES = ((8, 200_000), (100, 10_000))
 """d, and rows: in one call each, and so many that what a call costs, some microseconds, does not count (no_change takes

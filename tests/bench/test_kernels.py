@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from learners.registry import LEARNERS
-from tests.bench.plain import PLAIN
+from driftway.learners.registry import LEARNERS
+from tests.bench.handwritten import PLAIN
 from tests.bench.speed import SIZES, measured
 
 pytestmark = pytest.mark.slow

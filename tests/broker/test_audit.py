@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.wire import codec, packed
 from tests.support.audit import tampered
+from tests.support.fault_scenario import LEARNER, OUTPUTS, Stage
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, empty, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
-from tests.support.stage import LEARNER, OUTPUTS, Stage
-from worker.kafka.client import NATIVE, PYTHON, quiet
-from worker.state.snapshot import Pointer
-from worker.wire import codec, packed
 
 pytestmark = pytest.mark.broker
 

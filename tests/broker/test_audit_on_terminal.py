@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from driftway.worker.wire.codec import encode_events
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import driftway
 from tests.support.terminal import on_terminal
-from worker.wire.codec import encode_events
 
 pytestmark = pytest.mark.broker
 

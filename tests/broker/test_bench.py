@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from driftway.workbench.bench.python_copy import Errand
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
-from worker.tools.bench.passthrough import Errand
 
 pytestmark = pytest.mark.broker
 
@@ -83,10 +83,10 @@ def test_the_work_can_be_shared_by_processes(kafka: str) -> None:
 @pytest.mark.parametrize(
     ("copier", "guarantee", "properties"),
     [
-        ("passthrough", "exactly-once", {}),
-        ("limit", "exactly-once", {}),
-        ("limit", "at-least-once", {}),
-        ("limit", "exactly-once", {"group.protocol": "consumer"}),
+        ("python_copy", "exactly-once", {}),
+        ("native_copy", "exactly-once", {}),
+        ("native_copy", "at-least-once", {}),
+        ("native_copy", "exactly-once", {"group.protocol": "consumer"}),
     ],
 )
 def test_those_that_copy_leave_out_nothing(kafka: str, copier: str, guarantee: str, properties: dict[str, str]) -> None:
@@ -96,7 +96,7 @@ def test_those_that_copy_leave_out_nothing(kafka: str, copier: str, guarantee: s
         produce(kafka, source, values[partition::2], partition=partition)
     errand = Errand(kafka, source, copy, unique("copiers"), 0.1, guarantee, True, properties)
     argument = json.dumps(asdict(errand))
-    command = [sys.executable, "-m", f"worker.tools.bench.{copier}", argument]
+    command = [sys.executable, "-P", "-m", f"driftway.workbench.bench.{copier}", argument]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     found = read_all(kafka, copy)

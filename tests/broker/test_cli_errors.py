@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from learners.spec import Spec
+from driftway.learners.spec import Spec
+from driftway.worker.admin.audit import deployment
+from driftway.worker.errors import Unreachable
+from driftway.worker.kafka.topics import create_topics, output_plan
+from driftway.worker.settings import ModelSettings, WorkerSettings
 from tests.support.kafka import create_topic, unique
 from tests.support.process import Finished, driftway
 from tests.support.proxy import OFFSET_FETCH, Proxy
-from worker.errors import Unreachable
-from worker.kafka.topics import create_topics, output_plan
-from worker.settings import ModelSettings, WorkerSettings
-from worker.tools.audit import deployment
 
 REACH_SECONDS = 10.0
 """Promised: how long an unreachable broker may be looked for."""

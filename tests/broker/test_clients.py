@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from driftway.worker.kafka import client_factory
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.kafka.confluent.sender import PlainSender
+from driftway.worker.kafka.error_handling import Verdict, judge
 from tests.broker.test_rejections import Mixed, malformed
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import Record, await_until, committed_offset, create_topic, produce, read_all, unique
-from tests.support.poisoned import PoisonedDriftway
+from tests.support.poisoned_buffers import PoisonedDriftway
 from tests.support.process import Driftway, driftway
-from tests.support.stage import LEARNER, Stage
-from worker.kafka import choice
-from worker.kafka.client import NATIVE, PYTHON, quiet
-from worker.kafka.plain.sender import PlainSender
-from worker.kafka.verdicts import Verdict, judge
 
 pytestmark = pytest.mark.broker
 
@@ -131,7 +131,7 @@ def test_metadata_of_any_length_comes_back_as_it_was(kafka: str, topic: str, gro
     """A library that looks for the end of a text without one finds whatever is behind it."""
     create_topic(kafka, topic)
     properties = {"bootstrap.servers": kafka, "group.id": group, "enable.auto.commit": False}
-    member = choice.make_member(client, properties, topic, incremental=False)
+    member = client_factory.make_member(client, properties, topic, incremental=False)
     for n in (*range(1, 90), 3000):
         text = "".join(chr(97 + (n + i) % 26) for i in range(n))
         member.commit(0, n, text)

@@ -8,13 +8,13 @@ import signal
 import numpy as np
 import pytest
 
+from driftway.worker.stream.task.checkpoint import Step
 from tests.broker.test_endpoint import event, log_of, metrics
 from tests.support.audit import Auditor, Scores, expected_scores
 from tests.support.crash import CrashingDriftway
 from tests.support.debezium import DELETED, OPTIONS, TOMBSTONE, UNKNOWN, Change, Orders, learned
 from tests.support.kafka import create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
-from worker.runtime.partition.checkpoint import Step
 
 pytestmark = pytest.mark.slow
 

@@ -71,8 +71,8 @@ def test_demo_predicts_everything_exactly_once_and_leaves_nothing_behind(kafka: 
 def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
     kafka: str, cluster: dict[str, str], out: Path
 ) -> None:
-    from worker.kafka.client import require_broker
-    from worker.kafka.topics import partition_counts
+    from driftway.worker.kafka.client_config import require_broker
+    from driftway.worker.kafka.topics import partition_counts
 
     def topics() -> set[str]:
         found = partition_counts(require_broker(kafka, {}))

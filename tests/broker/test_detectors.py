@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.stream.task.checkpoint import Step
 from tests.broker.test_policies import learn, refused
 from tests.support.alarms import expected_alarms, require_alarms, seen_alarms
 from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import DETECTORS, LEARNER, Stage
 from tests.support.kafka import admin, await_until, produce, read_all, unique
 from tests.support.process import Finished, driftway
-from tests.support.stage import DETECTORS, LEARNER, Stage
-from worker.kafka.client import NATIVE, PYTHON
-from worker.kafka.topics import partition_counts
-from worker.runtime.partition.checkpoint import Step
 
 WATCH = "--detector", "ddm", "--detector", "hddm_w:drift_conf=0.005,warn_conf=0.01", "--accuracy-every", "50"
 DEATHS = (Step.FLUSHED, Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT, Step.COMMITTED, Step.BEGUN, Step.FLUSHED)

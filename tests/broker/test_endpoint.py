@@ -12,12 +12,12 @@ import numpy as np
 from confluent_kafka import libversion
 from prometheus_client.parser import text_string_to_metric_families
 
+from driftway.worker.kafka.client_config import NATIVE
+from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.state.snapshot import Pointer, chunk_key, outline, position_key
+from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
-from worker.kafka.client import NATIVE
-from worker.state.log.position import Position
-from worker.state.snapshot import Pointer, chunk_key, outline, position_key
-from worker.wire.codec import encode_events, read_json
 
 
 def get(port: int, path: str) -> tuple[int, str, str]:

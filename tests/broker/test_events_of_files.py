@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from driftway.worker.state import model_file
+from driftway.worker.wire.codec import read_json
 from tests.support.audit import Scores, bits, placed_score
 from tests.support.kafka import read_all, unique
 from tests.support.process import driftway
-from worker.state import model_file
-from worker.wire.codec import read_json
 
 pytestmark = pytest.mark.broker
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from driftway.worker.kafka.topics import partition_counts
+from tests.support.fault_scenario import Stage
 from tests.support.kafka import admin, await_until, read_all
 from tests.support.process import Driftway
-from tests.support.stage import Stage
-from worker.kafka.topics import partition_counts
 
 SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
 

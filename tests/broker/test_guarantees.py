@@ -6,12 +6,12 @@ from collections import defaultdict
 
 import pytest
 
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.codec import read_json
 from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import SESSION_MS, Stage
 from tests.support.kafka import Record, await_until, read_all
 from tests.support.process import Driftway
-from tests.support.stage import SESSION_MS, Stage
-from worker.runtime.partition.checkpoint import Step
-from worker.wire.codec import read_json
 
 PROTOCOLS = {
     "range": ("partition.assignment.strategy=range",),

@@ -13,10 +13,10 @@ from typing import Any
 import psutil
 import pytest
 
+from driftway.workbench.broker import LocalKafka
+from driftway.worker.errors import Failure, UsageFailure
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway
-from worker.errors import Failure, UsageFailure
-from worker.tools.broker import LocalKafka
 
 
 def gone(pid: int) -> bool:
@@ -134,7 +134,7 @@ def test_stop_leaves_no_process_and_no_directory() -> None:
 @pytest.mark.parametrize("victim", ["parent", "guard"])
 def test_no_process_outlives_a_sigkill(victim: str) -> None:
     script = (
-        "import sys; from worker.tools.broker import LocalKafka; kafka = LocalKafka(); kafka.start();"
+        "import sys; from driftway.workbench.broker import LocalKafka; kafka = LocalKafka(); kafka.start();"
         "print(kafka.pid, kafka.log.parents[1], flush=True); sys.stdin.read(); kafka.stop()"
     )
     with subprocess.Popen(

@@ -13,25 +13,25 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from learners import Spec
+from driftway.learners import Spec
+from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.interface import Span
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.snapshot import Pointer, chunk_key, position_key
+from driftway.worker.wire.columns import Listed
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, snapshots, where
 from tests.support.alarms import expected_alarms, seen_alarms
 from tests.support.audit import placed_score
 from tests.support.brokers import own_broker
+from tests.support.fault_scenario import DETECTORS, LEARNER, Stage
 from tests.support.kafka import await_until, committed_offset, create_topic, read_all
 from tests.support.process import driftway
 from tests.support.proxy import PRODUCE, Proxy
-from tests.support.stage import DETECTORS, LEARNER, Stage
 from tests.unit.worker.rows import records
-from worker.kafka.client import quiet
-from worker.kafka.interface import Span
-from worker.settings import ModelSettings, WorkerSettings
-from worker.state.log.position import Position
-from worker.state.model import Model
-from worker.state.outputs import Outputs
-from worker.state.snapshot import Pointer, chunk_key, position_key
-from worker.wire.strings import Listed
 
 MODEL = ModelSettings((Spec.parse(LEARNER),))
 BAD = b"{not json"

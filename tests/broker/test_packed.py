@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
+from driftway.worker.wire.packed import CLASS, decode_predictions
+from driftway.worker.wire.scanner import NO_TIME
 from tests.support.audit import Array, dealt, expected_scores
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import produce, read_all
 from tests.support.process import Finished, driftway
-from tests.support.stage import LEARNER, Stage
-from worker.wire.packed import CLASS, decode_predictions
-from worker.wire.scanner import NO_TIME
 
 pytestmark = pytest.mark.broker
 

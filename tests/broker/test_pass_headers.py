@@ -9,24 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driftway.worker.kafka import client_factory
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.kafka.interface import Span
+from driftway.worker.kafka.librdkafka.headers import Told
+from driftway.worker.kafka.librdkafka.library import COPY
+from driftway.worker.kafka.librdkafka.message import LENGTH, PAYLOAD, WORDS
+from driftway.worker.kafka.librdkafka.sender import NativeSender
+from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.state.model import Model
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.headers import Header, Headers, passed_headers
 from tests.broker.test_log_decides import SECONDS, Forger, settings_of
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
 from tests.support.audit import placed_score
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique
 from tests.support.process import Finished, driftway
-from tests.support.stage import LEARNER, Stage
 from tests.unit.worker.rows import records
-from worker.kafka import choice
-from worker.kafka.client import NATIVE, PYTHON, quiet
-from worker.kafka.interface import Span
-from worker.kafka.native.headers import Told
-from worker.kafka.native.library import COPY
-from worker.kafka.native.message import LENGTH, PAYLOAD, WORDS
-from worker.kafka.native.sender import NativeSender
-from worker.state.log.position import Position
-from worker.state.model import Model
-from worker.wire.headers import Header, Headers, passed_headers
-from worker.wire.strings import Listed
 
 pytestmark = pytest.mark.broker
 
@@ -98,7 +98,7 @@ def expected(*names: str, among: Sequence[int] = range(ROWS)) -> dict[int, list[
 def test_either_client_reads_what_either_has_written(kafka: str, topic: str, writer: str, reader: str) -> None:
     """Byte for byte; and what is written with headers is counted and placed as anything else."""
     create_topic(kafka, topic)
-    sender = choice.make_sender(writer, {"bootstrap.servers": kafka, "linger.ms": 50}, 0, every_report=False)
+    sender = client_factory.make_sender(writer, {"bootstrap.servers": kafka, "linger.ms": 50}, 0, every_report=False)
     sender.know(topic, SECONDS)
     values, keys = Listed([b"v", None, b"", b"w"]), Listed([None, b"", b"k", None])
     sender.send(topic, values, keys)
@@ -108,7 +108,7 @@ def test_either_client_reads_what_either_has_written(kafka: str, topic: str, wri
     assert sender.spans({}) == {topic: Span(0, 8, 9)}
     for asked in (True, False):
         properties = quiet({"bootstrap.servers": kafka, "group.id": unique("g"), "enable.partition.eof": True})
-        with closing(choice.make_fetcher(reader, properties, topic, asked)) as fetcher:
+        with closing(client_factory.make_fetcher(reader, properties, topic, asked)) as fetcher:
             fetcher.send_to({0: 0})
             found: list[tuple[Any, ...]] = []
             while len(found) < 9:
@@ -124,7 +124,7 @@ def test_either_client_reads_what_either_has_written(kafka: str, topic: str, wri
 def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, topic: str, reader: str) -> None:
     """The Python client cannot read any of them then; no worker may stop at it, and both have to see the same."""
     create_topic(kafka, topic)
-    sender = choice.make_sender(NATIVE, {"bootstrap.servers": kafka}, 0, every_report=False)
+    sender = client_factory.make_sender(NATIVE, {"bootstrap.servers": kafka}, 0, every_report=False)
     assert isinstance(sender, NativeSender)
     sender.know(topic, SECONDS)
     rows, text, names = np.zeros((1, WORDS), np.int64), *(np.frombuffer(b, np.uint8) for b in (b"value", b"\xff\xfe\0"))
@@ -135,7 +135,7 @@ def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, t
     sender.send(topic, Listed([b"next"]), Listed([None]), [(("a", b"1"),)])
     assert sender.flush(SECONDS) == 0
     properties = quiet({"bootstrap.servers": kafka, "group.id": unique("g")})
-    with closing(choice.make_fetcher(reader, properties, topic, headers=True)) as fetcher:
+    with closing(client_factory.make_fetcher(reader, properties, topic, headers=True)) as fetcher:
         fetcher.send_to({0: 0})
         found: list[Any] = []
         while len(found) < 2:

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from driftway.worker.kafka.client_config import quiet
 from tests.support.audit import bits, placed_score
+from tests.support.fault_scenario import Stage
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
-from tests.support.stage import Stage
-from worker.kafka.client import quiet
 
 CANNOT_RESTORE = 4
 

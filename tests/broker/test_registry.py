@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.schema_registry import Schema
 
+from driftway.worker.errors import Failure, Unreachable
+from driftway.worker.kafka.registry.parser import FORMS, make_parser
+from driftway.worker.wire.events import Reject
 from tests.support import registered
-from tests.support.provided import provided
+from tests.support.fixtures import provided
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import apicurio, client
-from worker.errors import Failure, Unreachable
-from worker.kafka.registry.parser import FORMS, make_parser
-from worker.wire.events import Reject
 
 pytestmark = pytest.mark.slow
 """Apicurio is 158 MB, fetched once."""

@@ -12,19 +12,19 @@ from click.testing import CliRunner, Result
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import SerializationContext
 
-import driftway
-from learners import Spec
+from driftway import cli
+from driftway.learners import Spec
+from driftway.worker.admin.state_admin.description import describe
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from driftway.worker.wire.codec import write_json
+from driftway.worker.wire.events import Target
+from driftway.worker.wire.headers import Headers
+from driftway.worker.wire.schema.schema import EventSchema
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import driftway as run
 from tests.support.registry import BY_TOPIC, Stub, client
 from tests.unit.worker.rows import records
-from worker.settings import ModelSettings
-from worker.state.model import Model
-from worker.tools.snapshots.description import describe
-from worker.wire.codec import write_json
-from worker.wire.events import Target
-from worker.wire.headers import Headers
-from worker.wire.mapped.schema import EventSchema
 
 pytestmark = pytest.mark.broker
 
@@ -53,7 +53,7 @@ class Scene:
     headers: list[Headers]
 
     def call(self, *arguments: str) -> Result:
-        return CliRunner().invoke(driftway.main, [*arguments, "--partition", "0", *self.place])
+        return CliRunner().invoke(cli.main, [*arguments, "--partition", "0", *self.place])
 
     def sentence(self, *arguments: str, code: int) -> str:
         found = self.call(*arguments)

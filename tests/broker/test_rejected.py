@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from driftway.worker.wire.codec import encode_events
 from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
-from worker.wire.codec import encode_events
 
 pytestmark = pytest.mark.broker
 

@@ -11,12 +11,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from driftway.worker.settings import AT_LEAST_ONCE, GUARANTEES
+from driftway.worker.wire.codec import encode_events, read_json
+from driftway.worker.wire.packed import encode_events as encode_packed
 from tests.support.audit import Scores, expected_scores
 from tests.support.kafka import admin, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
-from worker.settings import AT_LEAST_ONCE, GUARANTEES
-from worker.wire.codec import encode_events, read_json
-from worker.wire.packed import encode_events as encode_packed
 
 LEARNER = "dfop:mu=0.01"
 PARTITIONS, GOOD, BAD = 2, 50_000, 500

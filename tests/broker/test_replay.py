@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import encode_events
 from tests.support.kafka import Record, create_topic, read_all
 from tests.support.process import Driftway, Finished, driftway
-from worker.wire import packed
-from worker.wire.codec import encode_events
 
 pytestmark = pytest.mark.broker
 

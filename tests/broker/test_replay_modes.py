@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from producers.draws import POISON, Draws
-from producers.messages import Encoding
-from producers.poison import Poison
-from producers.streams import open_stream
+from driftway.producers.messages import Encoding
+from driftway.producers.poison import Poison
+from driftway.producers.row_random import POISON, Draws
+from driftway.producers.streams import open_stream
+from driftway.worker.kafka.client_config import quiet
 from tests.broker.test_replay import by_partition, expected_json, replay, report
 from tests.support.kafka import create_topic, read_all, unique
 from tests.support.process import Driftway
-from worker.kafka.client import quiet
 
 pytestmark = pytest.mark.broker
 

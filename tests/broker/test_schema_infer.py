@@ -7,9 +7,9 @@ import tomllib
 
 import pytest
 
+from driftway.worker.admin.schema.topic import first_values
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Finished, driftway
-from worker.tools.schema.topic import first_values
 
 pytestmark = pytest.mark.broker
 

@@ -10,14 +10,14 @@ import numpy as np
 import psutil
 import pytest
 
+from driftway.worker.errors import Failure
+from driftway.worker.state.snapshot import CLAIM
+from driftway.worker.wire.codec import encode_events
 from tests.support.audit import Scores, bits, expected_scores, placed_score
-from tests.support.chosen import slow_but
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway, Finished, driftway
 from tests.support.secure import Grant, Secured, add_user, grant, make_certificates, scram_kafka, tls_kafka
-from worker.errors import Failure
-from worker.state.snapshot import CLAIM
-from worker.wire.codec import encode_events
+from tests.support.selection import slow_but
 
 LEARNER = "dfop:mu=0.01"
 PASSWORD = "correct-horse-battery-7"

@@ -10,20 +10,20 @@ import dataclasses
 
 import pytest
 
-from learners import Spec
+from driftway.learners import Spec
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.stream.task.restore import restore
 from tests.broker.test_policies import EARLIEST, commit, delete_before, learn, learned, predicted, refused
-from tests.support.chosen import slow_but
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway
-from tests.support.stage import LEARNER, Stage
-from worker.kafka.deadline import Deadline
-from worker.runtime.partition.exactly_once import TransactionalCheckpoint
-from worker.runtime.partition.restore import restore
-from worker.settings import ModelSettings, WorkerSettings
-from worker.state import snapshot
-from worker.state.log.position import Position
-from worker.state.model import Model
-from worker.state.snapshot import Pointer
+from tests.support.selection import slow_but
 
 EVERY_COMMIT = ("--snapshot-rows", "1")
 NEVER = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")

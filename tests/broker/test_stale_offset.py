@@ -9,17 +9,17 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
-from learners import Spec
+from driftway.learners import Spec
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task import restore
+from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.stream.task.restore_plan import Resumption
 from tests.broker.test_policies import learn, learned, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import admin, await_until, committed_offset
-from tests.support.stage import LEARNER, Stage
-from worker.kafka.deadline import Deadline
-from worker.runtime.partition import restore
-from worker.runtime.partition.exactly_once import TransactionalCheckpoint
-from worker.runtime.partition.ways import Resumption
-from worker.settings import ModelSettings, WorkerSettings
-from worker.state.model import Model
 
 REPLAY = ("--if-unrestorable", "replay")
 

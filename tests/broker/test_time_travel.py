@@ -14,24 +14,24 @@ import pytest
 from click.testing import CliRunner, Result
 from confluent_kafka import KafkaException, TopicPartition
 
-import driftway
+from driftway import cli
+from driftway.worker.admin.state_admin.listing import Found, look
+from driftway.worker.admin.state_admin.source import Source, ask, settings_for
+from driftway.worker.admin.state_admin.state_at_offset import travel
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import Verdict, judge
+from driftway.worker.state import model_file
+from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.snapshot import Pointer, chunk_key, mark_key
+from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.wire.codec import encode_events
+from driftway.worker.wire.columns import Listed
 from tests.support.audit import bits, placed_score
 from tests.support.kafka import admin, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Driftway
 from tests.support.process import driftway as run
 from tests.unit.worker.rows import drifting, model_settings, records
-from worker.kafka.deadline import Deadline
-from worker.kafka.verdicts import Verdict, judge
-from worker.runtime.partition.exactly_once import TransactionalCheckpoint
-from worker.state import model_file
-from worker.state.model import Model, Saved
-from worker.state.outputs import Outputs
-from worker.state.snapshot import Pointer, chunk_key, mark_key
-from worker.tools.snapshots.listing import Found, look
-from worker.tools.snapshots.source import Source, ask, settings_for
-from worker.tools.snapshots.travel import travel
-from worker.wire.codec import encode_events
-from worker.wire.strings import Listed
 
 ROWS, FIRST = 1000, 400
 """Of each partition; learned by the first run."""
@@ -61,7 +61,7 @@ class Scene:
 
     def call(self, *arguments: str, group: str | None = None) -> Result:
         place = ("--bootstrap", self.bootstrap, "--input", self.topic, "--group", group or self.group)
-        return CliRunner().invoke(driftway.main, [*arguments, *place])
+        return CliRunner().invoke(cli.main, [*arguments, *place])
 
     def sentence(self, *arguments: str, group: str | None = None, code: int) -> str:
         found = self.call(*arguments, group=group)
@@ -163,9 +163,9 @@ def test_explain_says_what_cannot_be(scene: Scene) -> None:
     assert "give --format json" in scene.sentence(*explain, "700", "--format", "packed", code=2)
     other = unique("group")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("worker.tools.explain.scores_for", lambda *_: [0.5])
+        patch.setattr("driftway.worker.admin.explain.scores_for", lambda *_: [0.5])
         assert "emitted were [0.5]" in scene.sentence(*explain, "7", code=1)
-        patch.setattr("worker.tools.explain.scores_for", lambda *_: None)
+        patch.setattr("driftway.worker.admin.explain.scores_for", lambda *_: None)
         assert "does not hold its prediction any more" in scene.call(*explain, "7").stdout
     assert f"no worker of group {other} has run" in scene.sentence(*explain, "7", group=other, code=2)
 
@@ -246,7 +246,7 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
     late = TransactionalCheckpoint(replace(settings, group=group), 0)
     calls = iter([lambda: None, lambda: late.acquire(Deadline(30))])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("worker.tools.snapshots.planting.require_no_members", lambda _: next(calls)())
+        patch.setattr("driftway.worker.admin.state_admin.import_state.require_no_members", lambda _: next(calls)())
         refused = scene.sentence(*plant[:-1], "6", group=group, code=3)
     late.discard()
     assert f"another worker of group {group} has taken over meanwhile" in refused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from driftway.worker.kafka.topics import partition_counts
 from tests.support.kafka import admin, create_topic
 from tests.support.process import driftway
-from worker.kafka.topics import partition_counts
 
 
 def topics(verb: str, kafka: str, topic: str, *more: str) -> tuple[int, str]:

@@ -11,17 +11,17 @@ import pytest
 from click.testing import CliRunner, Result
 from confluent_kafka import Producer, TopicPartition
 
-from driftway import main
-from producers.streams import open_stream
+from driftway.cli import main
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import Failure
+from driftway.worker.evaluation.training.topic import Part, TopicRows
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.state import model_file
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import encode_events
+from driftway.worker.wire.events import Target
 from tests.support.kafka import END_SECONDS, admin, create_topic, produce
 from tests.support.process import Driftway
-from worker.errors import Failure
-from worker.kafka.client import NATIVE, PYTHON, quiet
-from worker.lab.training.topic import Part, TopicRows
-from worker.state import model_file
-from worker.wire import packed
-from worker.wire.codec import encode_events
-from worker.wire.events import Target
 
 pytestmark = pytest.mark.broker
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
 from tests.support.kafka import read_all
 from tests.support.process import driftway
 from tests.unit.producers.injected import read

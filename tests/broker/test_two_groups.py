@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from driftway.worker.state.snapshot import CLAIM
+from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
-from worker.state.snapshot import CLAIM
-from worker.wire.codec import encode_events, read_json
 
 pytestmark = pytest.mark.broker
 

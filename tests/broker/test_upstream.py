@@ -11,9 +11,9 @@ from pathlib import Path
 
 import confluent_kafka
 
+from driftway.workbench.broker.distribution import KAFKA_VERSION
 from tests.support import java
 from tests.support.process import ROOT
-from worker.tools.broker.jars import KAFKA_VERSION
 
 UPSTREAM = ROOT / "docs" / "upstream"
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from driftway import main
-from producers.streams import open_stream
+from driftway.cli import main
+from driftway.producers.streams import open_stream
+from driftway.worker.state import model_file
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.audit import Scores, bits, placed_score
 from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import SESSION_MS, Stage
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
-from tests.support.stage import SESSION_MS, Stage
 from tests.unit.worker.trained import CHAMPION, perceptron, written
-from worker.runtime.partition.checkpoint import Step
-from worker.state import model_file
-from worker.wire.codec import encode_events, read_json
 
 pytestmark = pytest.mark.broker
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numba.core.types import unliteral
 
-from learners.learner import DIGEST_BYTES, MAGIC, Learner, SnapshotMismatch
-from learners.prequential import predicted_class
-from learners.registry import find
+from driftway.learners.learner import DIGEST_BYTES, MAGIC, Learner, SnapshotMismatch
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.registry import find
 from tests.conformance.rows import hostile, rows
 from tests.conformance.table import ROWS, Case
 from tests.support.oracle.protocol import run

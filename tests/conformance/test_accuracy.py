@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-import learners
-from learners.learner import CLASSIFICATION
-from learners.metrics.rolling import create_metrics
-from learners.prequential import predicted_class, prequential
-from learners.registry import find
+from driftway import learners
+from driftway.learners.learner import CLASSIFICATION
+from driftway.learners.metrics.prequential import predicted_class, prequential
+from driftway.learners.metrics.rolling import create_metrics
+from driftway.learners.registry import find
 from tests.conformance.checks import scores
 from tests.conformance.rows import COLUMNS, target
 from tests.conformance.table import TABLE, Case, cases

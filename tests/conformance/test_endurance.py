@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import learners
-from learners.registry import LEARNERS, find
+from driftway import learners
+from driftway.learners.registry import LEARNERS, find
 from tests.conformance.rows import rows
 from tests.conformance.table import ROWS, Case
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from learners.memory import declared
-from learners.registry import LEARNERS, find
+from driftway.learners.engine.state_layout import declared
+from driftway.learners.registry import LEARNERS, find
 from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard
 from tests.conformance.table import ROWS, Case, cases
 

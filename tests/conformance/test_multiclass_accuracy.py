@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from learners.learner import CLASSIFICATION
-from learners.metrics.rolling import create_metrics
-from learners.prequential import prequential
-from learners.spec import Spec
+from driftway.learners.learner import CLASSIFICATION
+from driftway.learners.metrics.prequential import prequential
+from driftway.learners.metrics.rolling import create_metrics
+from driftway.learners.spec import Spec
 
 STREAMS = (("keystroke", 1_600), ("5CVT", 20_000), ("4CR", 20_000), ("powersupply", 20_000))
 """The columns and how many rows of each."""

@@ -7,10 +7,10 @@ from dataclasses import fields
 
 import pytest
 
-import learners
-from learners.parameters import ParameterError
-from learners.registry import LEARNERS, UnknownLearner, find
-from learners.spec import Spec
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.registry import LEARNERS, UnknownLearner, find
+from driftway.learners.spec import Spec
 from tests.conformance.table import ROWS
 
 EVERY = [

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from learners.prequential import predicted_class
-from learners.registry import find
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.registry import find
 from tests.conformance.checks import scores
 from tests.conformance.rows import target
 from tests.conformance.table import TABLE, Case

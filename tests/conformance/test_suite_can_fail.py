@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learners.auto.auto import Auto
-from learners.forgetting.dfop import DFOP
-from learners.linear.pa1 import PA1
-from learners.linear.pa2 import PA2
-from learners.linear.passive_aggressive import Pull
-from learners.state import State
+from driftway.learners.auto.auto import Auto
+from driftway.learners.engine.state import State
+from driftway.learners.least_squares.dfop import DFOP
+from driftway.learners.linear.pa1 import PA1
+from driftway.learners.linear.pa2 import PA2
+from driftway.learners.linear.passive_aggressive import Pull
 from tests.conformance import checks
 from tests.conformance.table import ROWS, Case
 

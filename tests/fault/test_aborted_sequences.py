@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from driftway.worker.state.snapshot import Pointer
 from tests.support.audit import Auditor, bits
+from tests.support.fault_scenario import Stage
 from tests.support.kafka import await_until, committed_offset, read_all
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, ADD_PARTITIONS, ILLEGAL_GENERATION, INVALID_RECORD, PRODUCE, Proxy
-from tests.support.stage import Stage
-from worker.state.snapshot import Pointer
 
 ONE_BROKER = ("-X", "metadata.recovery.strategy=none")
 """Else the client forgets, with its only broker, also who coordinates its transactions, and nothing can fail."""

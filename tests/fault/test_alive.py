@@ -8,13 +8,13 @@ import time
 
 import pytest
 
+from driftway.worker.stream.task.checkpoint import Step
 from tests.broker.test_endpoint import get, metrics
 from tests.support.brokers import own_broker
 from tests.support.crash import FaultyDriftway
+from tests.support.fault_scenario import Stage
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.stage import Stage
-from worker.runtime.partition.checkpoint import Step
 
 OUTAGE_SECONDS = 90.0
 SOON = 10.0

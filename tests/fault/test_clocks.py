@@ -8,13 +8,13 @@ import time
 import numpy as np
 from confluent_kafka import Producer
 
+from driftway.worker.kafka.client_config import quiet
+from driftway.worker.state.snapshot import Pointer
 from tests.support.audit import Auditor
-from tests.support.jumping import HOUR, Jumping
+from tests.support.clock_jumps import HOUR, Jumping
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
-from tests.support.stage import LEARNER, Stage
-from worker.kafka.client import quiet
-from worker.state.snapshot import Pointer
 
 JUMPS = (-1, -1, 1, 1, 1, -1, -1, -1)
 """Hours; twice they leave the clock behind for longer than a test waits."""

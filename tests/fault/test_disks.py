@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fault_scenario import Stage
 from tests.support.kafka import await_until, unique
 from tests.support.process import ROOT, Driftway, clean_environment, driftway
-from tests.support.stage import Stage
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -158,7 +158,7 @@ def test_damaged_machine_code_is_compiled_anew(kafka: str, tmp_path: Path) -> No
 @contextlib.contextmanager
 def logging_to(stderr: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """`driftway` with standard output and error there, buffered as they are for users."""
-    command = [sys.executable, "-m", "driftway", *arguments]
+    command = [sys.executable, "-P", "-m", "driftway", *arguments]
     env = clean_environment(PYTHONUNBUFFERED="")
     child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
     try:

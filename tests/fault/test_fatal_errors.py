@@ -8,20 +8,20 @@ import time
 
 import pytest
 
-from learners import Spec
+from driftway.learners import Spec
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.stream.background.call import GRACE_SECONDS
+from driftway.worker.stream.consumer.partition_consumer import Intake
+from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.observability.metrics import Telemetry
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.worker import COMMIT_SECONDS, Worker
 from tests.support.brokers import own_broker
 from tests.support.crash import KILL, SECOND, FaultyDriftway, take_over
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.stage import LEARNER, Stage
-from worker.runtime.errands.errand import GRACE_SECONDS
-from worker.runtime.group.intake import Intake
-from worker.runtime.loop import COMMIT_SECONDS, Worker
-from worker.runtime.observability.journal import Journal
-from worker.runtime.observability.telemetry import Telemetry
-from worker.runtime.partition.checkpoint import Step
-from worker.settings import ModelSettings, WorkerSettings
 
 
 def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:

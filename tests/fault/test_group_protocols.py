@@ -8,13 +8,13 @@ import struct
 import pytest
 from confluent_kafka import Producer
 
+from driftway.worker.kafka.client_config import quiet
 from tests.support.brokers import own_broker
+from tests.support.fault_scenario import SESSION_MS, Stage
 from tests.support.groups import set_session
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.process import Driftway
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
-from tests.support.stage import SESSION_MS, Stage
-from worker.kafka.client import quiet
 
 ASSIGNMENT_EPOCH = 6
 """Type of the record that says of which epoch a group's assignment is (ConsumerGroupTargetAssignmentMetadata)."""

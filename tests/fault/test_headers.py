@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.stream.task.checkpoint import Step
 from tests.support.audit import placed_score
 from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import await_until, produce, read_all
 from tests.support.process import Driftway, driftway
-from tests.support.stage import LEARNER, Stage
-from worker.kafka.client import NATIVE, PYTHON
-from worker.runtime.partition.checkpoint import Step
 
 ROWS, PIECE, NTH = 1200, 100, 4
 

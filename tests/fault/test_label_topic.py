@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from learners import Spec
+from driftway.learners import Spec
+from driftway.worker.admin.merged_input import OrderedInput
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.settings.option_values import Wait
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.checkpoint import Step
+from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
 from tests.support.kafka import committed_offset, create_topic, produce, unique
-from tests.support.late import Outputs, kill_and_succeed, late_stream
 from tests.support.process import driftway
-from worker.kafka.client import NATIVE, PYTHON
-from worker.runtime.partition.checkpoint import Step
-from worker.settings import ModelSettings, WorkerSettings
-from worker.settings.phrases import Wait
-from worker.state.model import Model
-from worker.tools.ordered import OrderedInput
 
 LEARNER, WAIT, PARTITIONS, PIECE = "dfop:mu=0.01", "200", 2, 150
 FEW = "100"

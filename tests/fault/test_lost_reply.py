@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.chosen import slow_but
+from tests.support.fault_scenario import Stage
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import END_TXN, PRODUCE, Proxy
-from tests.support.stage import Stage
+from tests.support.selection import slow_but
 
 SHORT = ("-X", "socket.timeout.ms=2000")
 """The client gives a request up while the commit still has time, and asks again."""

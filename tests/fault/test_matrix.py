@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
+from driftway.workbench.broker import LocalKafka
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.stream.task.checkpoint import Step
 from tests.support.alarms import require_alarms
 from tests.support.audit import Auditor
 from tests.support.brokers import own_broker
 from tests.support.crash import KILL, RAISE, SECOND, STOP, FaultyDriftway, Listener
+from tests.support.fault_scenario import DETECTORS, Stage
 from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import IN_TRANSACTION, Proxy
-from tests.support.stage import DETECTORS, Stage
-from worker.kafka.client import NATIVE, PYTHON
-from worker.runtime.partition.checkpoint import Step
-from worker.tools.broker import LocalKafka
 
 NTH = 7
 """Which occurrence of the step is hit: past the first commits of the partitions, so that a state is at stake."""

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from driftway.worker.stream.background import restores
+from driftway.worker.stream.background.restores import RestoreErrands
+from driftway.worker.stream.task.checkpoint import Step
 from tests.support.crash import FaultyDriftway
+from tests.support.fault_scenario import Stage
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, END_TXN, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
-from tests.support.stage import Stage
-from worker.runtime.errands import restore_errands
-from worker.runtime.errands.restore_errands import RestoreErrands
-from worker.runtime.partition.checkpoint import Step
 
 STANDSTILL_SECONDS = 5.0
 
@@ -83,8 +83,8 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
         budgets.append(given[4].left)
         go_on.wait(10)
 
-    monkeypatch.setattr(restore_errands, "restore", slow)
-    monkeypatch.setattr(restore_errands, "AT_ONCE", 1)
+    monkeypatch.setattr(restores, "restore", slow)
+    monkeypatch.setattr(restores, "AT_ONCE", 1)
     tasks: list[Any] = [
         SimpleNamespace(partition=p, checkpoint=None, remembered=None, new_model=None) for p in range(3)
     ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS
 from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import SESSION_MS, Stage
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.stage import SESSION_MS, Stage
-from worker.runtime.partition.checkpoint import Step
-from worker.runtime.partition.exactly_once import TRANSACTION_TIMEOUT_MS
 
 
 def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str) -> None:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
 from tests.support.audit import Auditor, dealt, expected_scores
 from tests.support.kafka import await_until, create_topic, unique
 from tests.support.process import Driftway

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from tests.support.fault_scenario import SESSION_MS, Stage
 from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from tests.support.stage import SESSION_MS, Stage
-from worker.kafka.client import NATIVE, PYTHON
 
 FEED_SECONDS = 4.0
 ROWS, PIECE = 2000, 50

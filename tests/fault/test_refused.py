@@ -7,10 +7,10 @@ import time
 import pytest
 
 from tests.support.audit import bits, placed_score
+from tests.support.fault_scenario import Stage
 from tests.support.kafka import await_until, committed_offset, read_all
 from tests.support.process import Driftway
 from tests.support.proxy import PRODUCE, Proxy
-from tests.support.stage import Stage
 
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import TopicPartition
 
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.stream.task.checkpoint import Step
+from tests.support.delayed_labels import Outputs, kill_and_succeed
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
-from tests.support.late import Outputs, kill_and_succeed
 from tests.support.process import Driftway, driftway
-from worker.kafka.client import NATIVE, PYTHON
-from worker.runtime.partition.checkpoint import Step
 
 PARTITIONS, ROWS, PIECE = 3, 600, 50
 LEARNERS = ("--learner", "dfop:mu=0.01", "--learner", "pa1", "--learner", "majority_class")

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
+from driftway.worker.stream.task.checkpoint import Step
 from tests.support.brokers import own_broker
 from tests.support.crash import FaultyDriftway
+from tests.support.fault_scenario import Stage
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway, driftway
-from tests.support.slow import SlowlyRestoring
-from tests.support.stage import Stage
-from worker.runtime.partition.checkpoint import Step
+from tests.support.slow_restore import SlowlyRestoring
 
 EVERY_SECONDS = 2.0
 """Between two members that join or leave."""

@@ -7,16 +7,17 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("learners", "worker", "producers")
+PACKAGES = ("learners", "worker", "producers", "workbench")
+"""Folders at the top, each imported as `driftway.FOLDER`."""
 KERNELS = ("kernel", "bare_kernel", "fragment")
-"""Names of the decorators in `learners.jit`."""
+"""Names of the decorators in `driftway.learners.engine.jit`."""
 
 
 @cache
 def files(*packages: str) -> tuple[Path, ...]:
-    """Every Python file of the packages, and driftway.py if none is named."""
+    """Every Python file of the packages; if none is named, of all, and of the command line."""
     found = [p for package in packages or PACKAGES for p in sorted((ROOT / package).rglob("*.py"))]
-    return tuple(found if packages else [ROOT / "driftway.py", *found])
+    return tuple(found if packages else [*sorted((ROOT / "driftway").glob("*.py")), *found])
 
 
 @cache
@@ -30,8 +31,9 @@ def place(path: Path) -> str:
 
 
 def module(path: Path) -> str:
-    """Dotted name of a file."""
-    return place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    """Dotted name by which a file is imported."""
+    name = place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return f"driftway.{name}" if within(name, PACKAGES) else name
 
 
 def imports(path: Path) -> list[tuple[int, str]]:

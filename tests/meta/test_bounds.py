@@ -13,9 +13,9 @@ from tests.meta.sources import ROOT
 UNCOMPILED = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
 CHECKS = "(metrics or generator or batch_oracle) and not particle_filter"
 """Of what is not in the conformance table; a learner's 1500 rows as plain Python would take most of the time."""
-HALVES = [[sys.executable, "-m", "tests.support.uncompiled", str(part), "2"] for part in range(2)]
+HALVES = [[sys.executable, "-m", "tests.support.interpreted_kernels", str(part), "2"] for part in range(2)]
 OTHERS = [
-    *(sys.executable, "-m", "pytest", "-q", "-p", "tests.support.uncompiled", "-p", "no:cacheprovider"),
+    *(sys.executable, "-m", "pytest", "-q", "-p", "tests.support.interpreted_kernels", "-p", "no:cacheprovider"),
     *("-W", "ignore", "-k", CHECKS, "tests/unit/learners"),
 ]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from learners.registry import LEARNERS
-from tests.results.catalogue import COMMAND, PAGE, cost_and_memory, page
+from driftway.learners.registry import LEARNERS
+from tests.regenerate.catalogue import COMMAND, PAGE, cost_and_memory, page
 
 
 def test_the_page_is_what_the_generator_makes():

@@ -6,11 +6,11 @@ from importlib import import_module
 
 import pytest
 
-from learners.batch.registry import PROCEDURES
-from learners.drift.registry import DETECTORS
-from learners.registry import ALIASES, LEARNERS, WRAPPERS
-from producers.streams.registry import GENERATORS
-from worker.settings.phrases import Share
+from driftway.learners.drift.registry import DETECTORS
+from driftway.learners.online_to_batch.registry import PROCEDURES
+from driftway.learners.registry import ALIASES, LEARNERS, WRAPPERS
+from driftway.producers.streams.registry import GENERATORS
+from driftway.worker.settings.option_values import Share
 
 ON_A_TOPIC = """
     perceptron averaged_perceptron voted_perceptron p_norm_perceptron norma norma_zero_margin alma alma_zero_margin
@@ -36,12 +36,12 @@ GENERATED = (
 ON_A_BOUNDED_SET = "i", "ii", "iii-weak", "iii", "random-stopping", "longest-survival", "average", "cutoff-average"
 """`driftway train`: they go over all rows again and again, which a topic that goes on for ever does not have."""
 COMPUTED = {
-    "tune_alma": "learners.linear.tuning",  # a parameter for a stream whose bounds are known: helpers, not learners
-    "tune_norma": "learners.linear.tuning",
-    "odm_batch": "learners.margin_distribution.odm_batch",  # what regret is measured against, in hindsight
-    "best_switching": "learners.regret",
-    "segment_costs": "learners.regret",
-    "robustness_of_errors": "worker.lab.tables.contests.picture",
+    "tune_alma": "driftway.learners.hindsight.tuning",  # a parameter from known bounds: helpers, not learners
+    "tune_norma": "driftway.learners.hindsight.tuning",
+    "odm_batch": "driftway.learners.hindsight.odm_batch",  # what regret is measured against, in hindsight
+    "best_switching": "driftway.learners.hindsight.regret",
+    "segment_costs": "driftway.learners.hindsight.regret",
+    "robustness_of_errors": "driftway.workbench.paper_tables.experiments.picture",
 }
 """Name -> the module that has it."""
 BETWEEN_PARTITIONS = {"dist_average": "average", "dist_gossip": "gossip"}

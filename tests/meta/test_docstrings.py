@@ -9,13 +9,13 @@ import re
 
 import pytest
 
-from learners.learner import Learner
-from learners.memory import declared
-from learners.metrics.classification import Hits
-from learners.metrics.regression import Errors
-from learners.metrics.rolling import create_metrics
-from learners.reductions.standardize import Statistics
-from learners.registry import LEARNERS, find
+from driftway.learners.engine.state_layout import declared
+from driftway.learners.learner import Learner
+from driftway.learners.metrics.classification import Hits
+from driftway.learners.metrics.regression import Errors
+from driftway.learners.metrics.rolling import create_metrics
+from driftway.learners.preprocessing.standardizer import Statistics
+from driftway.learners.registry import LEARNERS, find
 from tests.conformance.table import cases
 from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, place, tree
 

@@ -18,11 +18,11 @@ FUNCTIONS = (
 """Transcendental ones, and products whose order of summation or fused steps the machine chooses."""
 
 REPORTS = {
-    "learners/comparators.py": "batch solvers that regret is measured against: BLAS, with a proven gap of 1e-6",
-    "learners/regret.py": "the costs of such solutions",
-    "learners/margin_distribution/odm_batch.py": "a batch comparator, solved to a tolerance by BLAS",
-    "producers/outlets/latency.py": "a histogram of measured times",
-    "producers/profiles.py": "when rows leave, not what is in them",
+    "learners/hindsight/comparators.py": "batch solvers for regret: BLAS, with a proven gap of 1e-6",
+    "learners/hindsight/regret.py": "the costs of such solutions",
+    "learners/hindsight/odm_batch.py": "a batch comparator, solved to a tolerance by BLAS",
+    "producers/sinks/latency.py": "a histogram of measured times",
+    "producers/load_profiles.py": "when rows leave, not what is in them",
 }
 """File -> why it may: nothing of what it computes is a score, a state or a row."""
 

@@ -52,14 +52,15 @@ def imported_by(code: str) -> set[str]:
 @pytest.mark.parametrize(
     "package",
     [
-        "worker",
-        "learners",
-        "producers",
         "driftway",
-        "learners.registry",
-        "worker.wire.codec",
-        "worker.wire.packed",
-        "worker.kafka.registry.parser",
+        "driftway.cli",
+        "driftway.worker",
+        "driftway.learners",
+        "driftway.producers",
+        "driftway.learners.registry",
+        "driftway.worker.wire.codec",
+        "driftway.worker.wire.packed",
+        "driftway.worker.kafka.registry.parser",
     ],
 )
 def test_import_loads_nothing_heavy(package: str) -> None:
@@ -67,22 +68,22 @@ def test_import_loads_nothing_heavy(package: str) -> None:
 
 
 def test_the_packed_format_needs_no_json() -> None:
-    assert "orjson" not in imported_by("import worker.wire.packed")
+    assert "orjson" not in imported_by("import driftway.worker.wire.packed")
 
 
 def test_help_of_every_command_loads_nothing_heavy() -> None:
     code = "\n".join(
         [
-            "import driftway",
+            "from driftway import cli",
             "from click.testing import CliRunner",
-            "for name in driftway.COMMANDS:",
-            "    assert CliRunner().invoke(driftway.main, [name, '--help']).exit_code == 0, name",
+            "for name in cli.COMMANDS:",
+            "    assert CliRunner().invoke(cli.main, [name, '--help']).exit_code == 0, name",
         ]
     )
     assert not imported_by(code) & {"numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "jgo"}
 
 
-@pytest.mark.parametrize("package", ["worker", "learners"])
+@pytest.mark.parametrize("package", ["driftway.worker", "driftway.learners"])
 def test_import_takes_less_than_half_a_second(package: str) -> None:
     assert cpu_seconds("-c", f"import {package}") - bare_start() < SECONDS
 
@@ -93,4 +94,4 @@ def test_help_takes_less_than_half_a_second(arguments: tuple[str, ...]) -> None:
 
 
 def test_the_check_sees_a_heavy_import() -> None:
-    assert "numba" in imported_by("import learners.jit")
+    assert "numba" in imported_by("import driftway.learners.engine.jit")

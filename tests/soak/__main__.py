@@ -22,14 +22,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
-from tests.soak.evidence import keep
+from driftway.workbench.broker import LocalKafka
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import CLIENTS
+from driftway.worker.stream.memory import share_arenas
+from tests.soak.artifacts import keep
 from tests.soak.report import Figures
 from tests.soak.run import Settings, Soak
 from tests.support.groups import PROTOCOLS
-from worker.errors import Failure
-from worker.kafka.client import CLIENTS
-from worker.runtime.memory import share_arenas
-from worker.tools.broker import LocalKafka
 
 ROW_BYTES = 500
 """Disk per row at most: the event, its prediction, room."""

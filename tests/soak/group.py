@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.topics import Topics, create_topics, output_plan
 from tests.soak.load import FEATURES
 from tests.support.groups import PROTOCOLS, set_session
-from worker.kafka.client import quiet
-from worker.kafka.topics import Topics, create_topics, output_plan
 
 SESSION_MS = 2000
 """A dead member is noticed after this long, a third of the worker's own default. Deaths come every 19 s here, and one
@@ -76,7 +76,7 @@ class Group:
             str(SNAPSHOT_ROWS),
             *(word for pair in properties for word in ("-X", pair)),
         ]
-        return [sys.executable, "-m", "driftway", "worker", *self._place(self.way), *own]
+        return [sys.executable, "-P", "-m", "driftway", "worker", *self._place(self.way), *own]
 
     def audit(self) -> list[str]:
         """The arguments of `driftway` that audit the group."""

@@ -10,9 +10,9 @@ from typing import Self
 
 import numpy as np
 
-from worker.errors import Failure
-from worker.tools.bench.workload import Loader
-from worker.wire.codec import encode_events
+from driftway.workbench.bench.workload import Loader
+from driftway.worker.errors import Failure
+from driftway.worker.wire.codec import encode_events
 
 FEATURES = 8
 BLOCK_ROWS = 2_000

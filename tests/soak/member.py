@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.soak.ending import Ending
-from worker.tools.broker.guarded import Guarded
+from driftway.workbench.broker.supervised import Guarded
+from tests.soak.exit_codes import Ending
 
 THAWED_SECONDS = 60.0
 """How long after its thaw a zombie may learn that others have its place."""

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from tests.soak.continuity import Continuity
-from worker.kafka.client import base_properties, quiet
-from worker.kafka.topics import Topics
-from worker.wire.codec import read_json
+from driftway.worker.kafka.client_config import base_properties, quiet
+from driftway.worker.kafka.topics import Topics
+from driftway.worker.wire.codec import read_json
+from tests.soak.completeness import Continuity
 
 OWN = {
     "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group

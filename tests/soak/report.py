@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from tests.soak.gauge import Trend
+from tests.soak.resources import Trend
 
 MEGABYTE = 1e6
 SAID_LINES = 4

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from driftway.workbench.broker import LocalKafka
+from driftway.worker.admin.watch.topic_tail import Ends
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import AUTO
 from tests.soak import schedule
-from tests.soak.gauge import SAMPLE_SECONDS, Gauge, Living
+from tests.soak.broker_faults import Network, Weather
 from tests.soak.group import SESSION_MS, Group
-from tests.soak.herd import STEADY, Herd, first_lines
 from tests.soak.load import Load
+from tests.soak.members import STEADY, Herd, first_lines
 from tests.soak.reader import Reader
 from tests.soak.report import MEGABYTE, SAID_LINES, Audit, Figures
-from tests.soak.weather import Network, Weather
+from tests.soak.resources import SAMPLE_SECONDS, Gauge, Living
 from tests.support.process import Driftway
 from tests.support.proxy import Proxy
-from worker.errors import Failure
-from worker.kafka.client import AUTO
-from worker.tools.broker import LocalKafka
-from worker.tools.watch.tail import Ends
 
 TICK_SECONDS = 0.1
 ITSELF = "soak"

@@ -7,15 +7,15 @@ from collections import defaultdict
 
 import numpy as np
 
-from learners import Spec
-from learners.drift.detector import DRIFT
-from learners.drift.registry import create
+from driftway.learners import Spec
+from driftway.learners.drift.detector import DRIFT
+from driftway.learners.drift.registry import create
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from driftway.worker.wire.codec import read_json
+from tests.support.fault_scenario import LEARNER, Stage
 from tests.support.kafka import read_all
-from tests.support.stage import LEARNER, Stage
 from tests.unit.worker.rows import records
-from worker.settings import ModelSettings
-from worker.state.model import Model
-from worker.wire.codec import read_json
 
 Told = list[tuple[bytes, bytes]]
 """Keys and values, in order."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import learners
+from driftway import learners
+from driftway.worker.kafka.client_config import quiet
+from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.packed import PREDICTION_HEAD, decode_predictions, is_packed
 from tests.support.kafka import await_until
-from worker.kafka.client import quiet
-from worker.wire.codec import read_json
-from worker.wire.packed import PREDICTION_HEAD, decode_predictions, is_packed
 
 Array = NDArray[np.float64]
 Scores = dict[tuple[int, int], Any]

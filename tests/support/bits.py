@@ -15,19 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from learners.learner import Learner
-from learners.metrics.probabilities import link_of, probabilities
-from learners.reductions.maps import find as find_map
-from learners.spec import Spec
-from producers.streams import open_stream
-from producers.streams.registry import GENERATORS
+from driftway.learners.learner import Learner
+from driftway.learners.metrics.probabilities import link_of, probabilities
+from driftway.learners.preprocessing.maps import find as find_map
+from driftway.learners.spec import Spec
+from driftway.producers.streams import open_stream
+from driftway.producers.streams.registry import GENERATORS
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.wire.codec import encode_events
+from driftway.worker.wire.events import Target
 from tests.conformance.table import Case, cases
 from tests.unit.worker.rows import model_settings, pieces, records
-from worker.state import snapshot
-from worker.state.model import Model
-from worker.state.outputs import Outputs
-from worker.wire.codec import encode_events
-from worker.wire.events import Target
 
 HALF = 120
 D = 5

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from worker.errors import Failure
-from worker.tools.broker import LocalKafka
+from driftway.workbench.broker import LocalKafka
+from driftway.worker.errors import Failure
 
 
 @contextlib.contextmanager

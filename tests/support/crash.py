@@ -27,9 +27,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Self
 
+from driftway.worker.stream.task.checkpoint import Step
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
-from worker.runtime.partition.checkpoint import Step
 
 KILL, STOP, RAISE, SECOND = "kill", "stop", "raise", "second"
 SECOND_SECONDS = 20.0
@@ -128,7 +128,7 @@ def take_over(arguments: list[str], partition: int) -> None:
     """Initialise the transactional id that the worker with these arguments uses for `partition`."""
     from confluent_kafka import Producer
 
-    from worker.kafka.client import quiet
+    from driftway.worker.kafka.client_config import quiet
 
     given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     name = f"{given['--group']}/{given['--input']}/{partition}"
@@ -139,7 +139,7 @@ def take_over(arguments: list[str], partition: int) -> None:
 
 def main() -> None:
     """Run the command line with the fault as its probe."""
-    import driftway
+    from driftway import cli
 
     faulthandler.register(signal.SIGUSR1)  # for whoever wants to see why it hangs
     fault, step, nth, arguments = sys.argv[1], Step[sys.argv[2]], int(sys.argv[3]), sys.argv[4:]
@@ -149,7 +149,7 @@ def main() -> None:
         if reached is step and next(seen) == nth:
             happen(fault, partition, arguments)
 
-    driftway.main(arguments, obj={"probe": probe})
+    cli.main(arguments, obj={"probe": probe})
 
 
 if __name__ == "__main__":

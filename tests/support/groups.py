@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.support.fault_scenario import SESSION_MS, Stage
 from tests.support.kafka import END_SECONDS, admin
-from tests.support.stage import SESSION_MS, Stage
 
 HEARTBEAT_MS = 500
 """The least that the broker lets a group of the new protocol have."""

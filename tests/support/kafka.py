@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from worker.kafka.client import quiet
-from worker.kafka.deadline import Deadline
-from worker.kafka.reading.reader import watermarks
-from worker.kafka.verdicts import ask
+from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import ask
+from driftway.worker.kafka.log_reader.reader import watermarks
 
 Seen = TypeVar("Seen")
 END_SECONDS = 30.0

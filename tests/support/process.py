@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from tests.support.forked import HERE, ROOT, Forked
+from tests.support.forkserver import HERE, ROOT, Forked
 from tests.support.kafka import await_until
 
 END_SECONDS = 30.0

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from producers.streams.catalogue import CATALOGUE
-from producers.streams.files import DATA_VARIABLE, data_folder, find_file
+from driftway.producers.streams.catalogue import CATALOGUE
+from driftway.producers.streams.files import DATA_VARIABLE, data_folder, find_file
 
 ABSENT = "needs real streams that are not on this machine"
 """Why a test was skipped: one text for all of them, so that pytest counts them in one line."""

@@ -25,10 +25,10 @@ from typing import Any, Self
 
 from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
 
+from driftway.workbench.broker import distribution
+from driftway.workbench.broker.maven import maven
+from driftway.worker.errors import Failure
 from tests.support.secure import free_port
-from worker.errors import Failure
-from worker.tools.broker import jars
-from worker.tools.broker.maven import maven
 
 APICURIO = "io.apicurio", "apicurio-registry-app", "3.3.3"
 START_SECONDS = 120
@@ -45,7 +45,7 @@ def client(url: str) -> SchemaRegistryClient:
 
 def apicurio_home() -> Path:
     """Apicurio's folder, downloaded at the first use (158 MB) and kept beside Kafka's jars."""
-    kept = jars.cache_home().parent / "tests"
+    kept = distribution.cache_home().parent / "tests"
     home = kept / "-".join(APICURIO[1:])
     if home.is_dir():
         return home
@@ -73,7 +73,7 @@ def apicurio() -> Iterator[str]:
     }
     url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
     with tempfile.TemporaryFile() as log:
-        argv = [str(jars.java()), "-Xmx384m", "-jar", str(home / "quarkus-run.jar")]
+        argv = [str(distribution.java()), "-Xmx384m", "-jar", str(home / "quarkus-run.jar")]
         process = subprocess.Popen(argv, env={**os.environ, **settings}, cwd=home, stdout=log, stderr=log)
         try:
             _wait(url, process)

@@ -13,8 +13,8 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
+from driftway.workbench.broker import LocalKafka
 from tests.support.kafka import admin, await_until
-from worker.tools.broker import LocalKafka
 
 HOST = "127.0.0.1"
 AUTHORIZED = {

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-import driftway
-import learners
-from driftway import COMMANDS, leaves, load, main, options_of, read_config
-from learners.prequential import prequential
-from producers.streams import open_stream
-from worker.errors import UsageFailure
-from worker.lab.evaluation import Evaluation
-from worker.wire.events import Target
+from driftway import __version__, learners
+from driftway.cli import main
+from driftway.commands import COMMANDS, leaves, load, options_of
+from driftway.config import read_config
+from driftway.learners.metrics.prequential import prequential
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.prequential import Evaluation
+from driftway.worker.wire.events import Target
 
 ROWS = "sea:rows=1500"
 
@@ -79,7 +80,7 @@ def test_help_lists_every_command_and_version_is_told() -> None:
     text = run("--help").stdout
     for name, (_, words) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(words[:40])}", text, re.MULTILINE), name
-    assert driftway.VERSION in run("--version").stdout
+    assert __version__ in run("--version").stdout
 
 
 def examples_of(text: str) -> list[str]:
@@ -366,7 +367,7 @@ def test_learners_json_describes_what_the_registry_has() -> None:
     assert (mu["name"], mu["default"], mu["values"]) == ("mu", 0.005, "number, 0 <= value < 1")
     assert mu["text"].startswith("Forgetting factor")
     assert "Zhao and Zhou" in dfop["source"]
-    assert (dfop["family"], dfop["cost"]) == ("forgetting", "O(d^2) per row; 8 d^2 + 8 d + 8 bytes.")
+    assert (dfop["family"], dfop["cost"]) == ("least_squares", "O(d^2) per row; 8 d^2 + 8 d + 8 bytes.")
 
 
 def test_learners_lists_all_and_describes_the_named_ones() -> None:

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 import yaml
 
+from driftway.worker.kafka.error_handling import Verdict
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.stream.observability.metrics import Telemetry
+from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.task import State
+from driftway.worker.wire.events import Rejection
 from tests.support.process import ROOT
 from tests.support.promql import Scrapes, selectors
 from tests.unit.worker.rows import events, records
-from tests.unit.worker.runtime.test_telemetry import a_task, a_telemetry
-from worker.kafka.verdicts import Verdict
-from worker.runtime.observability.telemetry import Telemetry
-from worker.runtime.partition.task import State
-from worker.runtime.partition.ways import Resumption
-from worker.state.outputs import Outputs
-from worker.wire.events import Rejection
+from tests.unit.worker.stream.test_metrics import a_task, a_telemetry
 
 PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
 EVERY_SECONDS, HISTORY_SECONDS = 30, 1800

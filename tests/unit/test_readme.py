@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 import pytest
 
-from driftway import COMMANDS, leaves, load
-from learners.spec import Spec
-from producers.streams.catalogue import CATALOGUE
-from producers.streams.files import suffix_of
-from producers.streams.options import parse_spec
-from producers.streams.registry import GENERATORS, find_recipe
+from driftway.commands import COMMANDS, leaves, load
+from driftway.learners.spec import Spec
+from driftway.producers.streams.catalogue import CATALOGUE
+from driftway.producers.streams.files import suffix_of
+from driftway.producers.streams.options import parse_spec
+from driftway.producers.streams.registry import GENERATORS, find_recipe
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_links_lead_to_files_and_headings() -> None:
 
 
 def test_the_table_of_streams_names_every_generator_and_injection() -> None:
-    from producers.streams.injection.registry import KINDS
+    from driftway.producers.streams.injection.registry import KINDS
 
     table = TEXT.partition("## Streams and evaluation")[2].partition("```")[0]
     words = set(re.findall(r"`([\w:-]+)`", table))

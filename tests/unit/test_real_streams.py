@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.streams.catalogue import cache_home
+from driftway.producers.streams.catalogue import cache_home
 from tests.meta.sources import ROOT
 from tests.support.real_streams import ABSENT, PROPERTY, RealStreams
 

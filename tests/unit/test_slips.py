@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from driftway import main
+from driftway.cli import main
 from tests.support.process import ROOT, clean_environment
 from tests.unit.test_command_line import refusal, run
 
@@ -98,7 +98,7 @@ def test_a_narrow_terminal_cuts_no_number(columns: int) -> None:
     environment = clean_environment(COLUMNS=str(columns), TERM="xterm")
     try:
         child = subprocess.Popen(
-            [sys.executable, "-m", "driftway", *arguments],
+            [sys.executable, "-P", "-m", "driftway", *arguments],
             cwd=ROOT,
             env=environment,
             stdout=its,

@@ -12,15 +12,15 @@ from random import Random
 import numpy as np
 import pytest
 
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Schema, Target
 from tests.soak import schedule
-from tests.soak.continuity import MOST_HOLES, TOLD, Continuity
-from tests.soak.ending import Ending
-from tests.soak.gauge import Gauge, Living, Sample, look, trend, warm
+from tests.soak.completeness import MOST_HOLES, TOLD, Continuity
+from tests.soak.exit_codes import Ending
 from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
+from tests.soak.resources import Gauge, Living, Sample, look, trend, warm
 from tests.soak.schedule import faults
-from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Schema, Target
-from worker.wire.strings import Listed
 
 HOUR = 3600.0
 
@@ -207,8 +207,8 @@ def test_rows_are_those_of_the_seed_and_about_one_in_a_thousand_is_rejected() ->
 
 
 def test_away_is_counted_between_two_moments() -> None:
-    from tests.soak.weather import Weather
-    from worker.tools.broker import LocalKafka
+    from driftway.workbench.broker import LocalKafka
+    from tests.soak.broker_faults import Weather
 
     weather, now = Weather(LocalKafka(), lambda: True), time.monotonic()
     weather.away = [(now - 100, now - 90), (now - 50, now - 45), (now - 1, float("inf"))]

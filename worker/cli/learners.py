@@ -26,10 +26,10 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
       driftway learners dfop arow
       driftway learners --json
     """
-    from learners import LEARNERS, UnknownLearner
-    from learners.registry import find
-    from worker.errors import UsageFailure
-    from worker.wire.codec import write_json
+    from driftway.learners import LEARNERS, UnknownLearner
+    from driftway.learners.registry import find
+    from driftway.worker.errors import UsageFailure
+    from driftway.worker.wire.codec import write_json
 
     try:
         rows = [describe(find(name)) for name in names or LEARNERS]
@@ -64,7 +64,7 @@ def describe(found: Any) -> dict[str, Any]:
     section = {title: " ".join(body.split()) for title, body in zip(parts[::2], parts[1::2], strict=True)}
     return {
         "name": found.name,
-        "family": found.__module__.split(".")[1],
+        "family": found.__module__.split(".")[2],
         "tasks": list(found.tasks),
         "parameters": found.Params.describe(),
         "state": remembered(rule),
@@ -77,7 +77,7 @@ def describe(found: Any) -> dict[str, Any]:
 
 def rule_of(found: Any) -> Any:
     """The rule of a learner's class at its defaults."""
-    from learners.spec import Spec
+    from driftway.learners.spec import Spec
 
     task = "regression" if found.tasks[0] == "regression" else "classification"
     spec, classes = Spec(found.name), 3 if found.tasks[0] == "multiclass" else 2
@@ -86,7 +86,7 @@ def rule_of(found: Any) -> Any:
 
 def remembered(rule: Any) -> list[dict[str, str]]:
     """The arrays of a state: name, shape in letters (d: features and intercept), meaning."""
-    from learners.memory import declared
+    from driftway.learners.engine.state_layout import declared
 
     kept = {name: one for name, one in declared(rule.memory).items() if one.kept}
     return [{"name": name, "shape": f"{one.dtype}[{one.shape}]", "text": one.text} for name, one in kept.items()]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from worker.kafka.client import AUTO, CLIENTS
+from driftway.worker.kafka.client_config import AUTO, CLIENTS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -67,7 +67,7 @@ def client_options(command: Command) -> Command:
     """Add ``--bootstrap``, ``-X`` and ``--client-properties``.
 
     The command gets `bootstrap` (text), `properties` (a tuple of ``key=value`` texts) and `client_properties` (a
-    file's name or None); `worker.kafka.client.parse_properties` takes the last two.
+    file's name or None); `driftway.worker.kafka.client_config.parse_properties` takes the last two.
     """
     options = (
         click.option(
@@ -98,7 +98,7 @@ def client_options(command: Command) -> Command:
 
 
 def reading_option(command: Command) -> Command:
-    """Add ``--client``: how records are read. The command gets `client`, for `worker.kafka.choice.resolved`."""
+    """Add ``--client``: how records are read. The command gets `client`, for `worker/kafka/client_factory.py`."""
     return click.option(
         "--client",
         type=click.Choice(CLIENTS),

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from worker.cli.options import client_options, outputs_option
-from worker.errors import Failure
-from worker.kafka.client import parse_properties
+from driftway.worker.cli.options import client_options, outputs_option
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import parse_properties
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Plan = dict[str, tuple[int, dict[str, str]]]
@@ -69,7 +69,7 @@ def create(
     client_properties: str | None,
 ) -> None:
     """Create the topics that are missing; existing ones stay as they are."""
-    from worker.kafka.topics import create_topics
+    from driftway.worker.kafka.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
     plan = _plan(input_topic, partitions, group, alarms, shares, outputs)
@@ -92,8 +92,8 @@ def check(
     client_properties: str | None,
 ) -> None:
     """Say which topics are missing or differ; exit code 1 if any is."""
-    from worker.kafka.client import require_broker
-    from worker.kafka.topics import partition_counts
+    from driftway.worker.kafka.client_config import require_broker
+    from driftway.worker.kafka.topics import partition_counts
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))
@@ -111,7 +111,7 @@ def check(
 
 
 def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, shares: bool, outputs: str) -> Plan:
-    from worker.kafka.topics import Topics, output_plan, require_prefix
+    from driftway.worker.kafka.topics import Topics, output_plan, require_prefix
 
     require_prefix(outputs, input_topic)
     plan: Plan = {input_topic: (partitions, {})}
@@ -125,7 +125,7 @@ def _wrong_policies(bootstrap: str, passthrough: dict[str, Any], plan: Plan, pre
     from confluent_kafka import KafkaException
     from confluent_kafka import admin as untyped
 
-    from worker.kafka.client import base_properties, quiet
+    from driftway.worker.kafka.client_config import base_properties, quiet
 
     api: Any = untyped  # its stubs do not export everything
     wanted = {name: config["cleanup.policy"] for name, (_, config) in plan.items() if "cleanup.policy" in config}

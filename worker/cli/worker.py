@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker.cli.events import schema_options
-from worker.cli.learning import event_options, given_model, target_options
-from worker.cli.options import client_options, label_topic_option, outputs_option
-from worker.cli.start import START_PLACES, start_place
-from worker.cli.warming import warm_options
-from worker.kafka.client import AUTO, CLIENTS, parse_properties
-from worker.settings import (
+from driftway.worker.cli.event_options import schema_options
+from driftway.worker.cli.model_options import event_options, given_model, target_options
+from driftway.worker.cli.options import client_options, label_topic_option, outputs_option
+from driftway.worker.cli.start_option import START_PLACES, start_place
+from driftway.worker.cli.warm_start_options import warm_options
+from driftway.worker.kafka.client_config import AUTO, CLIENTS, parse_properties
+from driftway.worker.settings import (
     AT_LEAST_ONCE,
     EARLIEST,
     EXACTLY_ONCE,
@@ -26,11 +26,11 @@ from worker.settings import (
     UNRESTORABLE,
     WorkerSettings,
 )
-from worker.wire.mapped.unknown import IGNORE, UNKNOWN_FIELDS
-from worker.wire.rejections import Limit
+from driftway.worker.wire.rejections import Limit
+from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
 
 if TYPE_CHECKING:
-    from worker.runtime.loop import Worker
+    from driftway.worker.stream.worker import Worker
 
 
 @click.command()
@@ -163,18 +163,18 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """
     import faulthandler
 
-    from worker.runtime.observability.journal import Echo, Journal
+    from driftway.worker.stream.observability.event_log import Echo, Journal
 
     with contextlib.suppress(ValueError, OSError, AttributeError):  # standard error may be closed, or no file
         faulthandler.enable()  # the stacks of all threads at SIGABRT, as a stuck service is ended
     journal = Journal(given["log_format"])
     logging.getLogger("driftway").addHandler(Echo(journal))  # before kernels are loaded: they may have something to say
 
-    from worker.kafka.choice import resolved
-    from worker.runtime.endpoint import Endpoint
-    from worker.runtime.loop import Worker as Loop
-    from worker.runtime.observability.telemetry import Telemetry
-    from worker.state.making import allocating
+    from driftway.worker.kafka.client_factory import resolved
+    from driftway.worker.state.factory import allocating
+    from driftway.worker.stream.endpoint import Endpoint
+    from driftway.worker.stream.observability.metrics import Telemetry
+    from driftway.worker.stream.worker import Worker as Loop
 
     limit = given["max_rejected"]
     with allocating(", ".join(given["learner"]), given["features"] or 1):

@@ -1,7 +1,8 @@
 """What is needed of a Kafka client: a member of a group, and a fetcher, from whom to take, a sender, to whom to give.
 
-There are two of each: `worker.kafka.plain` goes through confluent-kafka's objects, `worker.kafka.native` through the C
-library under them. Columns go in and out; errors are confluent-kafka's. `worker.kafka.choice` says which is taken.
+There are two of each: `driftway.worker.kafka.confluent` goes through confluent-kafka's objects,
+`driftway.worker.kafka.librdkafka` through the C library under them. Columns go in and out; errors are
+confluent-kafka's. `driftway.worker.kafka.client_factory` says which is taken.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError
 
-from worker.kafka.verdicts import Unproven
-from worker.wire.events import Records
-from worker.wire.headers import Headers
-from worker.wire.strings import Strings
+from driftway.worker.kafka.error_handling import Unproven
+from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.events import Records
+from driftway.worker.wire.headers import Headers
 
 Partitions = Callable[[list[int]], None]
 """Called inside `Member.take`, and `Member.close`, with the partitions that a rebalance hands over or takes away."""

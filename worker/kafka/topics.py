@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from worker.errors import Failure, UsageFailure
-from worker.kafka.client import base_properties, quiet, require_broker
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.client_config import base_properties, quiet, require_broker
 
 CREATE_SECONDS = 30.0
 LARGEST_RECORD = 10_485_760

@@ -6,22 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from learners.spec import Spec
-from worker.errors import UsageFailure
-from worker.kafka.client import PYTHON
-from worker.kafka.registry.form import Form
-from worker.kafka.topics import Topics, require_prefix
-from worker.settings.phrases import Share, Wait
-from worker.warm_start import WarmStart
-from worker.wire.codec import FORMATS, JSON, PACKED
-from worker.wire.events import REGRESSION, Schema, Target
-from worker.wire.headers import ALL
-from worker.wire.mapped.feature import REJECT, Missing
-from worker.wire.mapped.paths import HEADER
-from worker.wire.mapped.schema import EventSchema
-from worker.wire.mapped.unknown import IGNORE, UNKNOWN_FIELDS
-from worker.wire.packed import MOST_SCORES
-from worker.wire.rejections import Limit
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import PYTHON
+from driftway.worker.kafka.registry.event_format import Form
+from driftway.worker.kafka.topics import Topics, require_prefix
+from driftway.worker.settings.option_values import Share, Wait
+from driftway.worker.warm_start import WarmStart
+from driftway.worker.wire.codec import FORMATS, JSON, PACKED
+from driftway.worker.wire.events import REGRESSION, Schema, Target
+from driftway.worker.wire.headers import ALL
+from driftway.worker.wire.packed import MOST_SCORES
+from driftway.worker.wire.rejections import Limit
+from driftway.worker.wire.schema.feature import REJECT, Missing
+from driftway.worker.wire.schema.paths import HEADER
+from driftway.worker.wire.schema.schema import EventSchema
+from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 GUARANTEES = (EXACTLY_ONCE, AT_LEAST_ONCE)
@@ -244,7 +244,7 @@ class WorkerSettings:
     passthrough : dict
         Further client properties.
     client : str
-        ``python`` or ``native``, see `worker.kafka.choice`.
+        ``python`` or ``native``, see `driftway.worker.kafka.client_factory`.
     outputs : str
         What the names of output topics begin with; empty: ``INPUT.GROUP``.
     label_topic : str

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.drift.detector import DRIFT, Detector
-from learners.drift.registry import UnknownDetector, create, find
-from learners.parameters import ParameterError
-from learners.prequential import predicted_class
-from learners.spec import Spec
-from worker.errors import UsageFailure
-from worker.wire.codec import encode_alarm, key_of
-from worker.wire.events import REGRESSION, Batch
+from driftway.learners.drift.detector import DRIFT, Detector
+from driftway.learners.drift.registry import UnknownDetector, create, find
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.codec import encode_alarm, key_of
+from driftway.worker.wire.events import REGRESSION, Batch
 
 NONE_YET = -1
 

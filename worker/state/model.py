@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.driver import Late
-from learners.learner import Learner
-from learners.metrics.classification import NO_GUESSES, NO_SLOTS
-from learners.metrics.rolling import Metrics, create_metrics
-from learners.prequential import predicted_class
-from worker.errors import Failure
-from worker.settings import ModelSettings
-from worker.state.alarms import Alarms
-from worker.state.late.waiting import Arranged, Piece, Waiting
-from worker.state.making import allocating, make_filling, make_learner
-from worker.state.outputs import Outputs, merged
-from worker.state.shares.talk import Talk
-from worker.wire import packed
-from worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, write_json
-from worker.wire.decoder import Decoder
-from worker.wire.events import Batch, Records, Schema
-from worker.wire.headers import passed_headers
-from worker.wire.mapped.feature import REJECT, indicator_of
-from worker.wire.rejections import Flags, Watch
-from worker.wire.strings import Strings
+from driftway.learners.engine.update_loop import Late
+from driftway.learners.learner import Learner
+from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.metrics.rolling import Metrics, create_metrics
+from driftway.worker.errors import Failure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.alarms import Alarms
+from driftway.worker.state.delayed_labels.pending_rows import Arranged, Piece, Waiting
+from driftway.worker.state.factory import allocating, make_filling, make_learner
+from driftway.worker.state.model_sharing.model_exchange import Talk
+from driftway.worker.state.outputs import Outputs, merged
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, write_json
+from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Batch, Records, Schema
+from driftway.worker.wire.headers import passed_headers
+from driftway.worker.wire.rejections import Flags, Watch
+from driftway.worker.wire.schema.feature import REJECT, indicator_of
 
 if TYPE_CHECKING:
-    from learners.reductions.filling import Filling
+    from driftway.learners.preprocessing.imputation import Filling
 
 SHARE_DIGITS = 4
 """Of an expert's share in an accuracy point."""
@@ -51,7 +51,7 @@ class Saved:
     rows: int
     parts: tuple[NDArray[np.uint8], ...]
     recent: Flags | None = None
-    """Memory of `worker.wire.rejections.Watch`; for going back only, a snapshot leaves it out."""
+    """Memory of `driftway.worker.wire.rejections.Watch`; for going back only, a snapshot leaves it out."""
 
     @property
     def nbytes(self) -> int:

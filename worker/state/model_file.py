@@ -1,7 +1,8 @@
 """A model in a file (`*.driftway`): a snapshot that also says where it comes from.
 
 `driftway train` writes one, `driftway snapshot export` writes one of any snapshot, and `--warm-start` begins in the
-state of its champion. The bytes are those of `worker.state.snapshot`; the header's key `origin` holds the provenance.
+state of its champion. The bytes are those of `driftway.worker.state.snapshot`; the header's key `origin` holds the
+provenance.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from learners.learner import Learner
-from learners.spec import Spec
-from worker.errors import Failure, UsageFailure
-from worker.kafka.registry.form import PLAIN, Form
-from worker.settings import ModelSettings
-from worker.settings.phrases import Share, Wait
-from worker.state import snapshot
-from worker.state.model import Model, Saved
-from worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
-from worker.warm_start import WarmStart
-from worker.wire.codec import PACKED
-from worker.wire.events import Schema, Target
-from worker.wire.mapped.feature import REJECT, Missing
-from worker.wire.mapped.schema import EventSchema
+from driftway.learners.learner import Learner
+from driftway.learners.spec import Spec
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.registry.event_format import PLAIN, Form
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import Share, Wait
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
+from driftway.worker.warm_start import WarmStart
+from driftway.worker.wire.codec import PACKED
+from driftway.worker.wire.events import Schema, Target
+from driftway.worker.wire.schema.feature import REJECT, Missing
+from driftway.worker.wire.schema.schema import EventSchema
 
 SUFFIX = ".driftway"
 BEHIND = " behind "

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from worker.state.alarms import Alarm
-from worker.state.shares.minute import Minute
-from worker.wire import strings
-from worker.wire.events import Rejection
-from worker.wire.headers import Headers, joined_headers
-from worker.wire.rejections import TooManyRejected
-from worker.wire.strings import Strings, none
+from driftway.worker.state.alarms import Alarm
+from driftway.worker.state.model_sharing.exchange_record import Minute
+from driftway.worker.wire import columns
+from driftway.worker.wire.columns import Strings, none
+from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.headers import Headers, joined_headers
+from driftway.worker.wire.rejections import TooManyRejected
 
 if TYPE_CHECKING:
-    from worker.wire.strings import Integers
+    from driftway.worker.wire.columns import Integers
 
 
 @dataclass
@@ -55,8 +55,8 @@ def joined(*parts: Outputs) -> Outputs:
     if len(parts) == 1:
         return parts[0]
     whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
-    whole.keys = strings.joined([part.keys for part in parts])
-    whole.predictions = strings.joined([part.predictions for part in parts])
+    whole.keys = columns.joined([part.keys for part in parts])
+    whole.predictions = columns.joined([part.predictions for part in parts])
     whole.headers = joined_headers([(part.headers, len(part.predictions)) for part in parts])
     for part in parts:
         whole.points += part.points

@@ -2,7 +2,7 @@
 
 Layout: magic (4 bytes), header length (4, little-endian), header (JSON), state parts, digest (16). The header
 holds the format's number, the offset the state stands at, the schema, the part sizes and the model's identity; in a
-model file (`worker.state.model_file`) also where the model comes from.
+model file (`driftway.worker.state.model_file`) also where the model comes from.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from worker.state.model import Model, Saved
-from worker.wire.codec import read_json, write_json
-from worker.wire.events import Schema
+from driftway.worker.state.model import Model, Saved
+from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.wire.events import Schema
 
 MAGIC = b"DWT1"
 FORMAT = 2
@@ -296,7 +296,7 @@ def chunk_key(partition: int, chunk: int) -> bytes:
 
 
 def position_key(partition: int) -> bytes:
-    """Key of the record that says up to where the partition is committed; see `worker.state.log.history.positions`."""
+    """Key of the record that says up to where the partition is committed; see `changelog.snapshot_scan`."""
     return f"{partition}.position".encode()
 
 
@@ -311,10 +311,10 @@ def is_order_key(key: bytes | None, partition: int) -> bool:
 
 
 def claim_key(group: str, input_topic: str) -> bytes:
-    """Key of the record that says whose the outputs are; see `worker.state.log.claim`."""
+    """Key of the record that says whose the outputs are; see `driftway.worker.state.changelog.ownership`."""
     return CLAIM + f"{group}/{input_topic}".encode()
 
 
 def mark_key(partition: int) -> bytes:
-    """Key of the mark that says where a partition's present history began; see `worker.state.log.history`."""
+    """Key of the mark that says where a partition's present history began; see `changelog.snapshot_scan`."""
     return f"{partition}.began".encode()

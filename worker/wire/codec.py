@@ -1,7 +1,7 @@
 """The wire format, as far as it is written: events, predictions, accuracy points, drift alarms. Leaf module.
 
-The only door to orjson. Batches go through compiled kernels (`worker.wire.writer`). What is read is in
-`worker.wire.decoder`, the packed format in `worker.wire.packed`.
+The only door to orjson. Batches go through compiled kernels (`driftway.worker.wire.writer`). What is read is in
+`driftway.worker.wire.decoder`, the packed format in `driftway.worker.wire.packed`.
 """
 
 from __future__ import annotations
@@ -15,21 +15,13 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from worker.wire.events import (
-    DEEP_ID,
-    NOT_JSON,
-    REGRESSION,
-    Batch,
-    Reject,
-    Target,
-    as_number,
-)
-from worker.wire.strings import Listed, none
+from driftway.worker.wire.columns import Listed, none
+from driftway.worker.wire.events import DEEP_ID, NOT_JSON, REGRESSION, Batch, Reject, Target, as_number
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats
-    from worker.wire.strings import Strings
-    from worker.wire.writer import Layout
+    from driftway.worker.wire.columns import Strings
+    from driftway.worker.wire.scanner import Floats
+    from driftway.worker.wire.writer import Layout
 
 JSON, PACKED = "json", "packed"
 FORMATS = (JSON, PACKED)
@@ -72,7 +64,7 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
     learner : str
         The champion's spec.
     """
-    from worker.wire.writer import write
+    from driftway.worker.wire.writer import write
 
     n, k = score.shape
     if n == 0:
@@ -91,7 +83,7 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
 @lru_cache(maxsize=MOST_LAYOUTS)
 def _layout(target: Target, partition: int, learner: str, k: int) -> Layout:
     """What a learner's predictions with k scores have in common; kept, since it takes microseconds per class."""
-    from worker.wire.writer import Layout
+    from driftway.worker.wire.writer import Layout
 
     start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
     end = b',"learner":' + orjson.dumps(learner) + b',"t":'
@@ -117,7 +109,7 @@ def encode_point(
 
     `drift` has the offset of the last alarm of each detector that called one since the point before.
     """
-    from worker.wire.scanner import NO_TIME
+    from driftway.worker.wire.scanner import NO_TIME
 
     place = {"partition": partition, "offset": offset}
     rest = {"drift": drift, "learner": learner, **whose, "t": None if t == NO_TIME else t}
@@ -131,7 +123,7 @@ def key_of(name: str, partition: int) -> bytes:
 
 def encode_alarm(detector: str, batch: Batch, row: int, whose: Mapping[str, str]) -> bytes:
     """One drift alarm, called at a row of a batch; `whose` says what learner the detector watches."""
-    from worker.wire.scanner import NO_TIME
+    from driftway.worker.wire.scanner import NO_TIME
 
     text, bounds = batch.ids
     start, end = bounds[:, row].tolist()
@@ -189,8 +181,8 @@ def write_events(
     labels : sequence of str or None
         Write class k as labels[k], a number where that is one: as a worker with these ``--labels`` reads it.
     """
-    from worker.wire.scanner import NO_TIME
-    from worker.wire.writer import Layout, as_text, write
+    from driftway.worker.wire.scanner import NO_TIME
+    from driftway.worker.wire.writer import Layout, as_text, write
 
     (n, d), unknown = X.shape, np.isnan(y)
     if not n or not (labels or (unknown | _short(y)).all()):

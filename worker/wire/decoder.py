@@ -1,8 +1,8 @@
 """Events in: a partition's records to batches. Leaf module.
 
-Plain JSON events go through compiled kernels (`worker.wire.scanner`); whatever is not plain is read by orjson, event by
-event, with the same result. Events of a schema are those of `worker.wire.mapped`, the packed format that of
-`worker.wire.packed`.
+Plain JSON events go through compiled kernels (`driftway.worker.wire.scanner`); whatever is not plain is read by orjson,
+event by event, with the same result. Events of a schema are those of `driftway.worker.wire.schema`, the packed format
+that of `driftway.worker.wire.packed`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worker.wire import packed
-from worker.wire.codec import JSON, LARGEST_TIME, NULL, PACKED, id_text, parse_json
-from worker.wire.events import (
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import JSON, LARGEST_TIME, NULL, PACKED, id_text, parse_json
+from driftway.worker.wire.columns import read_only
+from driftway.worker.wire.events import (
     BAD_X,
     LATE_LABEL,
     NO_LABEL,
@@ -34,15 +35,14 @@ from worker.wire.events import (
     Target,
     finite,
 )
-from worker.wire.headers import chosen_headers
-from worker.wire.mapped.reader import Reader
-from worker.wire.mapped.schema import EventSchema
-from worker.wire.strings import read_only
+from driftway.worker.wire.headers import chosen_headers
+from driftway.worker.wire.schema.decoder import Reader
+from driftway.worker.wire.schema.schema import EventSchema
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats, Names
-    from worker.wire.strings import Integers
-    from worker.wire.writer import Column
+    from driftway.worker.wire.columns import Integers
+    from driftway.worker.wire.scanner import Floats, Names
+    from driftway.worker.wire.writer import Column
 
 
 class Decoder:
@@ -157,8 +157,8 @@ class Decoder:
         return x, self.target.index(event.get("y")), id_text(event.get("id")), t if known else None
 
     def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        from worker.wire.scanner import LABEL, LEFT, NO_TIME, Names, scan
-        from worker.wire.writer import as_text
+        from driftway.worker.wire.scanner import LABEL, LEFT, NO_TIME, Names, scan
+        from driftway.worker.wire.writer import as_text
 
         self._names = self._names or Names.of(schema.names or ())
         text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names, self._lenient)
@@ -186,8 +186,8 @@ class Decoder:
         return self._batch(records, X, y, ids, t, reasons, labels), reasons
 
     def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        from worker.wire.scanner import NO_TIME
-        from worker.wire.writer import as_text
+        from driftway.worker.wire.scanner import NO_TIME
+        from driftway.worker.wire.writer import as_text
 
         n = len(records)
         X, y, reasons = packed.decode_events(records.values, schema, self.target, self._lenient)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from worker.wire.headers import Headers
-from worker.wire.strings import Strings
+from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.headers import Headers
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats
-    from worker.wire.strings import Integers
-    from worker.wire.writer import Column
+    from driftway.worker.wire.columns import Integers
+    from driftway.worker.wire.scanner import Floats
+    from driftway.worker.wire.writer import Column
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
 MAX_FEATURES = 10_000
@@ -246,7 +246,7 @@ class Rejection:
 
     @property
     def answers(self) -> tuple[int, bytes | None]:
-        """See `worker.wire.rejections.answered`."""
+        """See `driftway.worker.wire.rejections.answered`."""
         return self.offset, None if self.own is None else b"%d" % self.own
 
 

@@ -14,7 +14,7 @@ Prediction (``--output-format packed``), 40 + 8 k bytes and the id:
     2   u2      k, number of scores
     4   i4      input partition
     8   i8      input offset
-    16  i8      t of the event; the smallest i8 (`worker.wire.scanner.NO_TIME`) = none
+    16  i8      t of the event; the smallest i8 (`driftway.worker.wire.scanner.NO_TIME`) = none
     24  f8      y: class index or number; NaN = none
     32  f8      prediction
     40  f8[k]   scores
@@ -34,13 +34,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, Schema, Target, finite
-from worker.wire.strings import Located, Strings
-from worker.wire.text.written import Written, give_buffer, runs, take_buffer
+from driftway.worker.wire.columns import Located, Strings
+from driftway.worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, Schema, Target, finite
+from driftway.worker.wire.json_tokens.buffer_pool import Written, give_buffer, runs, take_buffer
 
 if TYPE_CHECKING:
-    from worker.wire.scanner import Floats
-    from worker.wire.strings import Integers
+    from driftway.worker.wire.columns import Integers
+    from driftway.worker.wire.scanner import Floats
 
 VERSION = 1
 """First byte of events and predictions; never the `{` that JSON begins with."""
@@ -190,7 +190,7 @@ def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], tar
     text, bounds = batch.ids
     if (text[bounds[0]] == LOWER_N).all():  # as in `stitch`: no event has an id
         return Written(buffer, np.arange(1, n + 1) * form.itemsize, runs)
-    from worker.wire.text.stitch import stitch
+    from driftway.worker.wire.json_tokens.append import stitch
 
     stitched = stitch(rows.view(np.uint8).reshape(n, -1), text, bounds)
     give_buffer(buffer)

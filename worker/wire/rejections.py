@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from worker.errors import Failure, UsageFailure
-from worker.wire.events import Rejection
-from worker.wire.headers import Header
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.headers import Header
 
 if TYPE_CHECKING:
-    from worker.wire.strings import Integers
+    from driftway.worker.wire.columns import Integers
 
 WINDOW = 1000
 """Events that a share without a window is of."""

@@ -6,9 +6,9 @@ integer; other fields holding numbers, simple strings, true, false or null. A la
 `id` and `y`. Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to
 orjson, which decides.
 
-A zero byte ends each event, at which all of `worker.wire.text.tokens` stop: nothing has to ask where that is. Eight
-bytes read at a time may be some of the next event, or of TAIL after the last one; those behind the first unrecognised
-byte are not used.
+A zero byte ends each event, at which all of `driftway.worker.wire.json_tokens.tokens` stop: nothing has to ask where
+that is. Eight bytes read at a time may be some of the next event, or of TAIL after the last one; those behind the first
+unrecognised byte are not used.
 """
 
 from __future__ import annotations
@@ -20,10 +20,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import bare_kernel, fragment, load8
-from worker.wire.strings import END, SPARE, Integers, Listed, Strings
-from worker.wire.text.decimals import FOUR, MINUS, NINE, NOWHERE, ONE, THREE, ZERO, ZERO_DIGIT, Text, Words, read_number
-from worker.wire.text.tokens import (
+from driftway.learners.engine.jit import bare_kernel, fragment, load8
+from driftway.worker.wire.columns import END, SPARE, Integers, Listed, Strings
+from driftway.worker.wire.json_tokens.decimals import (
+    FOUR,
+    MINUS,
+    NINE,
+    NOWHERE,
+    ONE,
+    THREE,
+    ZERO,
+    ZERO_DIGIT,
+    Text,
+    Words,
+    read_number,
+)
+from driftway.worker.wire.json_tokens.tokens import (
     CLOSE,
     CLOSE_LIST,
     COLON,

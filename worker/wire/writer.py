@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import fragment, kernel, load8, store8, trailing_zeros
-from worker.wire.scanner import NO_TIME
-from worker.wire.strings import Integers, Text
-from worker.wire.text.decimals import HIGH_BITS, MINUS, THREE
-from worker.wire.text.tokens import CLOSE, LOW_BITS
-from worker.wire.text.written import Written, give_buffer, slices, take_buffer
+from driftway.learners.engine.jit import fragment, kernel, load8, store8, trailing_zeros
+from driftway.worker.wire.columns import Integers, Text
+from driftway.worker.wire.json_tokens.buffer_pool import Written, give_buffer, slices, take_buffer
+from driftway.worker.wire.json_tokens.decimals import HIGH_BITS, MINUS, THREE
+from driftway.worker.wire.json_tokens.tokens import CLOSE, LOW_BITS
+from driftway.worker.wire.scanner import NO_TIME
 
 Column = tuple[Text, Integers]
 """Text and the bounds i8[2, n] of each row's piece of it."""

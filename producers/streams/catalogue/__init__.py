@@ -6,12 +6,12 @@ and files of archives that others have relied on for years.
 
 from __future__ import annotations
 
-from producers.streams.catalogue.cache import cache_home, fetched_file
-from producers.streams.catalogue.entry import Entry, Source
-from producers.streams.catalogue.kddcup99 import KDDCUP99
-from producers.streams.catalogue.losing import LOSING_STREAMS
-from producers.streams.catalogue.nonstationary import NONSTATIONARY
-from producers.streams.catalogue.well_known import WELL_KNOWN
+from driftway.producers.streams.catalogue.cache import cache_home, fetched_file
+from driftway.producers.streams.catalogue.drift_datasets import LOSING_STREAMS
+from driftway.producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.kddcup99 import KDDCUP99
+from driftway.producers.streams.catalogue.nonstationary_archive import NONSTATIONARY
+from driftway.producers.streams.catalogue.well_known import WELL_KNOWN
 
 __all__ = ["CATALOGUE", "Entry", "Source", "cache_home", "fetched_file"]
 

@@ -17,10 +17,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from producers.streams.arff_file import ATTRIBUTE
-from producers.streams.catalogue.entry import Entry
-from producers.streams.stream import Stream
-from worker.errors import Failure
+from driftway.producers.streams.arff_file import ATTRIBUTE
+from driftway.producers.streams.catalogue.entry import Entry
+from driftway.producers.streams.stream import Stream
+from driftway.worker.errors import Failure
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from producers.streams.catalogue.entry import Source
-from worker.errors import Failure
+from driftway.producers.streams.catalogue.entry import Source
+from driftway.worker.errors import Failure
 
 SECONDS = 30.0
 """Longest silence of a server. Not the whole download: that may take as long as it moves."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from producers.streams.stream import Task
+from driftway.producers.streams.stream import Task
 
 Verified = Literal["rows", "checksum", "address"]
 

@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from producers.streams.catalogue.cache import cache_home, fetched_file
-from producers.streams.catalogue.download import Progress, download
-from producers.streams.catalogue.entry import Entry
-from worker.errors import Failure, UsageFailure
+from driftway.producers.streams.catalogue.cache import cache_home, fetched_file
+from driftway.producers.streams.catalogue.download import Progress, download
+from driftway.producers.streams.catalogue.entry import Entry
+from driftway.worker.errors import Failure, UsageFailure
 
 STAGING = ".fetching-"
 
@@ -43,7 +43,7 @@ def fetch(entry: Entry, progress: Progress | None = None) -> Path:
     UsageFailure
         pyarrow is not installed.
     """
-    from producers.streams.arrow import require_pyarrow
+    from driftway.producers.streams.arrow import require_pyarrow
 
     require_pyarrow(entry.name)
     home = cache_home()
@@ -60,8 +60,8 @@ def fetch(entry: Entry, progress: Progress | None = None) -> Path:
 
 
 def _fill(entry: Entry, home: Path, progress: Progress) -> Path:
-    from producers.streams.catalogue.convert import check, convert
-    from producers.streams.csv_file import CsvFile
+    from driftway.producers.streams.catalogue.convert import check, convert
+    from driftway.producers.streams.csv_file import CsvFile
 
     for abandoned in home.glob(f"{STAGING}*"):  # the lock is ours: nobody fills it
         shutil.rmtree(abandoned, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.entry import Entry, Source
 
 COLUMNS = (
     "duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot num_failed_logins "

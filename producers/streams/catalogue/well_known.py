@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.entry import Entry, Source
 
 DRIFT = "https://raw.githubusercontent.com/Anjin-Liu/ConceptDriftDatasets/32048078fcdce2f639c882b4d92c2c1d1f019d77/"
 CAPYMOA = (

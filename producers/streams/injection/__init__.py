@@ -6,6 +6,6 @@ tells the truth about itself: the concept of every row (`Stream.traced`) and whe
 Importing this package imports no kernel.
 """
 
-from producers.streams.injection.spec import inject, open_injected
+from driftway.producers.streams.injection.spec import inject, open_injected
 
 __all__ = ["inject", "open_injected"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from producers.streams.injection.kind import Request, Window, Words, drift_points_of, words
-from producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
+from driftway.producers.streams.injection.injection_kind import Request, Window, Words, drift_points_of, words
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
 
 Alter = Callable[[Words, int, Block], Block]
 """(random state, first row, block) -> the changed block; draws in row order, and leaves the given arrays alone."""

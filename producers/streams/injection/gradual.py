@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.elementary.exponential import exp
-from learners.jit import kernel
-from learners.random import uniform
-from producers.streams.injection.kind import MOST_ROWS, Kind, Request, Words
-from producers.streams.injection.switched import Switched
-from producers.streams.options import option
-from producers.streams.stream import Change, Stream
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.random import uniform
+from driftway.producers.streams.injection.injection_kind import MOST_ROWS, Kind, Request, Words
+from driftway.producers.streams.injection.switched import Switched
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Change, Stream
 
 SURE_WIDTHS = 10
 """Widths after `at` where the sigmoid is 1 to the last bit: exp(-40) < 2^-53, and a draw is below 1."""

@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import uniform
-from producers.streams.injection.kind import CLASSES, WINDOW, Kind, Request, Words, class_count, window_of
-from producers.streams.injection.thinned import Thinned
-from producers.streams.options import option
-from producers.streams.stream import Array, Block, Stream
-from worker.errors import UsageFailure
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import uniform
+from driftway.producers.streams.injection.injection_kind import (
+    CLASSES,
+    WINDOW,
+    Kind,
+    Request,
+    Words,
+    class_count,
+    window_of,
+)
+from driftway.producers.streams.injection.thinned import Thinned
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Array, Block, Stream
+from driftway.worker.errors import UsageFailure
 
 FADING = 0.999
 """The class's own share is estimated from about the last 1 / (1 - FADING) = 1000 rows: it may drift, too."""

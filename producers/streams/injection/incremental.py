@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from producers.streams.injection.kind import (
+from driftway.learners.engine.jit import kernel
+from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     END,
     MOST_ROWS,
@@ -26,10 +26,10 @@ from producers.streams.injection.kind import (
     class_count,
     drift_points_of,
 )
-from producers.streams.injection.rows import Rows
-from producers.streams.options import option
-from producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
-from worker.errors import UsageFailure
+from driftway.producers.streams.injection.rows import Rows
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
+from driftway.worker.errors import UsageFailure
 
 
 @kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from producers.streams.injection.altered import Altered
-from producers.streams.injection.kind import (
+from driftway.producers.streams.injection.altered import Altered
+from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     END,
     MOST_ROWS,
@@ -16,8 +16,8 @@ from producers.streams.injection.kind import (
     class_count,
     window_of,
 )
-from producers.streams.options import option
-from producers.streams.stream import Block, Stream
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Block, Stream
 
 
 def _build(stream: Stream, request: Request) -> Stream:

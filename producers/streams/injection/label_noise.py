@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import randint, uniform
-from producers.streams.injection.altered import Altered
-from producers.streams.injection.kind import (
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import randint, uniform
+from driftway.producers.streams.injection.altered import Altered
+from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     WINDOW,
     Kind,
@@ -18,8 +18,8 @@ from producers.streams.injection.kind import (
     class_count,
     window_of,
 )
-from producers.streams.options import option
-from producers.streams.stream import Array, Block, Stream
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Array, Block, Stream
 
 
 @kernel

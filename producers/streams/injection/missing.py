@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.jit import kernel
-from learners.random import uniform
-from producers.streams.injection.altered import Altered
-from producers.streams.injection.kind import WINDOW, Kind, Request, Words, window_of
-from producers.streams.options import option
-from producers.streams.stream import Array, Block, Stream
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import uniform
+from driftway.producers.streams.injection.altered import Altered
+from driftway.producers.streams.injection.injection_kind import WINDOW, Kind, Request, Words, window_of
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Array, Block, Stream
 
 
 @kernel

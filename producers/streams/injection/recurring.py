@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.streams.injection.kind import END, MOST_ROWS, Kind, Request, Words
-from producers.streams.injection.switched import Switched
-from producers.streams.options import option
-from producers.streams.stream import Change, Stream
+from driftway.producers.streams.injection.injection_kind import END, MOST_ROWS, Kind, Request, Words
+from driftway.producers.streams.injection.switched import Switched
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Change, Stream
 
 
 def _build(stream: Stream, request: Request) -> Stream:

@@ -6,18 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from producers.streams.injection.kind import Kind
+    from driftway.producers.streams.injection.injection_kind import Kind
 
 KINDS: dict[str, tuple[str, str]] = {
-    "sudden": ("producers.streams.injection.sudden:KIND", "a second stream takes over at a row"),
-    "gradual": ("producers.streams.injection.gradual:KIND", "a second stream takes over, row by row more likely"),
-    "incremental": ("producers.streams.injection.incremental:KIND", "rows slide from one stream to a second"),
-    "recurring": ("producers.streams.injection.recurring:KIND", "two streams take turns"),
-    "label_noise": ("producers.streams.injection.label_noise:KIND", "a share of the labels is wrong"),
-    "label_flip": ("producers.streams.injection.label_flip:KIND", "every label changes its class"),
-    "missing": ("producers.streams.injection.missing:KIND", "a share of the features is missing"),
-    "imbalance": ("producers.streams.injection.imbalance:KIND", "a class becomes rarer or commoner"),
-    "virtual": ("producers.streams.injection.virtual:KIND", "features move, the labels' rule does not"),
+    "sudden": ("driftway.producers.streams.injection.sudden:KIND", "a second stream takes over at a row"),
+    "gradual": (
+        "driftway.producers.streams.injection.gradual:KIND",
+        "a second stream takes over, row by row more likely",
+    ),
+    "incremental": ("driftway.producers.streams.injection.incremental:KIND", "rows slide from one stream to a second"),
+    "recurring": ("driftway.producers.streams.injection.recurring:KIND", "two streams take turns"),
+    "label_noise": ("driftway.producers.streams.injection.label_noise:KIND", "a share of the labels is wrong"),
+    "label_flip": ("driftway.producers.streams.injection.label_flip:KIND", "every label changes its class"),
+    "missing": ("driftway.producers.streams.injection.missing:KIND", "a share of the features is missing"),
+    "imbalance": ("driftway.producers.streams.injection.imbalance:KIND", "a class becomes rarer or commoner"),
+    "virtual": ("driftway.producers.streams.injection.virtual:KIND", "features move, the labels' rule does not"),
 }
 """name -> (module:attribute, one line)."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from producers.streams.stream import Block, Concepts, Traced
+from driftway.producers.streams.stream import Block, Concepts, Traced
 
 
 class Rows:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from producers.streams.injection.registry import KINDS, find_kind
-from producers.streams.options import SEEDS, parse_spec, read_options, read_seed
-from producers.streams.stream import FirstRows, Stream
-from worker.errors import UsageFailure
+from driftway.producers.streams.injection.registry import KINDS, find_kind
+from driftway.producers.streams.options import SEEDS, parse_spec, read_options, read_seed
+from driftway.producers.streams.stream import FirstRows, Stream
+from driftway.worker.errors import UsageFailure
 
 if TYPE_CHECKING:
-    from producers.streams.injection.kind import Kind
+    from driftway.producers.streams.injection.injection_kind import Kind
 
 Open = Callable[[str, int], Stream]
 """(stream's name, seed) -> the second stream."""
@@ -31,7 +31,7 @@ def open_injected(
     Parameters
     ----------
     opened : callable
-        `producers.streams.open_stream`.
+        `driftway.producers.streams.open_stream`.
     name : str
         The stream.
     texts : sequence of str
@@ -83,7 +83,7 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
         near = difflib.get_close_matches(name, KINDS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there is: {', '.join(KINDS)}"
         raise UsageFailure(f"there is no injection {name!r}; {hint}")
-    from producers.streams.injection.kind import SALT, Request
+    from driftway.producers.streams.injection.injection_kind import SALT, Request
 
     kind = find_kind(name)
     _check_names(kind, given, to)

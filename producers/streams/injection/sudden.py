@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from producers.streams.injection.kind import MOST_ROWS, Kind, Request
-from producers.streams.injection.switched import Switched
-from producers.streams.options import option
-from producers.streams.stream import Change, Stream
+from driftway.producers.streams.injection.injection_kind import MOST_ROWS, Kind, Request
+from driftway.producers.streams.injection.switched import Switched
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Change, Stream
 
 
 def _build(stream: Stream, request: Request) -> Stream:

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.streams.injection.kind import Request, Words, drift_points_of, words
-from producers.streams.injection.rows import Rows, portion
-from producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
+from driftway.producers.streams.injection.injection_kind import Request, Words, drift_points_of, words
+from driftway.producers.streams.injection.rows import Rows, portion
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
 
 Choose = Callable[[Words, int, int], NDArray[np.bool_]]
 """(random state, first row, n) -> bool[n], True where the row comes from the second stream; may draw, in row order."""

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.streams.injection.kind import Request, Window, Words, drift_points_of, words
-from producers.streams.injection.rows import Rows
-from producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
+from driftway.producers.streams.injection.injection_kind import Request, Window, Words, drift_points_of, words
+from driftway.producers.streams.injection.rows import Rows
+from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
 
 Keep = Callable[[Words, Array, int, Block], NDArray[np.bool_]]
 """(random state, memory f8[m], first row, block) -> bool[n], True for the rows that stay; in row order."""

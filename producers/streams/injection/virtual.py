@@ -15,15 +15,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.elementary.exponential import exp
-from learners.jit import kernel
-from learners.random import uniform
-from producers.streams.injection.altered import Altered
-from producers.streams.injection.kind import END, MOST_ROWS, Kind, Request, Words, window_of
-from producers.streams.injection.thinned import Thinned
-from producers.streams.options import option
-from producers.streams.stream import Array, Block, Stream
-from worker.errors import UsageFailure
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.numeric.random import uniform
+from driftway.producers.streams.injection.altered import Altered
+from driftway.producers.streams.injection.injection_kind import END, MOST_ROWS, Kind, Request, Words, window_of
+from driftway.producers.streams.injection.thinned import Thinned
+from driftway.producers.streams.options import option
+from driftway.producers.streams.stream import Array, Block, Stream
+from driftway.worker.errors import UsageFailure
 
 
 @kernel

@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from learners.learner import CLASSIFICATION, REGRESSION, Learner
-from learners.registry import find
-from learners.spec import Spec
+from driftway.learners.learner import CLASSIFICATION, REGRESSION, Learner
+from driftway.learners.registry import find
+from driftway.learners.spec import Spec
 from tests.conformance.table import (
+    age_weighted,
     auto,
     baselines,
     bayesian,
     cost_sensitive,
-    experts,
-    forgetting,
-    histories,
-    kernels,
+    ensembles,
+    expert_pools,
+    kernel_methods,
+    least_squares,
     linear,
-    local_and_deep,
     margin_distribution,
     multiclass,
     multiclass_covariance,
-    pools,
+    neural,
     ranking,
     ratings_and_tasks,
     second_order,
@@ -47,17 +47,17 @@ TABLE = (
     *multiclass.ROWS,
     *multiclass_covariance.ROWS,
     *margin_distribution.ROWS,
-    *forgetting.ROWS,
+    *least_squares.ROWS,
     *cost_sensitive.ROWS,
     *ranking.ROWS,
     *windows.ROWS,
-    *experts.ROWS,
-    *histories.ROWS,
-    *pools.ROWS,
-    *kernels.ROWS,
+    *ensembles.ROWS,
+    *age_weighted.ROWS,
+    *expert_pools.ROWS,
+    *kernel_methods.ROWS,
     *ratings_and_tasks.ROWS,
     *series_and_few_labels.ROWS,
-    *local_and_deep.ROWS,
+    *neural.ROWS,
     *auto.ROWS,
 )
 

@@ -5,7 +5,7 @@ Their figures, on data of their own kind, are in tests/unit/learners/test_rating
 
 from __future__ import annotations
 
-from tests.conformance.table import forms
+from tests.conformance.table import row_forms
 from tests.conformance.table.row import Row
 from tests.support.oracle import ratings_and_tasks as oracle
 
@@ -35,7 +35,7 @@ ROWS = (
             "learns": "of a row it reads two ids, and nothing else",
             "adapts": "of a row it reads two ids, and nothing else",
         },
-        form=forms.ratings,
+        form=row_forms.ratings,
     ),
     Row(
         "oasis_metric",
@@ -47,7 +47,7 @@ ROWS = (
             "learns": "labels are not looked at",
             "adapts": "labels are not looked at",
         },
-        form=forms.triplets,
+        form=row_forms.triplets,
     ),
     Row(
         "rdml",
@@ -56,7 +56,7 @@ ROWS = (
         semidefinite=("A",),
         invalid={"b": (0.0, -1.0), "eta": (0.0, -0.1)},
         opt_out={"learns": OF_PAIRS, "adapts": OF_PAIRS},
-        form=forms.pairs,
+        form=row_forms.pairs,
     ),
     Row(
         "omtl_perceptron",
@@ -65,6 +65,6 @@ ROWS = (
         variants=({"tasks": 4, "b": 20.0}, {"tasks": 3, "intercept": False}),
         invalid={"tasks": (0, 1_000_001), "b": (-1.1,)},
         adapts=(({"tasks": 4}, 75.0),),
-        form=forms.tasks,
+        form=row_forms.tasks,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from tests.support.oracle.kernels import Expansion
+from tests.support.oracle.kernel_methods import Expansion
 from tests.support.oracle.protocol import inner
 from tests.support.oracle.random import Xoshiro
 

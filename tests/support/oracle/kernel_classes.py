@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from tests.support.oracle.kernels import Kernel, kernel_of, with_kernel
+from tests.support.oracle.kernel_methods import Kernel, kernel_of, with_kernel
 from tests.support.oracle.protocol import inner
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import atan2, cos, inf, isfinite, sin, sqrt
 
-from tests.support.oracle.kernels import SAMPLE, Expansion, Kernel, kernel_of
+from tests.support.oracle.kernel_methods import SAMPLE, Expansion, Kernel, kernel_of
 from tests.support.oracle.protocol import inner, sign_of
 from tests.support.oracle.random import Xoshiro
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import copysign, exp, inf, sqrt
 
 from tests.support.oracle.kernel_budgets import clip
-from tests.support.oracle.kernels import Expansion, far
+from tests.support.oracle.kernel_methods import Expansion, far
 
 
 class BSGDMerge(Expansion):

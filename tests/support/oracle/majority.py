@@ -6,7 +6,7 @@ import math
 
 from tests.support.oracle import multiclass, multiclass_covariance
 from tests.support.oracle.bayesian import BayesProbit
-from tests.support.oracle.experts import BASES, Expert, shares
+from tests.support.oracle.ensembles import BASES, Expert, shares
 from tests.support.oracle.romma import AROMMA
 
 BASES |= {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learners import Spec, create
-from learners.auto import classes, label_history, targets
-from learners.auto.budget import PER_STEP, affordable
+from driftway.learners import Spec, create
+from driftway.learners.auto import classification, label_history, regression
+from driftway.learners.auto.budget import PER_STEP, affordable
 from tests.conformance.rows import COLUMNS
 from tests.support.oracle.auto.auto import Auto
 from tests.support.oracle.protocol import run
@@ -176,8 +176,8 @@ def test_with_more_budget_no_family_is_lost(n: int, K: int) -> None:
     """K is 0 for targets. At 200 features and two classes, 47.26 microseconds once lost the neighbours that 47 had."""
     had: set[str] = set()
     for budget in (0.01 * 1.02**i for i in range(700)):
-        rule = classes.rule_for(n, K, budget) if K else targets.rule_for(n, budget)
-        has = set((classes if K else targets).names(rule.parameters))
+        rule = classification.rule_for(n, K, budget) if K else regression.rule_for(n, budget)
+        has = set((classification if K else regression).names(rule.parameters))
         assert has >= had, budget
         had = has
     assert len(had) == (16 if K else 13), "all in the end"
@@ -185,7 +185,7 @@ def test_with_more_budget_no_family_is_lost(n: int, K: int) -> None:
 
 @pytest.mark.parametrize("K", [2, 3, 10, 24])
 def test_by_default_narrow_rows_have_all_experts_and_wide_ones_the_waves(K: int) -> None:
-    asked = {n: classes.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
+    asked = {n: classification.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
     assert asked[8] == (True, True, True)
     assert asked[100] == (True, True, K < 24)
     assert asked[500] == (True, False, False)
@@ -199,8 +199,10 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_w
     wide = create("auto", 500).experts()
     assert not any(name.startswith(("filter", "nearest")) for name in wide)
     assert "waves_logistic" in wide
-    assert set(create("auto", 8, budget=0.01).experts()) == set(classes.names(classes.Asked(False, False, False)))
-    assert set(create("auto", 2000, task="regression").experts()) == set(targets.NAMES)
+    assert set(create("auto", 8, budget=0.01).experts()) == set(
+        classification.names(classification.Asked(False, False, False))
+    )
+    assert set(create("auto", 2000, task="regression").experts()) == set(regression.NAMES)
 
 
 @pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 10, 11, 24, 100])

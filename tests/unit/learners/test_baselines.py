@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.bayesian.gaussian_nb import FORGOTTEN, UNSEEN
+from driftway import learners
+from driftway.learners.bayesian.gaussian_nb import FORGOTTEN, UNSEEN
 from tests.conformance.rows import rows
 
 

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-import learners
+from driftway import learners
 
 
 def learned(name, X, y, task="classification", **parameters):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import learners
+from driftway import learners
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
 # Those of creditcard_default, and csogd2's costs on electricity, are measured: there values reach beyond what enters

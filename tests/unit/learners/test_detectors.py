@@ -7,10 +7,10 @@ import pytest
 from river import drift as river
 from scipy import stats
 
-from learners.drift.detector import DRIFT, QUIET, WARNING
-from learners.drift.kswin import steps_apart
-from learners.drift.registry import DETECTORS, UnknownDetector, create, find
-from learners.parameters import ParameterError
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING
+from driftway.learners.drift.kswin import steps_apart
+from driftway.learners.drift.registry import DETECTORS, UnknownDetector, create, find
+from driftway.learners.engine.parameters import ParameterError
 from tests.support.oracle import drift as oracle
 
 WORDS = {"none": QUIET, "warning": WARNING, "drift": DRIFT}

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import learners
-from learners.learner import SnapshotMismatch
-from learners.parameters import ParameterError
-from learners.reductions.mapped import ROOM, Mapped
-from learners.reductions.maps import MAPS, create_mapped, create_maps, find
-from learners.reductions.standardize import Standardized
-from learners.spec import Spec
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.learner import SnapshotMismatch
+from driftway.learners.preprocessing.feature_map import ROOM, Mapped
+from driftway.learners.preprocessing.maps import MAPS, create_mapped, create_maps, find
+from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.spec import Spec
 from tests.conformance import checks
 from tests.conformance.checks import memory, same, scores
 from tests.conformance.rows import hostile, rows

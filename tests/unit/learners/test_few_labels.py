@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learners.driver import GONE, NOT_LATE, Late
-from learners.parameters import ParameterError
-from learners.spec import Spec
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.engine.update_loop import GONE, NOT_LATE, Late
+from driftway.learners.spec import Spec
 from tests.conformance.rows import rows
 from tests.support.oracle.series_and_few_labels import OMR, Gap
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.parameters import ParameterError
-from learners.registry import ALIASES, LEARNERS, find
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.registry import ALIASES, LEARNERS, find
 from tests.conformance.rows import rows
 
 

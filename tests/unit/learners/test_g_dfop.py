@@ -8,17 +8,17 @@ import statistics
 import numpy as np
 import pytest
 
-import learners
-from learners.drift.ddm import DDM, Minimum, detect
-from learners.drift.detector import DRIFT, QUIET, WARNING
-from learners.parameters import ParameterError, TooNarrow
-from learners.spec import Spec
-from learners.symmetric import downdate, pin
+from driftway import learners
+from driftway.learners.drift.ddm import DDM, Minimum, detect
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING
+from driftway.learners.engine.parameters import ParameterError, TooNarrow
+from driftway.learners.numeric.symmetric import downdate, pin
+from driftway.learners.spec import Spec
 from tests.conformance import checks
 from tests.conformance.rows import COLUMNS, hostile, rows
 from tests.conformance.table import ROWS, Case
 from tests.support.oracle.drift import DDM as NaiveDDM
-from tests.support.oracle.forgetting import GDFOP
+from tests.support.oracle.least_squares import GDFOP
 from tests.support.oracle.protocol import run
 
 FIELD = {"lambda_source": "field", "column": 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learners import random
+from driftway.learners.numeric import random
 from tests.support.oracle.random import Xoshiro
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numba.core import ir
 from numba.core.errors import TypingError
 
-from learners.jit import bare_kernel, fragment, kernel, load8, store8, trailing_zeros
-from learners.kernel_cache import MARKS, SOURCES
+from driftway.learners.engine.jit import bare_kernel, fragment, kernel, load8, store8, trailing_zeros
+from driftway.learners.engine.kernel_cache import MARKS, SOURCES
 
 BYTES = np.frombuffer(bytes(range(1, 41)), np.uint8)
 
@@ -86,7 +86,7 @@ def test_names_that_are_not_copied_change_no_instruction(monkeypatch):
         ir.Scope, "__reduce_ex__", lambda self, version: copied.append(self) or object.__reduce_ex__(self, version)
     )
     assert instructions(sums, np.arange(5.0)) == ours
-    assert copied, "numba copies them no more: learners.jit need not forbid it"
+    assert copied, "numba copies them no more: driftway.learners.engine.jit need not forbid it"
 
 
 @pytest.mark.parametrize("kind", [int, np.uint64])
@@ -155,7 +155,7 @@ def test_products_are_rounded_before_they_are_added():
 
 
 def test_the_compilers_vector_library_is_off():
-    code = "import learners.jit, numba; print(numba.config.DISABLE_INTEL_SVML, numba.config.USING_SVML)"
+    code = "import driftway.learners.engine.jit, numba; print(numba.config.DISABLE_INTEL_SVML, numba.config.USING_SVML)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False"]
 
@@ -173,8 +173,9 @@ def test_a_kernel_with_blas_is_refused():
 
 def test_a_worker_loads_no_blas():
     code = (
-        "import sys; from tests.unit.worker.rows import model_settings; from worker.state.warming import warm; "
-        "warm(model_settings('dfop')); print('scipy.linalg' in sys.modules)"
+        "import sys; from tests.unit.worker.rows import model_settings; "
+        "from driftway.worker.state.warm_up import warm; warm(model_settings('dfop')); "
+        "print('scipy.linalg' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]

@@ -10,8 +10,8 @@ import tempfile
 import numba
 import pytest
 
-from learners import kernel_cache
-from learners.jit import bare_kernel, fragment, kernel
+from driftway.learners.engine import kernel_cache
+from driftway.learners.engine.jit import bare_kernel, fragment, kernel
 
 FACTOR = 3.25
 

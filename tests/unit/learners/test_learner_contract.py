@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import learners
-from learners.metrics.offline import OfflineMetrics
-from learners.metrics.rolling import create_metrics
-from learners.prequential import prequential
-from learners.state import State
-from learners.vectors import step_along
+from driftway import learners
+from driftway.learners.engine.state import State
+from driftway.learners.metrics.offline import OfflineMetrics
+from driftway.learners.metrics.prequential import prequential
+from driftway.learners.metrics.rolling import create_metrics
+from driftway.learners.numeric.vectors import step_along
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.margin_distribution.d_odm import DODM, MOST_CANDIDATES, epochs_of
-from learners.margin_distribution.odm_batch import odm_batch, odm_objective
-from learners.parameters import ParameterError
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.hindsight.odm_batch import odm_batch, odm_objective
+from driftway.learners.margin_distribution.d_odm import DODM, MOST_CANDIDATES, epochs_of
 from tests.conformance.rows import COLUMNS, rows
 from tests.support.oracle.margin_distribution import Dynamic
 from tests.support.oracle.protocol import run

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from learners.metrics.confusion import ConfusionMetrics
-from learners.metrics.margins import MarginMetrics
-from learners.metrics.offline import OfflineMetrics
-from learners.spec import Spec
+from driftway.learners.metrics.confusion import ConfusionMetrics
+from driftway.learners.metrics.margins import MarginMetrics
+from driftway.learners.metrics.offline import OfflineMetrics
+from driftway.learners.spec import Spec
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
 N = 900

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from learners.metrics.classification import ClassificationMetrics
-from learners.metrics.offline import OfflineMetrics, robustness_ratios
-from learners.metrics.probabilities import LINKS, ProbabilityMetrics, link_of
-from learners.metrics.probabilities import probabilities as probabilities_of
-from learners.metrics.regression import RegressionMetrics
-from learners.reductions.maps import create_mapped
-from learners.registry import LEARNERS, find
-from learners.spec import Spec
+from driftway.learners.metrics.classification import ClassificationMetrics
+from driftway.learners.metrics.offline import OfflineMetrics, robustness_ratios
+from driftway.learners.metrics.probabilities import LINKS, ProbabilityMetrics, link_of
+from driftway.learners.metrics.probabilities import probabilities as probabilities_of
+from driftway.learners.metrics.regression import RegressionMetrics
+from driftway.learners.preprocessing.maps import create_mapped
+from driftway.learners.registry import LEARNERS, find
+from driftway.learners.spec import Spec
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
 N = 1500

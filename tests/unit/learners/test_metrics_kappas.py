@@ -8,11 +8,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from learners.metrics.classification import ClassificationMetrics
-from learners.metrics.kappas import KappaMetrics
-from learners.metrics.offline import OfflineMetrics
-from learners.metrics.regression import RegressionMetrics
-from learners.spec import Spec
+from driftway.learners.metrics.classification import ClassificationMetrics
+from driftway.learners.metrics.kappas import KappaMetrics
+from driftway.learners.metrics.offline import OfflineMetrics
+from driftway.learners.metrics.regression import RegressionMetrics
+from driftway.learners.spec import Spec
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
 N, WINDOW, FADING = 700, 150, 0.99

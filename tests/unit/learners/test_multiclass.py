@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.multiclass import margins
-from learners.prequential import predicted_class
+from driftway import learners
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.multiclass import margins
 from tests.conformance.rows import rows
 
 PERCEPTRONS = ("mc_perceptron_max", "mc_perceptron_uniform", "mc_perceptron_sim")

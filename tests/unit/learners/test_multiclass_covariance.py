@@ -8,8 +8,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-import learners
-from learners.parameters import ParameterError
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
 from tests.conformance.rows import hostile
 
 NAMES = ("mc_cw", "mc_cw_stdev", "mc_arow", "mc_nherd", "mc_scw1", "mc_scw2")

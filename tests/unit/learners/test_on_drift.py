@@ -7,16 +7,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from learners.parameters import ParameterError
-from learners.spec import Spec
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.spec import Spec
 from tests.conformance.checks import CHECKS, scores
 from tests.conformance.rows import target
 from tests.conformance.table import Case
 from tests.conformance.table.row import Row
-from tests.support.oracle import baselines, forgetting, on_drift, second_order
+from tests.support.oracle import baselines, least_squares, on_drift, second_order
 from tests.support.oracle.protocol import run
 
-RLS = Row("on_drift:rls", partial(on_drift.OnDrift, forgetting.RLS))
+RLS = Row("on_drift:rls", partial(on_drift.OnDrift, least_squares.RLS))
 BAYES = Row("on_drift:gaussian_nb", partial(on_drift.OnDrift, baselines.GaussianNB))
 AROW = Row("on_drift:arow", partial(on_drift.OnDrift, second_order.AROW))
 CASES = (

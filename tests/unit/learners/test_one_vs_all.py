@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-import learners
-from learners.learner import SnapshotMismatch
-from learners.parameters import ParameterError
-from learners.reductions.one_vs_all import OneVsAll
-from learners.reductions.standardize import Standardized
-from learners.registry import UnknownLearner
-from learners.spec import Spec
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.ensembles.one_vs_all import OneVsAll
+from driftway.learners.learner import SnapshotMismatch
+from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.registry import UnknownLearner
+from driftway.learners.spec import Spec
 from tests.conformance.checks import CHECKS
 from tests.conformance.table import Case
 from tests.conformance.table.row import Row

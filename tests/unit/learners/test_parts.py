@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learners.spec import Spec
+from driftway.learners.spec import Spec
 
 
 def made(text, d):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import learners
+from driftway import learners
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
 NAMES = ("oam_seq", "oam_gra", "opauc", "adaoam")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import learners
-from learners.explain import explain
-from learners.parameters import ParameterError
-from learners.reductions.standardize import Standardized
-from learners.spec import Spec
-from learners.symmetric import clip_eigenvalues
-from producers.streams import open_stream
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.explain import explain
+from driftway.learners.numeric.symmetric import clip_eigenvalues
+from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.spec import Spec
+from driftway.producers.streams import open_stream
 
 LAST = 50
 """Rows among which 14.1 looks for partners."""

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from learners.comparators import GAP, LOSSES, NoConvergence, fit, row_loss
-from learners.regret import best_switching, segment_costs
+from driftway.learners.hindsight.comparators import GAP, LOSSES, NoConvergence, fit, row_loss
+from driftway.learners.hindsight.regret import best_switching, segment_costs
 
 BALLS = (math.inf, 0.7)
 
@@ -95,7 +95,7 @@ def test_constant_doubled_and_single_rows_have_a_fit(loss: str, ball: float) -> 
 
 def test_a_solver_that_does_not_arrive_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample(50, 3, 7)
-    monkeypatch.setattr("learners.comparators.MOST_STEPS", 2)
+    monkeypatch.setattr("driftway.learners.hindsight.comparators.MOST_STEPS", 2)
     for loss in ("hinge", "logistic"):
         with pytest.raises(NoConvergence, match=f"the best {loss} model"):
             fit(loss, X, y)

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from learners.metrics.classification import ClassificationMetrics
-from learners.metrics.regression import RegressionMetrics
-from learners.metrics.rolling import create_metrics
-from learners.prequential import predicted_class
+from driftway.learners.metrics.classification import ClassificationMetrics
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.metrics.regression import RegressionMetrics
+from driftway.learners.metrics.rolling import create_metrics
 from tests.support.oracle import metrics as oracle
 
 CLASSIFICATION_KEYS = [

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.jit import bare_kernel
-from learners.learner import REGRESSION
-from learners.memory import seen_as
-from learners.registry import LEARNERS, find
+from driftway import learners
+from driftway.learners.engine.jit import bare_kernel
+from driftway.learners.engine.state_layout import seen_as
+from driftway.learners.learner import REGRESSION
+from driftway.learners.registry import LEARNERS, find
 from tests.conformance.table import ROWS
 
 D, N, OMEGA = 4, 300, 2.5

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-import learners
+from driftway import learners
 
 NAMES = ("scw1", "scw2", "cw", "cw_stdev", "sop", "nherd", "narow", "iellip", "arow_regressor")
 DRIFTING = tuple(name for name in NAMES if name != "iellip")

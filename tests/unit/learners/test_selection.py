@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from learners.jit import kernel
-from learners.selection import smallest
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.selection import smallest
 
 
 @kernel

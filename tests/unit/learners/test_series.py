@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from learners.spec import Spec
+from driftway.learners.spec import Spec
 from tests.support.oracle.protocol import run
 from tests.support.oracle.series_and_few_labels import OGD, ONS
 

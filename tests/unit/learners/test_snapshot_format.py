@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-import learners
-from learners.learner import DIGEST_BYTES, MAGIC, SnapshotMismatch
+from driftway import learners
+from driftway.learners.learner import DIGEST_BYTES, MAGIC, SnapshotMismatch
 
 GOLDEN = bytes.fromhex(
     "44574c32d00000007b226669656c6473223a205b5b22776569676874222c20226638222c205b325d5d2c205b22736b"

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.parameters import ParameterError
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
 
 NAMES = ("truncated_gradient", "fobos_l1", "rda_l1", "ftrl_proximal")
 

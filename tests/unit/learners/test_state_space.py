@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-import learners
+from driftway import learners
 
 
 def learn(learner, y, X=None):

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.linear.tuning import balance, tune_alma, tune_norma
-from learners.parameters import ParameterError
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.hindsight.tuning import balance, tune_alma, tune_norma
 
 CASES = [(1.0, 1e-6, 2.0), (0.3, 5.0, 0.7), (2.0, 1e6, 1.0), (1.0, 1.0, 1e6)]
 

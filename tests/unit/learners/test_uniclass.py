@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-import learners
+from driftway import learners
 from tests.conformance.rows import rows
 
 NAMES = ("pa_uniclass", "pa1_uniclass", "pa2_uniclass")

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-import learners
-from learners.symmetric import NARROW, downdate, times
-from learners.vectors import dot, step_along, step_both
+from driftway import learners
+from driftway.learners.numeric.symmetric import NARROW, downdate, times
+from driftway.learners.numeric.vectors import dot, step_along, step_both
 from tests.conformance.checks import scores
 from tests.support.oracle.baselines import NoChange
 from tests.support.oracle.protocol import inner, run

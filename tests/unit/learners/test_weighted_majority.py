@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import learners
-from learners.parameters import ParameterError
-from learners.spec import Spec
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.spec import Spec
 from tests.conformance.checks import scores
 from tests.conformance.rows import rows
 

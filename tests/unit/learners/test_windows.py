@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import learners
-from learners.parameters import ParameterError
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
 
 SVMS = ("svm_win", "svm_fix", "svm_ada")
 

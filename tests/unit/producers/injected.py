@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from producers.streams.injection import inject
-from producers.streams.stream import Block, Stream
+from driftway.producers.streams.injection import inject
+from driftway.producers.streams.stream import Block, Stream
 
 
 class Held(Stream):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
 from tests.support.real_streams import RealStreams
 from tests.unit.producers.test_stream_generators import Xoshiro, read
-from worker.errors import UsageFailure
 
 Component = tuple[tuple[float, float], tuple[float, float]]
 """Means and variances of x1 and x2; the components of a class have equal weight, no covariance."""

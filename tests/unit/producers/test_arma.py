@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
 from tests.unit.producers.test_stream_generators import Xoshiro, read
-from worker.errors import UsageFailure
 
 
 def naive(n: int, seed: int, ar: list[float], ma: list[float], deviation: float) -> tuple[np.ndarray, np.ndarray]:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from driftway import main
-from producers.streams import GENERATORS, open_stream
-from producers.streams.catalogue import CATALOGUE
-from producers.streams.csv_file import CsvFile
+from driftway.cli import main
+from driftway.producers.streams import GENERATORS, open_stream
+from driftway.producers.streams.catalogue import CATALOGUE
+from driftway.producers.streams.csv_file import CsvFile
+from driftway.worker.errors import UsageFailure
 from tests.support.real_streams import RealStreams
-from worker.errors import UsageFailure
 
 ELSEWHERE = {
     "covtype", "weather", "outdoor", "rialto", "poker",

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from producers.streams import open_events, open_stream
-from worker.errors import UsageFailure
+from driftway.producers.streams import open_events, open_stream
+from driftway.worker.errors import UsageFailure
 
 CSV = """when,zip,amount,visits,member,big,shop,y
 2026-11-24 12:30:00,01234,1.50,3,true,9007199254740993,"a ""b"", c",yes

@@ -21,12 +21,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from driftway import main
-from producers.streams import GENERATORS, open_stream
-from producers.streams.catalogue import CATALOGUE, Entry, Source, cache_home
-from producers.streams.catalogue.download import download
-from producers.streams.catalogue.fetch import fetch
-from worker.errors import Failure
+from driftway.cli import main
+from driftway.producers.streams import GENERATORS, open_stream
+from driftway.producers.streams.catalogue import CATALOGUE, Entry, Source, cache_home
+from driftway.producers.streams.catalogue.download import download
+from driftway.producers.streams.catalogue.fetch import fetch
+from driftway.worker.errors import Failure
 
 CSV = b"1.5,2,no\n3,-4e-3,yes\n0.1,6,no\n"
 X = [[1.5, 2], [3, -4e-3], [0.1, 6]]

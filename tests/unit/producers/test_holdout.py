@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from producers.streams import GENERATORS, open_stream
-from producers.streams.generator import Generator, Recipe
-from producers.streams.options import option
-from producers.streams.registry import find_recipe
-from producers.streams.stream import Array, Block
+from driftway.producers.streams import GENERATORS, open_stream
+from driftway.producers.streams.generator import Generator, Recipe
+from driftway.producers.streams.options import option
+from driftway.producers.streams.registry import find_recipe
+from driftway.producers.streams.stream import Array, Block
+from driftway.worker.errors import UsageFailure
 from tests.unit.producers.test_archive import BLOCKS, layout
 from tests.unit.producers.test_gaussian_mixtures import Mixture, density, draw, moved
 from tests.unit.producers.test_hyperplanes import naive_rotating
 from tests.unit.producers.test_stream_generators import Xoshiro, read
-from worker.errors import UsageFailure
 
 HOLDS = [name for name in GENERATORS if find_recipe(name).sample is not None]
 MIXTURES = ["gaussian_mixture_drift", "gaussian_mixture_switch"]

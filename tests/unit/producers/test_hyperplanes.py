@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
 from tests.unit.producers.test_stream_generators import Xoshiro, read
-from worker.errors import UsageFailure
 
 
 def naive_rotating(n: int, seed: int, d: int, k: int, mag: float, sigma: float, noise: float):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from driftway import main
-from producers.streams import open_stream
-from producers.streams.injection.registry import KINDS
+from driftway.cli import main
+from driftway.producers.streams import open_stream
+from driftway.producers.streams.injection.registry import KINDS
 from tests.unit.producers.injected import read
 
 GRADUAL = "gradual:at=5000,width=1000,to=sea:thresholds=5,noise=0"

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from producers.streams import open_stream
-from producers.streams.injection.kind import SALT
-from producers.streams.stream import Stream
+from driftway.producers.streams import open_stream
+from driftway.producers.streams.injection.injection_kind import SALT
+from driftway.producers.streams.stream import Stream
+from driftway.worker.errors import UsageFailure
 from tests.support.oracle.random import Xoshiro
 from tests.unit.producers.injected import Held, numbered, put, read
-from worker.errors import UsageFailure
 
 
 def firsts(stream: Stream, size: int = 8192) -> list[float]:

@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from producers.streams import GENERATORS, Stream, open_stream
-from producers.streams.injection.kind import END
-from producers.streams.injection.registry import KINDS
-from producers.streams.stream import FirstRows
-from producers.streams.truth import WithTruth, headers_of, part_truth
+from driftway.producers.streams import GENERATORS, Stream, open_stream
+from driftway.producers.streams.ground_truth import WithTruth, headers_of, part_truth
+from driftway.producers.streams.injection.injection_kind import END
+from driftway.producers.streams.injection.registry import KINDS
+from driftway.producers.streams.stream import FirstRows
 from tests.unit.producers.injected import Held, numbered, put, read
 
 ONE_EACH = {

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from producers.outlets import latency
-from producers.outlets.latency import GROWTH, Latencies
+from driftway.producers.sinks import latency
+from driftway.producers.sinks.latency import GROWTH, Latencies
 
 
 @pytest.mark.parametrize("kind", ["lognormal", "constant", "two", "tiny", "huge"])

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 from river.datasets import synth
 
-from driftway import main
-from producers.streams import open_stream
+from driftway.cli import main
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
 from tests.unit.producers.test_stream_generators import Xoshiro, read
-from worker.errors import UsageFailure
 
 DIGITS = np.array(synth.LED._ORIGINAL_INSTANCES, float)
 BAYES = 0.74

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from river.datasets import synth
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
 from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 RIVER = {1: synth.Mixed._classification_function_zero, 2: synth.Mixed._classification_function_one}

@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from producers.draws import POISON, Draws
-from producers.messages import Encoding, Messages, encoder, stamped
-from producers.poison import Poison, kinds
-from producers.streams import open_stream
-from producers.streams.stream import Block
-from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Schema, Target
-from worker.wire.strings import Listed
+from driftway.producers.messages import Encoding, Messages, encoder, stamped
+from driftway.producers.poison import Poison, kinds
+from driftway.producers.row_random import POISON, Draws
+from driftway.producers.streams import open_stream
+from driftway.producers.streams.stream import Block
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Schema, Target
 
 TARGETS = [Target(), Target(labels=("no", "yes")), Target(n_classes=5), Target("regression", 0)]
 FORMS = [Encoding(), Encoding(named=True), Encoding("packed")]

@@ -9,9 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from driftway import main
-from producers.streams import GENERATORS
-from producers.streams.catalogue import CATALOGUE
+from driftway.cli import main
+from driftway.producers.streams import GENERATORS
+from driftway.producers.streams.catalogue import CATALOGUE
 
 
 def run(*arguments: str, **env: str) -> Result:

@@ -9,7 +9,7 @@ import pytest
 from river.datasets import synth
 from river.datasets.synth.random_rbf import Centroid
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
 from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
 from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 

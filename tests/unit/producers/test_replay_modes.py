@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from driftway import main
-from producers.draws import LABELS, POISON, Draws
-from producers.streams import open_stream
-from worker.wire import packed
-from worker.wire.codec import encode_events
+from driftway.cli import main
+from driftway.producers.row_random import LABELS, POISON, Draws
+from driftway.producers.streams import open_stream
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import encode_events
 
 
 def run(*arguments: str) -> Result:

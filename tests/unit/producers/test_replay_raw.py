@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from driftway import main
-from producers.messages import field_text, raw_encoder
-from producers.poison import raw_kinds
-from producers.streams import open_events
-from worker.errors import UsageFailure
-from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Target
-from worker.wire.mapped.paths import Path as Way
-from worker.wire.mapped.schema import EventSchema
-from worker.wire.strings import Listed
+from driftway.cli import main
+from driftway.producers.messages import field_text, raw_encoder
+from driftway.producers.poison import raw_kinds
+from driftway.producers.streams import open_events
+from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Target
+from driftway.worker.wire.schema.paths import Path as Way
+from driftway.worker.wire.schema.schema import EventSchema
 
 CSV = "id,shop,amount,y\n" + "".join(f"{i},{'ab'[i % 2]},{i / 4},{i % 2}\n" for i in range(10))
 

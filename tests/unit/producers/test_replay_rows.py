@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from producers.messages import Encoding, encoder, key_text
-from producers.outlets.properties import check_owned
-from producers.selection import Selection, select
-from producers.streams import open_stream
-from producers.streams.stream import Block
-from worker.errors import UsageFailure
+from driftway.producers.messages import Encoding, encoder, key_text
+from driftway.producers.selection import Selection, select
+from driftway.producers.sinks.properties import check_owned
+from driftway.producers.streams import open_stream
+from driftway.producers.streams.stream import Block
+from driftway.worker.errors import UsageFailure
 
 
 def ids(selection: Selection, size: int, rows: int = 10) -> list[int]:

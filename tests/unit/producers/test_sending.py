@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from producers.messages import Messages
-from producers.outlets import sender as sending
-from producers.outlets.native import NativeSender
-from producers.outlets.outlet import Stop
-from producers.outlets.plain import PlainSender
-from producers.outlets.sender import Sender
+from driftway.producers.messages import Messages
+from driftway.producers.sinks import kafka as sending
+from driftway.producers.sinks.confluent import PlainSender
+from driftway.producers.sinks.kafka import Sender
+from driftway.producers.sinks.librdkafka import NativeSender
+from driftway.producers.sinks.sink import Stop
 
 NOWHERE = "127.0.0.1:1"
 Made = Callable[..., tuple[Sender, Stop]]

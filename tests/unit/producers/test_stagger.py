@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from river.datasets import synth
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
 from tests.unit.producers.test_stream_generators import Xoshiro, read
-from worker.errors import UsageFailure
 
 SHARES = {1: 1 / 9, 2: 5 / 9, 3: 2 / 3}
 """Concept -> share of class 1 among the 27 objects."""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from producers.streams import GENERATORS, open_stream
+from driftway.producers.streams import GENERATORS, open_stream
+from driftway.worker.errors import UsageFailure
 from tests.support.real_streams import RealStreams
-from worker.errors import UsageFailure
 
 
 def test_importing_the_door_imports_neither_numba_nor_pyarrow() -> None:
-    code = "import sys, producers.streams; print([m for m in ('numba', 'pyarrow') if m in sys.modules])"
+    code = "import sys, driftway.producers.streams; print([m for m in ('numba', 'pyarrow') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from producers.streams import Stream, open_stream
-from worker.errors import UsageFailure
+from driftway.producers.streams import Stream, open_stream
+from driftway.worker.errors import UsageFailure
 
 Writer = Callable[..., str]
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from producers.streams import GENERATORS, Stream, open_stream
-from producers.streams.generator import first_row
-from worker.errors import UsageFailure
-from worker.wire import packed
-from worker.wire.codec import encode_events
+from driftway.producers.streams import GENERATORS, Stream, open_stream
+from driftway.producers.streams.generator import first_row
+from driftway.worker.errors import UsageFailure
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import encode_events
 
 MASK = 2**64 - 1
 

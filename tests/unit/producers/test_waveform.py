@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from river.datasets import synth
 
-from producers.streams import open_stream
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
 from tests.unit.producers.test_stream_generators import Xoshiro, read
-from worker.errors import UsageFailure
 
 H = np.array(synth.Waveform._H_FUNCTION, float)
 PAIRS = ((0, 1), (0, 2), (1, 2))

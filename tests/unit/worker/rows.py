@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learners import Spec
-from worker.settings import ModelSettings
-from worker.state.outputs import Outputs
-from worker.wire.codec import JSON, encode_events
-from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Reject, Schema, Target
-from worker.wire.headers import Headers
-from worker.wire.scanner import NO_TIME
-from worker.wire.strings import Listed
+from driftway.learners import Spec
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.wire.codec import JSON, encode_events
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Reject, Schema, Target
+from driftway.worker.wire.headers import Headers
+from driftway.worker.wire.scanner import NO_TIME
 
 Array = NDArray[np.float64]
 STAMP = 1_700_000_000_000

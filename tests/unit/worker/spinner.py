@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from worker.errors import UsageFailure
-from worker.processes import run_all
+from driftway.worker.errors import UsageFailure
+from driftway.worker.processes import run_all
 
 HOUR = 3600.0
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.processes import run_all, run_apart
 from tests.unit.worker.spinner import complain, leave_a_file, square, vanish
-from worker.errors import Failure, UsageFailure
-from worker.processes import run_all, run_apart
 
 ROOT = Path(__file__).resolve().parents[3]
 JOBS = [5, 3, 400, 1, 2]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from learners import Spec
-from worker.errors import UsageFailure
-from worker.kafka.topics import Topics, in_topics
-from worker.settings import DEFEATS, ModelSettings, WorkerSettings
-from worker.wire.events import Target
+from driftway.learners import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.topics import Topics, in_topics
+from driftway.worker.settings import DEFEATS, ModelSettings, WorkerSettings
+from driftway.worker.wire.events import Target
 
 SPEC = Spec.parse("dfop:mu=0.01")
 MODEL = ModelSettings((SPEC,))

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import learners
-from learners.learner import Learner
-from learners.reductions.scaled import Scaled
-from worker.state import model_file
-from worker.wire.events import Target
+from driftway import learners
+from driftway.learners.learner import Learner
+from driftway.learners.preprocessing.fixed_scaler import Scaled
+from driftway.worker.state import model_file
+from driftway.worker.wire.events import Target
 
 Array = NDArray[np.float64]
 CHAMPION = "scaled:perceptron:ties=correct"

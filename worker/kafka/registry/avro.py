@@ -11,8 +11,8 @@ from io import BytesIO
 from typing import Any
 from uuid import UUID
 
-from worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
-from worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas, Unusable
+from driftway.worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
+from driftway.worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas, Unusable
 
 TYPE = "AVRO"
 MARK = "driftway-"

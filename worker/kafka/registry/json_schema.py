@@ -10,8 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas, Unusable
-from worker.wire.codec import read_json
+from driftway.worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas, Unusable
+from driftway.worker.wire.codec import read_json
 
 TYPE = "JSON"
 

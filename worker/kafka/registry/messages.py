@@ -11,7 +11,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from worker.kafka.registry.scalars import NANOS, decimal, instant
+from driftway.worker.kafka.registry.scalars import NANOS, decimal, instant
 
 Convert = Callable[[Any], Any]
 

@@ -11,10 +11,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from worker.errors import Failure, UsageFailure
-from worker.kafka.registry import avro, json_schema, protobuf
-from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, INSTALL, Schemas, Unusable
-from worker.wire.events import Reject
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.registry import avro, json_schema, protobuf
+from driftway.worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, INSTALL, Schemas, Unusable
+from driftway.worker.wire.events import Reject
 
 AVRO, PROTOBUF, JSON_SCHEMA = FORMS = "avro", "protobuf", "json-schema"
 MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {

@@ -11,9 +11,9 @@ import binascii
 from collections.abc import Callable
 from typing import Any
 
-from worker.kafka.registry.messages import Plain
-from worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, MISFIT, SERIALIZED, Schemas, Unusable
-from worker.wire.events import shown
+from driftway.worker.kafka.registry.messages import Plain
+from driftway.worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, MISFIT, SERIALIZED, Schemas, Unusable
+from driftway.worker.wire.events import shown
 
 TYPE = "PROTOBUF"
 OF_THE_CLIENT = "google/protobuf/", "google/type/", "confluent/"

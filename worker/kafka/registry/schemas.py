@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from worker.errors import Failure, Unreachable, UsageFailure
-from worker.kafka.client import scrubbed, without_userinfo
+from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.kafka.client_config import scrubbed, without_userinfo
 
 HEADER_BYTES = 5
 """A zero and the schema's id, before a value."""

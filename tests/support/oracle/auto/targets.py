@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, sqrt
 
 from tests.support.oracle.auto.experts import Window
-from tests.support.oracle.forgetting import DFOP
+from tests.support.oracle.least_squares import DFOP
 from tests.support.oracle.protocol import inner
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from driftway.worker.kafka import deadline
+from driftway.worker.kafka.deadline import Deadline
 from tests.support.clock import Clock
-from worker.kafka import deadline
-from worker.kafka.deadline import Deadline
 
 
 def test_calls_share_the_budget_and_never_get_zero(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 
-from worker.kafka.interface import Fetcher, Problem, Taken
-from worker.kafka.reading.reader import strict, to_the_end
-from worker.kafka.reading.records import RecordReader
-from worker.wire.events import Records
-from worker.wire.strings import Listed
+from driftway.worker.kafka.interface import Fetcher, Problem, Taken
+from driftway.worker.kafka.log_reader.reader import strict, to_the_end
+from driftway.worker.kafka.log_reader.records import RecordReader
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.events import Records
 
 PLACE = "t", 2
 END_OF_LOG, NO_OFFSET = KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET

@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.registry.parser import FORMS, make_parser
+from driftway.worker.kafka.registry.schemas import SECOND_ASKING_SECONDS
+from driftway.worker.wire import codec
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.events import Records, Reject, Target
+from driftway.worker.wire.rejections import kind_of
+from driftway.worker.wire.schema.decoder import Reader
+from driftway.worker.wire.schema.schema import EventSchema
 from tests.support import registered
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import Stub, client
-from worker.errors import Failure
-from worker.kafka.registry.parser import FORMS, make_parser
-from worker.kafka.registry.schemas import SECOND_ASKING_SECONDS
-from worker.wire import codec
-from worker.wire.events import Records, Reject, Target
-from worker.wire.mapped.reader import Reader
-from worker.wire.mapped.schema import EventSchema
-from worker.wire.rejections import kind_of
-from worker.wire.strings import Listed
 
 
 @pytest.fixture

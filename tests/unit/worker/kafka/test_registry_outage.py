@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.kafka.registry.parser import FORMS, make_parser
 from tests.support import registered
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import Stub
 from tests.support.secure import make_certificates
-from worker.errors import Failure, Unreachable, UsageFailure
-from worker.kafka.registry.parser import FORMS, make_parser
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
+from driftway.worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
 
 
 @pytest.mark.parametrize(("ticks", "unit", "text"), [

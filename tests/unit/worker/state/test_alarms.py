@@ -7,15 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from learners import Spec
-from learners.drift.detector import DRIFT
-from learners.drift.registry import create
+from driftway.learners import Spec
+from driftway.learners.drift.detector import DRIFT
+from driftway.learners.drift.registry import create
+from driftway.worker.cli.model_options import make_detector_specs
+from driftway.worker.errors import UsageFailure
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records
-from worker.cli.learning import make_detector_specs
-from worker.errors import UsageFailure
-from worker.state import snapshot
-from worker.state.model import Model
-from worker.state.outputs import Outputs
 
 QUICK = "ddm:min_n=5,warn=0.2,drift=0.5"
 

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from learners import Spec
+from driftway.learners import Spec
+from driftway.worker.admin.state_admin.description import describe
+from driftway.worker.state.model import SHARE_DIGITS, Model
 from tests.unit.worker.rows import events, model_settings, pieces, records
-from worker.state.model import SHARE_DIGITS, Model
-from worker.tools.snapshots.description import describe
 
 EVERY = 40
 

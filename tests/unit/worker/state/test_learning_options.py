@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from driftway import main
-from learners import Spec
-from learners.reductions.maps import create_mapped
-from producers.streams import open_stream
+from driftway.cli import main
+from driftway.learners import Spec
+from driftway.learners.preprocessing.maps import create_mapped
+from driftway.producers.streams import open_stream
+from driftway.worker.cli.model_options import make_model_settings, make_target
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.warm_up import warm
+from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import events, model_settings, records, wire
-from worker.cli.learning import make_model_settings, make_target
-from worker.errors import Failure, UsageFailure
-from worker.state import snapshot
-from worker.state.model import Model
-from worker.state.warming import warm
-from worker.wire.events import Target
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from driftway.worker.wire.events import Records, Schema
+from driftway.worker.wire.packed import encode_events as encode_packed
+from driftway.worker.wire.schema.feature import Missing
+from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import drifting, model_settings, pieces, records, wire
-from worker.errors import UsageFailure
-from worker.settings import ModelSettings
-from worker.state.model import Model
-from worker.wire.events import Records, Schema
-from worker.wire.mapped.feature import Missing
-from worker.wire.mapped.schema import EventSchema
-from worker.wire.packed import encode_events as encode_packed
 
 N, D = 300, 4
 NAMES = ("a", "b", "c", "d")

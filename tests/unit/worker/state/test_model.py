@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import learners
-from learners import Spec
+from driftway import learners
+from driftway.learners import Spec
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model, Saved
+from driftway.worker.wire import packed
+from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records, wire
-from worker.settings import ModelSettings
-from worker.state.model import Model, Saved
-from worker.wire import packed
-from worker.wire.events import Target
 
 BAD = [b"?", None, b'{"x":[1]}', b'{"x":[1,2,3,4],"y":9}', b'{"id":1,"y":0}']
 SPOILT = [value for i, good in enumerate(events()) for value in ([BAD[i % 5], good] if i % 13 == 0 else [good])]

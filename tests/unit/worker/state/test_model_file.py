@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import learners
+from driftway import learners
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.registry.event_format import Form
+from driftway.worker.state import model_file, snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import MAGIC
+from driftway.worker.warm_start import WarmStart
+from driftway.worker.wire.codec import PACKED, write_json
+from driftway.worker.wire.events import Schema, Target
+from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import drifting, events, model_settings, records, wire
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
-from worker.errors import Failure, UsageFailure
-from worker.kafka.registry.form import Form
-from worker.state import model_file, snapshot
-from worker.state.model import Model
-from worker.state.snapshot import MAGIC
-from worker.warm_start import WarmStart
-from worker.wire.codec import PACKED, write_json
-from worker.wire.events import Schema, Target
-from worker.wire.mapped.schema import EventSchema
 
 
 def blob(offset: int = 120, partition: int = 3, **rest: Any) -> bytes:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import CHUNK_BYTES, DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
+from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import events, model_settings, records, wire
-from worker.settings import ModelSettings
-from worker.state import snapshot
-from worker.state.model import Model
-from worker.state.snapshot import CHUNK_BYTES, DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
-from worker.wire.codec import read_json, write_json
-from worker.wire.events import Target
 
 SETTINGS = model_settings("dfop:mu=0.01", "pa1")
 CUT = 170

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import CHUNK_BYTES, BadSnapshot, DamagedSnapshot
 from tests.unit.worker.rows import events, model_settings, records, wire
 from tests.unit.worker.state.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
-from worker.state import snapshot
-from worker.state.model import Model
-from worker.state.snapshot import CHUNK_BYTES, BadSnapshot, DamagedSnapshot
 
 LONG = blob_of(learned(model_settings("dfop:mu=0.01", window=16_000_000)))
 """Two megabytes of window: three chunks."""

@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from learners import Spec
-from learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept
-from learners.learner import Learner as AnyLearner
-from learners.reductions.standardize import Standardized
-from tests.support.late import late_stream
-from worker.settings import ModelSettings
-from worker.settings.phrases import Wait
-from worker.state import model as models
-from worker.state.making import make_learner
-from worker.state.model import Model
-from worker.wire.events import Records
-from worker.wire.strings import Listed
+from driftway.learners import Spec
+from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept
+from driftway.learners.learner import Learner as AnyLearner
+from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import Wait
+from driftway.worker.state import model as models
+from driftway.worker.state.factory import make_learner
+from driftway.worker.state.model import Model
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.events import Records
+from tests.support.delayed_labels import late_stream
 
 WAIT = 30
 SETTINGS = ModelSettings((Spec.parse("perceptron"), Spec.parse("pa1")), wait=Wait(WAIT), accuracy_every=40)

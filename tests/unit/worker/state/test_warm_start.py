@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import learners
-from driftway import main
+from driftway import learners
+from driftway.cli import main
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state import model_file, snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.warm_up import warm
+from driftway.worker.wire.codec import encode_events, read_json
+from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import Array, drifting, model_settings, records, wire
 from tests.unit.worker.state.test_snapshot import refusal
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
-from worker.errors import Failure, UsageFailure
-from worker.settings import ModelSettings
-from worker.state import model_file, snapshot
-from worker.state.model import Model
-from worker.state.warming import warm
-from worker.wire.codec import encode_events, read_json
-from worker.wire.events import Target
 
 TRAINED, REST = 150, 300
 """Rows that the model is trained on; rows in all."""

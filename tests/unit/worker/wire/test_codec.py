@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.worker.rows import reason, records, tabled
-from worker.wire import packed
-from worker.wire.codec import (
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import (
     PACKED,
     encode_events,
     encode_point,
@@ -23,9 +22,10 @@ from worker.wire.codec import (
     write_events,
     write_json,
 )
-from worker.wire.decoder import Decoder
-from worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target, as_number
-from worker.wire.scanner import NO_TIME
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target, as_number
+from driftway.worker.wire.scanner import NO_TIME
+from tests.unit.worker.rows import reason, records, tabled
 
 BINARY = Target()
 DIRECTIONS = Target("classification", 2, ("DOWN", "UP"))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from worker.wire.text.decimals import NOWHERE, POWERS_OF_FIVE, SMALLEST_POWER, multiply, read_number
-from worker.wire.writer import as_text
+from driftway.worker.wire.json_tokens.decimals import NOWHERE, POWERS_OF_FIVE, SMALLEST_POWER, multiply, read_number
+from driftway.worker.wire.writer import as_text
 
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 MANY = settings(max_examples=400, deadline=None)

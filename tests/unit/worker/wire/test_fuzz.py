@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from driftway.worker.errors import Failure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from driftway.worker.wire.codec import JSON, PACKED, encode_events, read_json
+from driftway.worker.wire.events import MAX_FEATURES, Target
+from driftway.worker.wire.packed import encode_events as encode_packed
 from tests.unit.worker.rows import drifting, model_settings, records
-from worker.errors import Failure
-from worker.settings import ModelSettings
-from worker.state.model import Model
-from worker.wire.codec import JSON, PACKED, encode_events, read_json
-from worker.wire.events import MAX_FEATURES, Target
-from worker.wire.packed import encode_events as encode_packed
 
 D = 4
 SETTINGS: dict[str, ModelSettings] = {

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.wire import packed
+from driftway.worker.wire.codec import PACKED, encode_events
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Target
+from driftway.worker.wire.scanner import NO_TIME
 from tests.unit.worker.rows import events, model_settings, records, tabled
-from worker.state import snapshot
-from worker.state.model import Model
-from worker.wire import packed
-from worker.wire.codec import PACKED, encode_events
-from worker.wire.decoder import Decoder
-from worker.wire.events import Target
-from worker.wire.scanner import NO_TIME
 
 FOLDER = Path(__file__).parent / "golden"
 X = np.array([[0.1, -2.5, 3.0], [1e-7, 12345678.9, -0.0]])

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.topics import Topics
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs, joined
+from driftway.worker.stream.task.output_repair import Mend
+from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.wire.headers import Header, Headers, passed_headers
 from tests.unit.worker.rows import events, model_settings, pieces, records
-from tests.unit.worker.runtime.drawer import fresh
-from worker.errors import UsageFailure
-from worker.kafka.topics import Topics
-from worker.runtime.partition.mending import Mend
-from worker.runtime.partition.ways import Resumption
-from worker.settings import ModelSettings
-from worker.state import snapshot
-from worker.state.model import Model
-from worker.state.outputs import Outputs, joined
-from worker.wire.headers import Header, Headers, passed_headers
+from tests.unit.worker.stream.recording_checkpoint import fresh
 
 NAMES = "a", "b", "offset", ""
 OWN = st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(st.none(), st.binary(max_size=3))), max_size=4)

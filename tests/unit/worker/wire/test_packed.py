@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftway.worker.state.model import Model
+from driftway.worker.state.warm_up import warm
+from driftway.worker.wire.codec import PACKED, encode_events, encode_predictions
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Batch, Reject, Schema, Target, finite
+from driftway.worker.wire.json_tokens.append import _stitch as kernel_of_ids
+from driftway.worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
+from driftway.worker.wire.packed import encode_events as encode_packed
+from driftway.worker.wire.packed import encode_predictions as pack
+from driftway.worker.wire.scanner import NO_TIME
+from driftway.worker.wire.writer import as_text
 from tests.unit.worker.rows import drifting, model_settings, pieces, reason, records, tabled
-from worker.state.model import Model
-from worker.state.warming import warm
-from worker.wire.codec import PACKED, encode_events, encode_predictions
-from worker.wire.decoder import Decoder
-from worker.wire.events import Batch, Reject, Schema, Target, finite
-from worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
-from worker.wire.packed import encode_events as encode_packed
-from worker.wire.packed import encode_predictions as pack
-from worker.wire.scanner import NO_TIME
-from worker.wire.strings import Listed
-from worker.wire.text.stitch import _stitch as kernel_of_ids
-from worker.wire.writer import as_text
 
 BINARY = Target()
 THREE = Target("classification", 3)
@@ -188,7 +188,7 @@ def test_a_batch_decodes_as_its_events_one_by_one(batch: tuple[list[bytes | None
 
 @pytest.mark.parametrize("size", [4, 8])
 def test_a_batch_of_several_pieces_with_a_few_deviations_does_too(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.wire.strings.PIECE_BYTES", 10_000)
+    monkeypatch.setattr("driftway.worker.wire.columns.PIECE_BYTES", 10_000)
     rng = np.random.default_rng(3)
     values: list[bytes | None] = [packed(i % 3 - 1.0, *rng.normal(size=5), size=size) for i in range(3000)]
     beside(values, Schema(5), BINARY)

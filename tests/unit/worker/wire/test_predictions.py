@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learners.jit import kernel
+from driftway.learners.engine.jit import kernel
+from driftway.worker.state.model import Model
+from driftway.worker.state.warm_up import warm
+from driftway.worker.wire import packed, writer
+from driftway.worker.wire.codec import PACKED, encode_predictions
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Batch, Target
+from driftway.worker.wire.scanner import NO_TIME
 from tests.unit.worker.rows import Array, model_settings, records
-from worker.state.model import Model
-from worker.state.warming import warm
-from worker.wire import packed, writer
-from worker.wire.codec import PACKED, encode_predictions
-from worker.wire.decoder import Decoder
-from worker.wire.events import Batch, Target
-from worker.wire.scanner import NO_TIME
-from worker.wire.strings import Listed
 
 ODD = ("UP", 'say "no"\\', "2.5", "-1", "Ünï\n", "", "l" * 100)
 TARGETS = {

@@ -7,12 +7,12 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import driftway
+from driftway import cli
+from driftway.worker.errors import UsageFailure
+from driftway.worker.state.model import Model
+from driftway.worker.wire.events import Records
+from driftway.worker.wire.rejections import Limit, TooManyRejected, shown
 from tests.unit.worker.rows import events, model_settings, pieces, records
-from worker.errors import UsageFailure
-from worker.state.model import Model
-from worker.wire.events import Records
-from worker.wire.rejections import Limit, TooManyRejected, shown
 
 GOOD = events(400)
 D4 = {"n_features": 4}
@@ -107,7 +107,7 @@ def test_control_characters_of_a_reason_are_not_shown() -> None:
     ],
 )
 def test_command_line_refuses_with_a_sentence(options: tuple[str, ...], code: int, words: str) -> None:
-    done = CliRunner().invoke(driftway.main, ["worker", "--input", "E", "--group", "g", *options])
+    done = CliRunner().invoke(cli.main, ["worker", "--input", "E", "--group", "g", *options])
     assert done.exit_code == code
     assert done.stderr.startswith(words)
     assert len(done.stderr.splitlines()) == 1

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Schema, Target
+from driftway.worker.wire.scanner import NO_TIME, scan
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
-from worker.wire.decoder import Decoder
-from worker.wire.events import Schema, Target
-from worker.wire.scanner import NO_TIME, scan
-from worker.wire.strings import Listed
 
 D = 3
 FAST = settings(max_examples=300, deadline=None)

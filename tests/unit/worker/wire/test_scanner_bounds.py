@@ -14,7 +14,7 @@ SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "
 
 WITHOUT_SPARE_BYTES = """
 import numpy as np
-from worker.wire import scanner, strings
+from driftway.worker.wire import scanner, strings
 strings.TAIL = b""
 scanner.scan(strings.Listed([b'{"x":[1.5']), 1)
 """

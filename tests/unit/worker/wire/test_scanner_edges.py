@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Schema, Target
+from driftway.worker.wire.scanner import scan
 from tests.unit.worker.rows import one_by_one, records, tabled
-from worker.wire.decoder import Decoder
-from worker.wire.events import Schema, Target
-from worker.wire.scanner import scan
-from worker.wire.strings import Listed
 
 D = 3
 PLAIN = [

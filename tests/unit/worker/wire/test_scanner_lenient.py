@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Schema, Target
+from driftway.worker.wire.scanner import Names, scan
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import EVENTS, HOSTILE, SPACE, joined
 from tests.unit.worker.wire.test_scanner_names import SOME, named_events, spelled
-from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Schema, Target
-from worker.wire.scanner import Names, scan
-from worker.wire.strings import Listed
 
 FAST = settings(max_examples=200, deadline=None)
 

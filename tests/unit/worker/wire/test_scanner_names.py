@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftway.worker.wire import scanner
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Schema, Target
+from driftway.worker.wire.scanner import Names, scan
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import FLOATS, HOSTILE, SCALARS, SPACE, joined
-from worker.wire import scanner
-from worker.wire.decoder import Decoder
-from worker.wire.events import Records, Schema, Target
-from worker.wire.scanner import Names, scan
-from worker.wire.strings import Listed
 
 FAST = settings(max_examples=300, deadline=None)
 SOME = ["a", "ab", "b", "", "seven77", "eight888", "nine99999", "a name of more than two words", "x", "y", "größe", "🌡"]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from worker.wire.scanner import NO_TIME
-from worker.wire.text import written
-from worker.wire.writer import MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
+from driftway.worker.wire.json_tokens import buffer_pool as written
+from driftway.worker.wire.scanner import NO_TIME
+from driftway.worker.wire.writer import MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
 
 FAST = settings(max_examples=150, deadline=None)
 INT64 = st.integers(-(2**63), 2**63 - 1)

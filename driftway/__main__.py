@@ -1,0 +1,13 @@
+"""`python -m driftway`: the command line, whatever the current folder holds."""
+
+import os
+import sys
+
+if not sys.flags.safe_path and sys.path and sys.path[0] == os.getcwd():
+    # `python -m` looks into the current folder first: a user's click.py or numpy.py there is not what is meant.
+    del sys.path[0]
+
+from driftway.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

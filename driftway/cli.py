@@ -1,0 +1,180 @@
+"""The command `driftway`: joins producers, worker, learners and workbench, and does nothing else.
+
+Commands are loaded when they are called, so that `driftway --help` is instant.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import click
+
+from driftway import __version__
+from driftway.commands import COMMANDS, load
+from driftway.config import read_config, require_known_variables
+from driftway.worker.errors import Failure
+
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C has ended, as shells have it."""
+AGAIN_SECONDS = 0.1
+"""After which a Ctrl-C that was lost is raised once more: by then the callback is over."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return load(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from difflib import get_close_matches
+
+        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with no_interrupt_lost():
+                return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name != "--config":
+                raise
+            place = "It stands before the command: driftway --config FILE COMMAND ..."
+            raise click.UsageError(f"{error.format_message()} {place}", error.ctx) from None
+        except Failure as failure:
+            _say(str(failure))
+            ctx.exit(failure.exit_code)
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ending: one more would change the exit code
+            _say("interrupted")
+            ctx.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            _say(f"cannot write{f' {error.filename}' if error.filename else ''}: {error.strerror}")
+            ctx.exit(1)
+
+
+@contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Let Ctrl-C have its way where it came inside a library that loses it or makes another exception of it.
+
+    A callback of compiled code lets none through: it is raised once more. The Kafka client's constructors make a
+    TypeError of it. From the first one on, nothing is told of exceptions that nobody can catch: half-made objects
+    cannot be cleared up.
+    """
+    told, pressed = sys.unraisablehook, False
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.default_int_handler(number, frame)
+
+    def tell(lost: sys.UnraisableHookArgs) -> None:
+        if not pressed:
+            told(lost)
+        elif issubclass(lost.exc_type, KeyboardInterrupt):
+            main_thread = threading.main_thread().ident
+            again = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main_thread, signal.SIGINT))
+            again.daemon = True
+            again.start()
+
+    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    sys.unraisablehook = tell
+    if default:
+        signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    except (Failure, click.ClickException, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        if pressed:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        if not pressed:
+            sys.unraisablehook = told
+        if default:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _say(sentence: str) -> None:
+    try:
+        click.echo(f"driftway: {sentence}", err=True)
+    except OSError:
+        sys.stderr = None  # else Python tries once more at exit, and makes 120 of the code
+
+
+def open_stream(name: str, **options: Any) -> Any:
+    """Open a stream for a command of the worker: the joint between `driftway.worker.cli` and `producers`.
+
+    With `raw` its rows are events as they stand in the file, JSON texts.
+    """
+    from driftway.producers.streams import open_events
+    from driftway.producers.streams import open_stream as opened
+
+    return open_events(name, **options) if options.pop("raw", False) else opened(name, **options)
+
+
+def open_rows(name: str) -> Any:
+    """Open a file's rows as JSON text, for a command of the worker; None where the name is no file's."""
+    from driftway.producers.streams import means_file, open_events
+
+    if not means_file(name):
+        return None
+    return (row for block in open_events(name).blocks() for row in block.listed() if row is not None)
+
+
+def write_table(name: str, **request: Any) -> Any:
+    """Measure a table for `driftway evaluate --table`: the joint between `worker.evaluation` and `workbench`."""
+    from driftway.workbench.paper_tables import write_table as write
+    from driftway.workbench.paper_tables.request import Asked
+
+    return write(name, Asked(**request))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with defaults for options.")
+@click.version_option(__version__, prog_name="driftway")
+@click.pass_context
+def main(ctx: click.Context, config: str | None) -> None:
+    """Learn from Kafka topics while the world changes: predict, then update, exactly once.
+
+    Every option of every command is also an environment variable, DRIFTWAY_ followed by its name
+    (DRIFTWAY_BOOTSTRAP, DRIFTWAY_LEARNER, ...), and a key of the TOML file given with --config.
+    A flag wins over the environment, the environment over the file.
+
+    \b
+    Examples:
+      driftway demo
+      driftway broker
+      driftway replay sea --to EVENTS --partitions 2 --rate 5000
+      driftway worker --input EVENTS --group sea
+      driftway evaluate sea --learner auto --learner arow
+    """
+    require_known_variables(os.environ)
+    ctx.default_map = read_config(config)
+    ctx.obj = ctx.obj or {}
+    ctx.obj.setdefault("open_stream", open_stream)
+    ctx.obj.setdefault("open_rows", open_rows)
+    ctx.obj.setdefault("write_table", write_table)

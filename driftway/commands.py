@@ -1,0 +1,117 @@
+"""The commands by name, each imported only when it is called, with what a shell completes and what variables set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+
+import click
+from click.shell_completion import CompletionItem
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": (
+        "driftway.workbench.cli.demo:demo",
+        "The whole way on one machine: Kafka, replay, workers, live table, plot.",
+    ),
+    "broker": ("driftway.workbench.cli.broker:broker", "A real single-node Apache Kafka on loopback, without Docker."),
+    "topics": ("driftway.worker.cli.topics:topics", "Create or check the topics of an input."),
+    "replay": ("driftway.producers.cli.replay:replay", "Replay a stream's rows onto a topic."),
+    "worker": ("driftway.worker.cli.worker:worker", "The daemon: predict, learn, commit exactly once."),
+    "watch": ("driftway.worker.admin.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
+    "plot": ("driftway.worker.admin.cli.plot:plot", "Rolling accuracy as a picture: PNG, SVG or HTML."),
+    "rejected": (
+        "driftway.worker.admin.cli.rejected:rejected",
+        "Why events were rejected, with samples; send them again.",
+    ),
+    "audit": ("driftway.worker.admin.cli.audit:audit", "Prove exactly once and same bits from the topics alone."),
+    "snapshot": (
+        "driftway.worker.admin.cli.snapshot:snapshot",
+        "States: list, show, at any offset, to a file and back.",
+    ),
+    "schema": (
+        "driftway.worker.admin.cli.schema:schema",
+        "A schema of events: propose one from a topic's or a file's first rows.",
+    ),
+    "explain": (
+        "driftway.worker.admin.cli.explain:explain",
+        "Why this prediction: what each feature added to its score.",
+    ),
+    "evaluate": ("driftway.worker.evaluation.cli.evaluate:evaluate", "The same kernels on streams, without Kafka."),
+    "train": (
+        "driftway.worker.evaluation.cli.train:train",
+        "A final model from a bounded set of rows, for a worker to begin with.",
+    ),
+    "bench": ("driftway.workbench.cli.bench:bench", "Throughput and latency beside the bare client, in one run."),
+    "learners": ("driftway.worker.cli.learners:learners", "List and describe the learners."),
+    "streams": ("driftway.producers.cli.streams:streams", "List and describe the streams."),
+}
+"""name -> (module:attribute, one line of help)."""
+
+
+def load(name: str) -> click.Command:
+    """Import a command; every option gets its environment variable: DRIFTWAY_ followed by its long name."""
+    module, attribute = COMMANDS[name][0].split(":")
+    command: click.Command = getattr(import_module(module), attribute)
+    for key, option in (pair for one in leaves(command).values() for pair in options_of(one).items()):
+        if option.envvar is None:
+            option.envvar = f"DRIFTWAY_{key.upper()}"
+    for parameter in (parameter for one in leaves(command).values() for parameter in one.params):
+        names = COMPLETED.get((name, parameter.name or "")) or COMPLETED.get(("", parameter.name or ""))
+        if names is not None:
+            parameter.type = Completed(names)
+    return command
+
+
+class Completed(click.types.StringParamType):
+    """Text that a shell completes.
+
+    Parameters
+    ----------
+    names : callable
+        Whole words.
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
+
+
+def learner_names() -> Iterable[str]:
+    """Every learner."""
+    from driftway.learners import LEARNERS
+
+    return LEARNERS
+
+
+def stream_names() -> Iterable[str]:
+    """Every generator, and every stream of the catalogue; files are completed by the shell."""
+    from driftway.producers.streams import GENERATORS
+    from driftway.producers.streams.catalogue import CATALOGUE
+
+    return [*GENERATORS, *CATALOGUE]
+
+
+COMPLETED = {
+    ("", "learner"): learner_names, ("learners", "names"): learner_names, ("evaluate", "streams"): stream_names,
+    ("replay", "stream"): stream_names, ("train", "source"): stream_names, ("streams", "name"): stream_names,
+}  # fmt: skip
+"""Command (empty: any) and parameter -> what a shell completes it with."""
+
+
+def leaves(command: click.Command) -> dict[str, click.Command]:
+    """The commands of a group by name; a command that is no group stands alone, under no name."""
+    return dict(command.commands) if isinstance(command, click.Group) else {"": command}
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    """A command's options by their long name, with _ for -: what variables and the config file call them."""
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    return {plain(max(option.opts, key=len)): option for option in options}
+
+
+def plain(key: str) -> str:
+    """An option's name as variables and keys of a config file have it."""
+    return key.lstrip("-").replace("-", "_")

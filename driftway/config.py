@@ -1,0 +1,133 @@
+"""Defaults of options from a TOML file, and variables that no option has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import click
+
+from driftway.commands import COMMANDS, leaves, load, options_of, plain
+from driftway.worker.errors import UsageFailure
+
+EVENT = "event"
+EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_indicators")
+"""Of the table `event` in a config file: how events are read, for every command that has all of these options."""
+EVENT_KEYS_OF_SOME = ("unknown_fields",)
+"""Of the same table, for those of these commands that have the option."""
+PREFIX = "DRIFTWAY_"
+OTHER_VARIABLES = ("DRIFTWAY_CONFIG", "DRIFTWAY_BENCH", "DRIFTWAY_FAULT_SEED", "DRIFTWAY_GOLDEN", "DRIFTWAY_DATA")
+"""Variables that are no option's: of this file, and of the tests."""
+
+
+def read_config(path: str | None) -> dict[str, Any]:
+    """Defaults per command from a TOML file: top-level keys for all that have them, a table for one command.
+
+    The commands of a group (`topics`) take their group's table, and may have one each inside it. The table `event`
+    says how events are read, to every command that reads them.
+
+    Raises
+    ------
+    UsageFailure
+        The file cannot be read or names a command or option that does not exist.
+    """
+    if path is None:
+        return {}
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            given = tomllib.load(file)
+    except OSError as error:
+        raise UsageFailure(f"cannot read config {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageFailure(f"config {path} is not TOML: {error}") from None
+    event, inside = _parted(given.pop(EVENT, {})) if isinstance(given.get(EVENT, {}), dict) else ({}, {})
+    if inside:
+        raise UsageFailure(f"config {path}: [{EVENT}] holds keys, no tables such as {min(inside)!r}")
+    _require_known(path, f"[{EVENT}]", event, EVENT_KEYS + EVENT_KEYS_OF_SOME)
+    common, tables = _parted(given)
+    for name in tables:
+        if name not in COMMANDS:
+            raise UsageFailure(f"config {path}: no command {name!r}; tables are named after commands")
+    commands = {name: leaves(load(name)) for name in COMMANDS}
+    _require(path, "any command", common, [c for group in commands.values() for c in group.values()])
+    defaults: dict[str, Any] = {}
+    for name, group in commands.items():
+        own, inner = _parted(tables.get(name, {}))
+        _require(path, name, own, list(group.values()))
+        for sub in inner:
+            if sub not in group:
+                raise UsageFailure(f"config {path}: {name} has no command {sub!r}")
+            _require(path, f"{name} {sub}", inner[sub], [group[sub]])
+        filled = {
+            sub: _filled(path, one, {**common, **_of_events(one, event), **own, **inner.get(sub, {})})
+            for sub, one in group.items()
+        }
+        defaults[name] = filled.get("", filled)
+    return defaults
+
+
+def require_known_variables(environ: Mapping[str, str]) -> None:
+    """Fail on a variable DRIFTWAY_... that no command looks at: what it was meant to say would be left out in silence.
+
+    Raises
+    ------
+    UsageFailure
+        There is one; the sentence has the nearest name.
+    """
+    given = [name for name in environ if name.startswith(PREFIX) and name not in OTHER_VARIABLES]
+    if not given:
+        return
+    from difflib import get_close_matches
+
+    options = (options_of(one).values() for name in COMMANDS for one in leaves(load(name)).values())
+    known = {str(option.envvar) for some in options for option in some}
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in known], n=1)
+            hint = (
+                f"did you mean {PREFIX}{near[0]}?" if near else "variables are DRIFTWAY_ followed by an option's name"
+            )
+            raise UsageFailure(f"environment variable {name} is not known; {hint}")
+
+
+def _parted(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """A TOML table's options, and the tables inside it."""
+    options = {plain(key): value for key, value in table.items() if not isinstance(value, dict)}
+    inside = {key: value for key, value in table.items() if isinstance(value, dict)}
+    return options, {key: {plain(k): v for k, v in value.items()} for key, value in inside.items()}
+
+
+def _require(path: str, whose: str, given: dict[str, Any], commands: list[click.Command]) -> None:
+    """Fail on the first key that is an option of none of the commands."""
+    _require_known(path, whose, given, {key for command in commands for key in options_of(command)})
+
+
+def _of_events(command: click.Command, event: dict[str, Any]) -> dict[str, Any]:
+    """What the table `event` says to a command: nothing to one whose --label, say, means something else."""
+    return event if options_of(command).keys() >= set(EVENT_KEYS) else {}
+
+
+def _require_known(path: str, whose: str, given: dict[str, Any], known: Collection[str]) -> None:
+    """Fail on the first key that is not known."""
+    from difflib import get_close_matches
+
+    for key in given:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageFailure(f"config {path}: no option {key!r} of {whose}{hint}")
+
+
+def _filled(path: str, command: click.Command, given: dict[str, Any]) -> dict[str, Any]:
+    """What click takes as a command's defaults; a repeatable option may be given as one value."""
+    defaults: dict[str, Any] = {}
+    for key, option in options_of(command).items():
+        if key not in given or option.name is None:
+            continue
+        value = given[key]
+        if isinstance(value, list) and not option.multiple:
+            raise UsageFailure(f"config {path}: {key!r} takes one value, not a list")
+        defaults[option.name] = [value] if option.multiple and not isinstance(value, list) else value
+    return defaults

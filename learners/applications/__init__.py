@@ -1,1 +1,0 @@
-"""Learners for tasks other than telling rows apart: ratings, similarity, several tasks, series, parts."""

@@ -1,0 +1,189 @@
+"""`auto` on labels: what a row passes through, in order, to be scored and to be learned from."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.learners.auto import (
+    first_order,
+    label_history,
+    mixing,
+    naive_bayes,
+    neighbours,
+    second_order,
+)
+from driftway.learners.auto import (
+    random_fourier as waves,
+)
+from driftway.learners.auto.bounds import enclose
+from driftway.learners.auto.budget import affordable
+from driftway.learners.auto.label_history import LabelHistory
+from driftway.learners.auto.mixing import Mixing, judge, mix
+from driftway.learners.auto.naive_bayes import Bells
+from driftway.learners.auto.neighbours import Near
+from driftway.learners.auto.random_fourier import Waves
+from driftway.learners.auto.second_order import Filters
+from driftway.learners.contract import Array, Rule, bare_kernel, field, fragment, part, scratch
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import Sizes
+
+LINEAR_RATE = 0.05
+WAVE_RATE = 0.3
+"""Of the experts with logistic loss."""
+FILTERS_WORTH = 1.25
+"""When budgets are spent, beside 1 of waves and of neighbours: among 140 features filters gain 0.11 points, and those
+0.04 (docs/decisions/0031)."""
+
+
+class Asked(NamedTuple):
+    """Which of the dearer experts there are."""
+
+    waves: bool
+    filters: bool
+    near: bool
+
+
+class Experts(NamedTuple):
+    """Memory of `auto` on labels."""
+
+    history: Any = part(LabelHistory, "experts on the labels' order")
+    linear: Array = field("f8[L, w]", "weights of the linear experts, 4 C rows; C = K, or 1 with two classes")
+    waves: Any = part(Waves, "experts on waves of the features")
+    filters: Any = part(Filters, "experts of second order")
+    bells: Any = part(Bells, "experts by naive Bayes")
+    near: Any = part(Near, "experts by neighbours")
+    mixing: Any = part(Mixing, "what makes one judgement of all")
+    z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
+    S: Array = scratch("f8[K]", "the mixture's score of each class")
+    now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
+
+
+def rule_for(n: int, K: int, budget: float) -> Rule:
+    """Of K classes by n features."""
+    C = 1 if K == 2 else K
+    asked = Asked(
+        *affordable(
+            budget,
+            (waves.WAVES * (n + 2 * first_order.EXPERTS * C), 1.0),
+            (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
+            (neighbours.WINDOW * n, 1.0),
+        )
+    )
+    E, (R, H) = len(names(asked)), label_history.contexts(K)
+    sizes: Sizes = {
+        "w": n + 1,
+        "C": C,
+        "L": first_order.EXPERTS * C,
+        "V": first_order.EXPERTS * C * asked.waves,
+        "D": waves.WAVES * asked.waves,
+        "s": (n + 1) * asked.filters,
+        "W": neighbours.WINDOW * asked.near,
+        "R": R,
+        "H": H,
+        "E": E,
+        "M": 2 * E,
+        "o": E * C + label_history.EXPERTS,
+    }
+    return Rule(score, learn, asked, Experts, sizes, classes=True, opinion="f4[o]", keep=keep, learn_late=learn_late)
+
+
+def begin(state: State, seed: int) -> None:
+    """Write what a zeroed state begins as."""
+    inputs, share = state["mixing.weight"], state["mixing.share"]
+    inputs[:] = mixing.TRUST / math.sqrt(len(inputs))
+    share[:] = 1.0 / len(share)
+    np.fill_diagonal(state["mixing.P"], mixing.FIRST)
+    for P in state["filters.P"]:
+        np.fill_diagonal(P, second_order.FIRST)
+    waves.draw(np.uint64(seed), state["waves.frequency"], state["waves.phase"], np.empty(4, np.uint64))
+
+
+def names(asked: Asked) -> tuple[str, ...]:
+    """Of the experts, in order."""
+    found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
+    found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
+    return found + second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
+
+
+@fragment
+def score(x: Array, p: Asked, memory: Experts) -> None:
+    """Ask all experts, and mix what they say. Shapes: x f8[n]."""
+    z, raw = memory.z, memory.mixing.raw
+    enclose(x, z)
+    label_history.tell(memory.history, raw)
+    # Each family goes on where the one before it ended; of literals the compiler would make a kernel each.
+    e = first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
+    e = naive_bayes.fit(memory.bells, z, raw, e)
+    if p.waves:
+        waves.make(memory.waves, z)
+        e = first_order.margins(memory.waves.weight, memory.waves.wave, raw, e)
+    if p.filters:
+        e = second_order.margins(memory.filters, z, raw, e)
+    if p.near:
+        neighbours.search(memory.near, z)
+        neighbours.vote(memory.near, raw, e)
+    mix(memory.mixing, memory.S)
+
+
+@fragment
+def learn(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts) -> None:
+    """Judge what was said, then let each expert learn."""
+    judge(memory.mixing, memory.S, y)
+    label_history.follow(y, memory.history)
+    teach(y, p, memory)
+
+
+@bare_kernel
+def teach(y: int, p: Asked, memory: Experts) -> None:
+    """Let each expert on features learn, as `score` has just asked it."""
+    z, raw = memory.z, memory.mixing.raw
+    e = first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE) + naive_bayes.EXPERTS
+    naive_bayes.reshape(memory.bells, z, y)
+    if p.waves:
+        e = first_order.descend(memory.waves.weight, memory.waves.wave, raw, e, y, WAVE_RATE)
+    if p.filters:
+        second_order.update(memory.filters, z, raw, e, y)
+    if p.near:
+        neighbours.keep(memory.near, z, float(y))
+
+
+@fragment
+def keep(opinion: Array, _p: Asked, memory: Experts) -> None:
+    """Write down what the experts say of a row, and behind which labels it stands. Shapes: opinion f4[C E + 2]."""
+    raw, (E, K) = memory.mixing.raw, memory.mixing.raw.shape
+    place = 0
+    for e in range(E):
+        # Only differences count: with two classes one number says it.
+        for c in range(0 if K > 2 else 1, K):
+            opinion[place] = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
+            place += 1
+    after_run, after_past = label_history.places(memory.history)
+    opinion[place], opinion[place + 1] = after_run, after_past
+
+
+@fragment
+def learn_late(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts, opinion: Array) -> None:
+    """Judge what was said when the row came, and count its label behind those that were known then.
+
+    What the experts say of the row now, a day wiser, must not decide whom to believe of rows whose label is a day off.
+    Shapes: opinion f4[C E + 2].
+    """
+    raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
+    place = 0
+    for e in range(E):
+        for c in range(K):
+            now[e, c] = raw[e, c]
+            if K > 2 or c > 0:
+                raw[e, c] = opinion[place]
+                place += 1
+            else:
+                raw[e, c] = 0.0
+    mix(memory.mixing, memory.S)
+    judge(memory.mixing, memory.S, y)
+    for e in range(E):
+        for c in range(K):
+            raw[e, c] = now[e, c]
+    label_history.count_at(y, int(opinion[place]), int(opinion[place + 1]), memory.history)
+    label_history.move_on(y, memory.history)
+    teach(y, p, memory)

@@ -1,0 +1,64 @@
+"""Waves of the features at random frequencies: a linear expert on them draws curved borders.
+
+Their inner products approximate Gaussian kernels of four widths, exp(-gamma |x - z|^2) with gamma from 0.5 / n to
+4 / n. Rahimi and Recht, NIPS 2007. ALGORITHMS.md 7, fogd.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import Array, bare_kernel, field, fragment, scratch
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import Words, normal, seed, uniform
+
+WAVES = 128
+WIDEST = 0.5
+"""n gamma of the widest kernel; of the others 1, 2 and 4, by turns."""
+
+
+class Waves(NamedTuple):
+    """Frequencies and phases, in turns, as they were drawn."""
+
+    frequency: Array = field("f8[n, D]", "turns per unit of a feature")
+    phase: Array = field("f8[D]", "turns at 0")
+    weight: Array = field("f8[V, D]", "weights of the experts on the waves, 4 C rows")
+    wave: Array = scratch("f8[D]", "cosines of the row")
+
+
+@kernel
+def draw(value: np.uint64, frequency: Array, phase: Array, generator: Words) -> None:
+    """Draw all frequencies and phases. Shapes: frequency f8[n, D], phase f8[D], generator u8[4] scratch."""
+    seed(generator, value)
+    n = frequency.shape[0]
+    for i in range(phase.shape[0]):
+        gamma = WIDEST * float(1 << (i % 4)) / n
+        phase[i] = uniform(generator)
+        for j in range(n):
+            frequency[j, i] = math.sqrt(2.0 * gamma) / (2.0 * math.pi) * normal(generator)
+
+
+@bare_kernel
+def make(waves: Waves, x: Array) -> None:
+    """Write the cosines of a row. Shapes: x f8[n or more]."""
+    wave, phase = waves.wave, waves.phase
+    for i in range(wave.shape[0]):
+        wave[i] = phase[i]
+    for j in range(waves.frequency.shape[0]):
+        row, value = waves.frequency[j], x[j]
+        for i in range(wave.shape[0]):
+            wave[i] += row[i] * value
+    for i in range(wave.shape[0]):
+        wave[i] = cosine(wave[i])
+
+
+@fragment
+def cosine(turns: float) -> float:
+    """cos(2 pi turns), off by less than 1e-5: side by side with others, as no table or branch would let it.
+
+    It is sin(2 pi z) with z the distance from a quarter of a turn, by a series for |z| <= 1/4.
+    """
+    z = 0.25 - abs(turns - np.floor(turns + 0.5))
+    a = z * z
+    return z * (6.283185307 + a * (-41.341702240 + a * (81.605249277 + a * (-76.705859753 + a * 42.058693945))))

@@ -1,0 +1,135 @@
+"""Hidden Markov model of the labels, filtered and learned as they come."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import (
+    Array,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    flag,
+    fragment,
+    integer,
+    number,
+    scratch,
+)
+from driftway.learners.numeric.elementary.logarithm import log
+
+
+class HMMFilter(Learner):
+    """Expects the next label from a hidden state that the labels so far point to; looks at no feature.
+
+    A baseline for labels that persist or return in a cycle: a learner that does not beat it has learned nothing from
+    the features. Starts from one state per class that rarely moves, and learns both tables by expected counts.
+
+    With A, B the counts NA, NB divided by their row sums and pi = A'p: class c is expected with probability
+    S_c = sum of B_kc pi_k. After label c, J_ij = p_i A_ij B_jc / S_c is how likely the state went from i to j, and
+    p_j <- sum of J_ij over i; NA gains J, NB gains p in column c, and both fade towards their start.
+
+    Cost
+    ----
+    O(M^2 + M K) per row; 8 M (1 + M + K) bytes.
+
+    Source
+    ------
+    Rabiner, Proc. IEEE 77, 1989, equations 19 and 20 (the forward pass); Huang, Online Learning, state-space table,
+    discrete row. The counts, their fading and all defaults are of ALGORITHMS.md 6. Binary score ln(S_1 / S_0).
+    """
+
+    name = "hmm_filter"
+    tasks = ("binary", "multiclass")
+    link = "logistic"
+    multiclass_link = "direct"
+    uses_features = False
+
+    class Params(Parameters):
+        states: int = integer(0, "M, the hidden states; 0 = as many as classes.", at_least=0)
+        stay: float = number(
+            8.0, "Prior count of staying in a state, above the 1 of every move.", at_least=0.0, at_most=1000000000000.0
+        )
+        own: float = number(
+            100.0,
+            "Prior count of state i giving class i mod K, above the 1 of every class. From 0 the states never "
+            "separate.",
+            at_least=0.0,
+            at_most=1000000000000.0,
+        )
+        decay: float = number(0.999, "Share of what was counted that is kept per labelled row.", above=0.0, at_most=1.0)
+        learn_A: bool = flag(True, "Learn how states follow each other; else only `stay` says.")
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(score, learn, p.numbers(), Chain, {"M": p.states or self.n_classes}, classes=True)
+
+    def initialise(self) -> None:
+        p, s = self.parameters, self.state
+        m = len(s["belief"])
+        s["belief"][:] = 1.0 / m
+        s["transitions"][:] = 1.0 + p.stay * np.eye(m)
+        s["emissions"][:] = 1.0
+        s["emissions"][np.arange(m), np.arange(m) % self.n_classes] += p.own
+
+
+class Chain(NamedTuple):
+    """Memory of `hmm_filter`. Every count stays >= 1, hence no state and no class ever has the probability 0."""
+
+    belief: Array = field("f8[M]", "p, the probability of each state after the last label")
+    transitions: Array = field("f8[M, M]", "counts NA, from row to column")
+    emissions: Array = field("f8[M, K]", "counts NB, of classes per state")
+    leaving: Array = scratch("f8[M]", "p_i by the sum of row i of NA")
+    ahead: Array = scratch("f8[M]", "pi = A'p, the probability of each state one step ahead")
+    giving: Array = scratch("f8[M]", "pi_k by the sum of row k of NB; while a row is learned, B_jc / S_c")
+    chance: Array = scratch("f8[K]", "the probability of each class")
+    S: Array = scratch("f8[K]", "the scores")
+
+
+@fragment
+def score(_x: Array, _parameters: Any, memory: Chain) -> None:
+    """Look one step ahead: how likely each state is, and so each class. Of two classes S_1 - S_0 is their log-odds."""
+    leaving, ahead, giving, chance = memory.leaving, memory.ahead, memory.giving, memory.chance
+    m, n_classes = memory.emissions.shape
+    for j in range(m):
+        ahead[j] = 0.0
+    for i in range(m):
+        total = 0.0
+        for j in range(m):
+            total += memory.transitions[i, j]
+        leaving[i] = memory.belief[i] / total
+        for j in range(m):
+            ahead[j] += leaving[i] * memory.transitions[i, j]  # pi = A'p
+    for c in range(n_classes):
+        chance[c] = 0.0
+    for k in range(m):
+        total = 0.0
+        for c in range(n_classes):
+            total += memory.emissions[k, c]
+        giving[k] = ahead[k] / total
+        for c in range(n_classes):
+            chance[c] += giving[k] * memory.emissions[k, c]
+    if n_classes == 2:
+        memory.S[0], memory.S[1] = 0.0, log(chance[1] / chance[0])
+    else:
+        for c in range(n_classes):
+            memory.S[c] = chance[c]
+
+
+@fragment
+def learn(_x: Array, label: int, _omega: float, _finite: bool, p: HMMFilter.Params, memory: Chain) -> None:
+    """Filter the state by the label and count what it was, from what `score` left in scratch. ALGORITHMS.md 6."""
+    belief, transitions, emissions, giving = memory.belief, memory.transitions, memory.emissions, memory.giving
+    m, n_classes = emissions.shape
+    for j in range(m):
+        belief[j] = giving[j] * emissions[j, label] / memory.chance[label]
+        for c in range(n_classes):
+            start = 1.0 + (p.own if c == j % n_classes else 0.0)
+            emissions[j, c] = start + p.decay * (emissions[j, c] - start)
+        emissions[j, label] += belief[j]
+        giving[j] = belief[j] / memory.ahead[j]  # B_jc / S_c
+    for i in range(m):
+        for j in range(m):
+            start = 1.0 + (p.stay if i == j else 0.0)
+            joint = memory.leaving[i] * transitions[i, j] * giving[j] if p.learn_A else 0.0
+            transitions[i, j] = start + p.decay * (transitions[i, j] - start) + joint

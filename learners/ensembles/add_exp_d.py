@@ -1,0 +1,106 @@
+"""Additive expert ensemble for classes (AddExp.D)."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from driftway.learners.contract import Array, Parameters, Rule, choice, fragment, number
+from driftway.learners.engine.jit import member
+from driftway.learners.engine.parameters import learner
+from driftway.learners.ensembles.additive import LEAST, PRUNE, decay_factor, normalise, outgoing, pool_size, succeed
+from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.expert import Expert, largest
+from driftway.learners.ensembles.expert_pool import Pool, shares, total_weight, voting
+
+
+class AddExpD(Ensemble):
+    """Experts vote with weights that shrink by their mistakes; every mistake of the vote brings a fresh expert.
+
+    It begins with little weight, and has a say once the older ones err more often. Every expert learns every row.
+    Quicker than `dwm` to follow, since nothing waits for the end of a period; noise brings experts as well.
+
+    Cost
+    ----
+    O(M base) per row; M times the base's state and 8 M + 16 bytes, M = max_experts.
+
+    Source
+    ------
+    Kolter and Maloof, ICML 2005, AddExp.D. ALGORITHMS.md 12.2. Differs: a newborn's weight is taken from the weights
+    after the decay, and the weakest leaves; `new_weight=before` and `prune=oldest` are as in the proof.
+    """
+
+    name = "add_exp_d"
+    tasks = ("binary", "multiclass")
+
+    class Params(Parameters):
+        base: str = learner("gaussian_nb", "What every expert is.")
+        beta: float = decay_factor("a mistake")
+        gamma: float = number(
+            0.1, "Weight of a newborn, as a share of the sum of all; the proof wants < (1 - beta) / 2.", above=0.0,
+            at_most=1.0,
+        )  # fmt: skip
+        max_experts: int = pool_size()
+        prune: str = choice("weakest", PRUNE, "Who leaves a full pool for a newborn; the proof is of `oldest`.")
+        new_weight: str = choice(
+            "after", ("after", "before"), "Whether that sum is taken after the decay, or before it as in the proof."
+        )
+
+    @property
+    def most(self) -> int:
+        return int(self.parameters.max_experts)
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        own = Addition(p.beta, p.gamma, p.prune == "oldest", p.new_weight == "before")
+        return self.around(*fragments(self.expert), Pool, classes=True, own=own)
+
+    def initialise(self) -> None:
+        super().initialise()
+        self.state["weight"][0] = 1.0
+        self.state["experts"][0] = 1
+
+
+class Addition(NamedTuple):
+    """Parameters of `add_exp_d`."""
+
+    beta: float
+    gamma: float
+    oldest: bool
+    """Whether the oldest leaves a full pool."""
+    before: bool
+    """Whether a newborn's weight is a share of the weights before the decay."""
+
+
+@cache
+def fragments(expert: Expert) -> tuple[Any, Any]:
+    """Score and learn over experts of one kind."""
+    predict, _, teach, begin = expert
+    vote = voting(expert)
+
+    @fragment
+    def score(x: Array, p: Given, memory: Pool) -> None:
+        vote(x, p, memory)
+        shares(memory)
+
+    @fragment
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Pool) -> None:
+        """Decay, birth, lesson. Shapes: x f8[d]. ALGORITHMS.md 12.2; S is what `score` made of the row."""
+        memory.learned[0] += 1
+        wrong = largest(memory.S) != label
+        whole = total_weight(memory)
+        for e in range(memory.experts[0]):
+            if int(memory.votes[e]) != label:
+                memory.weight[e] = max(memory.weight[e] * p.own.beta, LEAST)
+        gone = outgoing(p.own.oldest, memory) if wrong else -1
+        # Those who stay learn before slots change hands, while what they predicted is at hand.
+        for e in range(memory.experts[0]):
+            if e != gone:
+                teach(x, label, 1.0, p.base, member(memory.members, e), memory.margins[e])
+        if wrong:
+            born = succeed(gone, p.own.gamma * (whole if p.own.before else total_weight(memory)), memory)
+            begin(p, memory)
+            one = member(memory.members, born)
+            predict(x, p.base, one, memory.margins, born)
+            teach(x, label, 1.0, p.base, one, memory.margins[born])
+        normalise(memory)
+
+    return score, learn

@@ -1,0 +1,96 @@
+"""Dynamic weighted majority."""
+
+from functools import cache
+from typing import Any
+
+from driftway.learners.contract import Array, Parameters, Rule, fragment, integer, number
+from driftway.learners.engine.jit import member
+from driftway.learners.engine.parameters import learner
+from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.expert import Expert, largest
+from driftway.learners.ensembles.expert_pool import Pool, enter, leave, lightest, shares, tally, voting
+
+
+class DWM(Ensemble):
+    """Experts vote with weights that shrink by their mistakes; the light leave, and a joint mistake brings a fresh one.
+
+    Weights, comings and goings change every `period` rows. Every expert learns every row, so that those born after a
+    drift know nothing of what was before it. Choose it where concepts change all at once.
+
+    Cost
+    ----
+    O(M base) per row; M times the base's state and 8 M + 16 bytes, M = max_experts.
+
+    Source
+    ------
+    Kolter and Maloof, JMLR 8, 2007. ALGORITHMS.md 12.2. The score is from the weights before the row.
+    """
+
+    name = "dwm"
+    tasks = ("binary", "multiclass")
+
+    class Params(Parameters):
+        base: str = learner("gaussian_nb", "What every expert is.")
+        beta: float = number(0.5, "What a mistake leaves of an expert's weight.", above=0.0, below=1.0)
+        theta: float = number(0.01, "Experts lighter than this, the heaviest being 1, leave.", above=0.0, below=1.0)
+        period: int = integer(50, "Rows between changes of the weights and of the pool.", at_least=1)
+        max_experts: int = integer(25, "The most experts; a new one then replaces the lightest.", at_least=2)
+
+    @property
+    def most(self) -> int:
+        return int(self.parameters.max_experts)
+
+    def rule(self) -> Rule:
+        return self.around(*fragments(self.expert), Pool, classes=True)
+
+    def initialise(self) -> None:
+        super().initialise()
+        self.state["weight"][0] = 1.0
+        self.state["experts"][0] = 1
+
+
+@cache
+def fragments(expert: Expert) -> tuple[Any, Any]:
+    """Score and learn over experts of one kind."""
+    vote = voting(expert)
+    _, _, teach, begin = expert
+
+    @fragment
+    def score(x: Array, p: Given, memory: Pool) -> None:
+        vote(x, p, memory)
+        shares(memory)
+
+    @fragment
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Pool) -> None:
+        """Kolter and Maloof's Figure 1, from line 6 on. Shapes: x f8[d]."""
+        memory.learned[0] += 1
+        if memory.learned[0] % p.own.period == 0:
+            for e in range(memory.experts[0]):
+                if int(memory.votes[e]) != label:
+                    memory.weight[e] *= p.own.beta
+            tally(memory)
+            wrong = largest(memory.S) != label
+            prune(p.own.theta, memory)
+            if wrong:
+                if memory.experts[0] == memory.states.shape[0]:
+                    leave(lightest(memory), memory)
+                enter(1.0, memory)
+            begin(p, memory)  # slots have changed hands
+            vote(x, p, memory)
+        for e in range(memory.experts[0]):
+            teach(x, label, 1.0, p.base, member(memory.members, e), memory.margins[e])
+
+    return score, learn
+
+
+@fragment
+def prune(theta: float, memory: Pool) -> None:
+    """The heaviest weighs 1; who weighs less than theta leaves."""
+    heaviest = 0.0
+    for e in range(memory.experts[0]):
+        heaviest = max(heaviest, memory.weight[e])
+    for e in range(memory.experts[0]):
+        memory.weight[e] /= heaviest
+    for e in range(memory.experts[0] - 1, -1, -1):
+        if memory.weight[e] < theta:
+            leave(e, memory)

@@ -1,0 +1,105 @@
+"""Follow the leading history."""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from driftway.learners.contract import Array, Parameters, Rule, fragment, number
+from driftway.learners.engine.jit import trailing_zeros
+from driftway.learners.engine.parameters import learner
+from driftway.learners.ensembles.age_weighted import BASE, Histories, mixing
+from driftway.learners.ensembles.ensemble import Ensemble, Given
+from driftway.learners.ensembles.expert import Expert, Fragment
+from driftway.learners.numeric.elementary.exponential import exp
+
+SCALES = 48
+"""An expert born at row j 2^k, j odd, is of scale k; 2^48 rows are 89 years of 100 000 rows a second."""
+TOGETHER = 3
+"""Experts of a scale alive at a time: they are born every 2^(k + 1) rows and live for 2^(k + 2) + 1."""
+
+
+class FLH(Ensemble):
+    """A fresh expert begins with every row; the rounder its number, the longer it lives. The best of late weigh most.
+
+    Some expert knows the rows since the last drift and few before, whenever that was, so that the regret is small on
+    every interval. At row j 2^k, j odd, one is born that lives for 2^(k + 2) rows more: their number grows like the
+    logarithm of that of rows. s = sum of p_i s_i; p_i <- p_i exp(-alpha loss_i), the logistic loss cut off at 1; before
+    row t the newborn gets the weight 1 / t, the others keep 1 - 1 / t of theirs, the dead leave and all sums to 1.
+
+    Cost
+    ----
+    O(3 log2(t) base) per row; 144 times the base's state and 1168 bytes.
+
+    Source
+    ------
+    Hazan and Seshadhri, ICML 2009; named in Zhang, Zhao and Jin, AAAI 2020. ALGORITHMS.md 12.3.
+    """
+
+    name = "flh"
+    tasks = ("binary",)
+    most = TOGETHER * SCALES
+
+    class Params(Parameters):
+        base: str = learner("ogd_logistic/schedule=const/eta=0.1", BASE)
+        alpha: float = number(1.0, "How fast weights follow losses.", above=0.0)
+
+    def rule(self) -> Rule:
+        return self.around(*fragments(self.expert, self.members.rule.begin), Histories, classes=False)
+
+    def initialise(self) -> None:
+        super().initialise()
+        self.state["weight"][0] = 1.0
+        self.state["slots"][0] = 1
+
+
+@fragment
+def slot_of(born: int, k: int) -> int:
+    """Where the expert lives that is born at a row with k trailing zeros: scale by scale, three places by turns."""
+    return TOGETHER * k + (born >> (k + 1)) % TOGETHER
+
+
+@cache
+def fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
+    """Score and learn over experts of one kind."""
+    score, judge, teach, enter = mixing(expert, begin)
+
+    @fragment
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: Histories) -> None:
+        """Weigh and teach all, then let one leave and one enter. Shapes: x f8[d]."""
+        judge(y, memory)
+        teach(x, y, p, memory)
+        discount(p.own.alpha, memory)
+        memory.learned[0] += 1
+        last, t = memory.learned[0], memory.learned[0] + 1
+        k = int(trailing_zeros(np.uint64(last)))
+        born = last - (4 << k)
+        if born > 0:  # its 2^(k + 2) rows are over
+            memory.weight[slot_of(born, k)] = 0.0
+        for e in range(memory.slots[0]):
+            memory.weight[e] *= 1.0 - 1.0 / t
+        k = int(trailing_zeros(np.uint64(t)))
+        enter(slot_of(t, k), 1.0 / t, p, memory)
+        total = 0.0
+        for e in range(memory.slots[0]):
+            total += memory.weight[e]
+        for e in range(memory.slots[0]):
+            memory.weight[e] /= total
+
+    return score, learn
+
+
+@fragment
+def discount(alpha: float, memory: Histories) -> None:
+    """p_i <- p_i exp(-alpha loss_i), as shares of their sum, which is not 0 since losses count beyond the least."""
+    least, total = math.inf, 0.0
+    for e in range(memory.slots[0]):
+        if memory.weight[e] > 0.0:
+            least = min(least, memory.loss[e])
+    for e in range(memory.slots[0]):
+        if memory.weight[e] > 0.0:
+            memory.weight[e] *= exp(-alpha * (memory.loss[e] - least))
+            total += memory.weight[e]
+    for e in range(memory.slots[0]):
+        memory.weight[e] /= total

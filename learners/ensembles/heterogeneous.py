@@ -1,0 +1,120 @@
+"""Experts of different kinds in one buffer and one compiled loop: their fragments follow one another.
+
+A loop over them would not do: kernels know the type of what they index by a variable, and each kind has its own
+memory. So the fragment of expert e calls its own learner's and then that of expert e + 1, until there is none left.
+
+Each is called with ``p.base``, the experts' parameters, and with ``memory.members``, their memories, both as tuples;
+beside these it finds ``memory.margins`` and ``memory.votes`` f8[M].
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import Array, Learner, fragment
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import seen_as
+from driftway.learners.engine.update_loop import nothing
+from driftway.learners.ensembles.expert import Fragment, expert_of
+
+
+class Kind(NamedTuple):
+    """Fragments of one expert."""
+
+    predict: Fragment
+    choose: Fragment
+    teach: Fragment
+    begin: Fragment
+    """As of `driftway.learners.ensembles.expert`; but `begin` is the learner's own."""
+    cut: int
+    """1 if it sees rows without the intercept that others have, else 0."""
+
+
+class Kinds:
+    """What a pool needs to know of its experts.
+
+    Parameters
+    ----------
+    experts : sequence of Learner
+        Fresh classifiers, M >= 1, none of them composite. Their states lie one after the other in this order.
+    """
+
+    def __init__(self, experts: Sequence[Learner]) -> None:
+        self.experts = experts
+        self.widest = max(experts, key=lambda one: one.width)
+        """One that sees what all of them see, or more."""
+        self.rules = [one.rule() for one in experts]
+        self.parameters = tuple(rule.parameters for rule in self.rules)
+        self.fresh = np.concatenate([one.state.memory for one in experts]).view(np.float64)
+        """f8[words]: the experts as they begin."""
+        self.fragments = tuple(
+            Kind(*expert_of(rule)[:3], rule.begin, self.widest.width - one.width)
+            for one, rule in zip(experts, self.rules, strict=True)
+        )
+
+    def within(self, states: Array) -> tuple[Any, ...]:
+        """Each expert's memory over its part of f8[words], as kernels take it."""
+        found, start = [], 0
+        for one, rule in zip(self.experts, self.rules, strict=True):
+            end = start + one.state.nbytes // 8
+            found.append(seen_as(rule.memory, State(one.state.fields, states[start:end].view("u1")), **one.room()))
+            start = end
+        return tuple(found)
+
+
+@fragment
+def no_more_votes(_x: Array, _p: Any, _memory: Any) -> None:
+    """After the last expert."""
+
+
+@cache
+def voting(kinds: tuple[Kind, ...], e: int = 0) -> Fragment:
+    """``vote(x, p, memory)``: from expert e on each says what it predicts, and which class it votes for."""
+    if e == len(kinds):
+        return no_more_votes
+    predict, choose, cut, rest = kinds[e].predict, kinds[e].choose, kinds[e].cut, voting(kinds, e + 1)
+
+    @fragment
+    def vote(x: Array, p: Any, memory: Any) -> None:
+        predict(x[: x.shape[0] - cut], p.base[e], memory.members[e], memory.margins, e)
+        memory.votes[e] = choose(memory.members[e], memory.margins[e])
+        rest(x, p, memory)
+
+    return vote
+
+
+@fragment
+def no_more_lessons(_x: Array, _label: int, _p: Any, _memory: Any) -> None:
+    """Likewise."""
+
+
+@cache
+def teaching(kinds: tuple[Kind, ...], e: int = 0) -> Fragment:
+    """``teach(x, label, p, memory)``: from expert e on each learns the row, about which it has been asked."""
+    if e == len(kinds):
+        return no_more_lessons
+    learn, cut, rest = kinds[e].teach, kinds[e].cut, teaching(kinds, e + 1)
+
+    @fragment
+    def teach(x: Array, label: int, p: Any, memory: Any) -> None:
+        learn(x[: x.shape[0] - cut], label, 1.0, p.base[e], memory.members[e], memory.margins[e])
+        rest(x, label, p, memory)
+
+    return teach
+
+
+@cache
+def beginning(kinds: tuple[Kind, ...], e: int = 0) -> Fragment:
+    """``begin(p, memory)`` before a batch: from expert e on each makes what follows from its state."""
+    if e == len(kinds):
+        return nothing
+    begin, rest = kinds[e].begin, beginning(kinds, e + 1)
+
+    @fragment
+    def begin_all(p: Any, memory: Any) -> None:
+        begin(p.base[e], memory.members[e])
+        rest(p, memory)
+
+    return begin_all

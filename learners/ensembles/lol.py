@@ -1,0 +1,136 @@
+"""Local online learning: a hyperplane for each region of the features."""
+
+import math
+from typing import NamedTuple
+
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    integer,
+    intercept,
+    number,
+    scratch,
+)
+from driftway.learners.numeric.vectors import dot
+from driftway.learners.windows.distances import squared_distances
+
+FAR = 1e50
+"""No step is longer than C or C / lam rows whose squares are finite: between these bounds no sum of them overflows."""
+LONGEST_MEAN = 1000
+"""Rows over which a prototype is a mean: it goes on following its region however long the stream is."""
+
+
+class LOL(Learner):
+    """Parts the features into regions by prototypes, each of which bends a common hyperplane its own way.
+
+    Learns curved and piecewise borders; lam says how much of a row all regions learn and how much its own. Regions are
+    by distance: features should have about the same scale.
+
+    s = (w + u_j)'x with j the nearest prototype. Of a margin below 1: w <- w + (tau / lam) y x, u_j <- u_j + tau y x
+    with tau = min(C, [1 - y s]+ / (x'x (1 + 1 / lam))). Then the prototype moves to the mean of its rows.
+
+    Cost
+    ----
+    O(m d) per row; 16 m d + 8 d + 16 bytes, m = prototypes.
+
+    Source
+    ------
+    Huang, Online Learning, "Local online learning"; Zhou, Zheng, Hu, Xu and You, Online learning with multiple
+    kernels or hyperplanes, Pattern Recognition 2016. ALGORITHMS.md 9, whose step minimises
+    lam / 2 |dw|^2 + 1 / 2 |du_j|^2 + C loss.
+    """
+
+    name = "lol"
+    tasks = ("binary",)
+
+    class Params(Parameters):
+        prototypes: int = integer(10, "m, regions at most.", at_least=1, at_most=10_000)
+        lam: float = number(
+            1.0, "How much the common hyperplane resists. Larger = each region for itself.", at_least=1.0 / FAR
+        )
+        C: float = number(0.1, "Largest step of a region's own hyperplane.", above=0.0, at_most=FAR)
+        intercept: bool = intercept()
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        pull = Pull(Share(p.C / p.lam, 1.0 / (1.0 + p.lam)), Share(p.C, p.lam / (1.0 + p.lam)))
+        return Rule(score, learn, pull, Regions, {"m": p.prototypes}, weighs=True)
+
+
+class Share(NamedTuple):
+    """How far a hyperplane moves: min(cap, part loss / x'x)."""
+
+    cap: float
+    part: float
+
+
+class Pull(NamedTuple):
+    """Parameters of `lol`. tau and tau / lam are computed apart: 1 / lam may be infinite."""
+
+    common: Share
+    own: Share
+
+
+class Regions(NamedTuple):
+    """Memory of `lol`. Prototypes stand by columns, since then distances of several are computed at a time."""
+
+    prototype: Array = field("f8[n, m]", "without the intercept")
+    rows: Counts = field("i8[m]", "labelled rows of each region")
+    used: Counts = field("i8[1]", "prototypes so far")
+    common: Array = field("f8[d]", "w, weights of all regions, d with the intercept")
+    own: Array = field("f8[m, d]", "u, what each region adds")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or length was not finite, or that are 0")
+    squared: Array = scratch("f8[m]", "squared distances of the row")
+    nearest: Array = scratch("f8[1]", "number of the nearest prototype, -1 if there is none or all are too far")
+
+
+@fragment
+def score(x: Array, _p: Pull, memory: Regions) -> float:
+    """The score of the region that the row is in, 0 before the first one. Shapes: x f8[d]."""
+    used = memory.used[0]
+    squared_distances(x, memory.prototype, used, memory.squared)
+    nearest, least = -1, math.inf
+    for j in range(used):
+        if memory.squared[j] < least:
+            nearest, least = j, memory.squared[j]
+    memory.nearest[0] = nearest
+    if nearest < 0:
+        return 0.0 if used == 0 else math.nan
+    own, s = memory.own[nearest], 0.0
+    for i in range(x.shape[0]):
+        s += (memory.common[i] + own[i]) * x[i]
+    return s
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Pull, memory: Regions) -> None:
+    """Give the row a margin of 1, as far as is allowed, then have its prototype follow.
+
+    Shapes: x f8[d]. ALGORITHMS.md 9. The first rows that differ are prototypes themselves.
+    """
+    x2, j = dot(x, x), int(memory.nearest[0])
+    new = memory.used[0] < memory.rows.shape[0] and (j < 0 or memory.squared[j] > 0.0)
+    if new:
+        j = memory.used[0]
+    if not (math.isfinite(s) and 0.0 < x2 < math.inf):
+        memory.skipped[0] += 1
+        return
+    loss = 1.0 - y * s
+    if loss > 0.0:
+        pull = loss / x2
+        common = y * min(p.common.cap * omega, pull * p.common.part)
+        own = y * min(p.own.cap * omega, pull * p.own.part)
+        for i in range(x.shape[0]):
+            memory.common[i] += common * x[i]
+            memory.own[j, i] += own * x[i]
+    if new:
+        memory.used[0] += 1
+    memory.rows[j] += 1
+    share = 1.0 / min(memory.rows[j], LONGEST_MEAN)
+    for i in range(memory.prototype.shape[0]):
+        memory.prototype[i, j] += (x[i] - memory.prototype[i, j]) * share

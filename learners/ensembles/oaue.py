@@ -1,0 +1,233 @@
+"""Online accuracy updated ensemble (OAUE)."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from driftway.learners.contract import Array, Counts, Parameters, Rule, field, fragment, integer, scratch
+from driftway.learners.engine.jit import member
+from driftway.learners.engine.parameters import learner
+from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, Given
+from driftway.learners.ensembles.expert import FURTHEST, Expert, distance, finite_or_zero, move, renew
+from driftway.learners.ensembles.expert_pool import lightest
+from driftway.learners.ensembles.likelihood import likelihood_of
+from driftway.learners.learner import REGRESSION
+from driftway.learners.metrics.probabilities import link_of
+
+LEAST = 1e-12
+"""What is added to errors before they are divided by."""
+
+
+class OAUE(Ensemble):
+    """Experts weighed by their squared errors in a window of rows; each window's end brings one that it has trained.
+
+    All learn every row. The weight of an expert is 1 / (its error + that of a guess by class shares alone), so that a
+    newborn, whose error counts as 0, has a say at once. A mild form of forgetting: old experts lose weight slowly.
+
+    Cost
+    ----
+    O(n base) per row; n + 1 times the base's state and 8 (n + 1) window + 24 n + 8 K + 16 bytes.
+
+    Source
+    ------
+    Brzezinski and Stefanowski, Information Sciences 265, 2014. ALGORITHMS.md 12.2. Experts whose scores stand for no
+    probability count as sure of their vote. Regression is an adaptation: squared errors of targets, and the guess's
+    error is the variance of the targets in the window.
+    """
+
+    name = "oaue"
+    tasks = ("binary", "multiclass", "regression")
+
+    class Params(Parameters):
+        base: str = learner(DEFAULT, "What every expert is; `default` is `gaussian_nb`, and `rls` in regression.")
+        window: int = integer(
+            500, "Rows by whose errors experts are weighed, and after which a new one joins.", at_least=1
+        )
+        n: int = integer(10, "The most experts, beside the one that is to join next.", at_least=1)
+
+    @property
+    def most(self) -> int:
+        return int(self.parameters.n) + 1
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        sizes = {"E": p.n, "window": p.window, "T": max(self.n_classes, 2)}
+        if self.task == REGRESSION:
+            return self.around(*of_targets(self.expert), Accuracies, classes=False, sizes=sizes)
+        pieces = of_classes(self.expert, link_of(self.base))
+        return self.around(*pieces, Accuracies, classes=True, sizes=sizes)
+
+
+class Accuracies(NamedTuple):
+    """Memory of `oaue`. The last slot of the states is that of the candidate, the expert that joins next."""
+
+    members: Any
+    """As of `Pool`."""
+    fresh: Array
+    """f8[M, words]: the experts as they begin."""
+    weight: Array = field("f8[E]", "the experts' weights; the first `experts` are in use")
+    experts: Counts = field("i8[1]", "experts in use, without the candidate")
+    learned: Counts = field("i8[1]", "labelled rows so far")
+    born: Counts = field("i8[E]", "labelled rows before an expert joined")
+    mse: Array = field("f8[E]", "an expert's mean squared error in the window, or since it joined")
+    error: Array = field("f8[E, window]", "its squared errors of the last rows, a ring")
+    seen: Array = field("f8[window]", "the labels of the last rows, a ring")
+    summary: Array = field("f8[T]", "the classes' counts in the window; of targets mean and sum of squared deviations")
+    states: Array = field("f8[M, words]", "the experts' states, one after the other")
+    margins: Array = scratch("f8[M]", "the experts' predictions of the row")
+    chances: Array = scratch("f8[M, K]", "how likely they hold each class")
+    S: Array = scratch("f8[K]", "their weighted mean")
+
+
+@fragment
+def count_error(e: int, error: float, memory: Accuracies) -> None:
+    """Let an expert's squared error of the row take the place of its oldest; `learned` is without the row."""
+    window = memory.seen.shape[0]
+    slot, age = memory.learned[0] % window, memory.learned[0] + 1 - memory.born[e]
+    if age <= window:
+        memory.mse[e] += (error - memory.mse[e]) / age
+    else:
+        memory.mse[e] = max(memory.mse[e] + (error - memory.error[e, slot]) / window, 0.0)
+    memory.error[e, slot] = error
+    if slot == window - 1:  # experts join where a window ends; sums that go on and on would collect rounding errors
+        total = 0.0
+        for i in range(window):
+            total += memory.error[e, i]
+        memory.mse[e] = total / window
+
+
+@fragment
+def guess_by_shares(label: int, memory: Accuracies) -> float:
+    """Count a label; the squared error of who guesses by the classes' shares in the window."""
+    window = memory.seen.shape[0]
+    slot = memory.learned[0] % window
+    if memory.learned[0] >= window:
+        memory.summary[int(memory.seen[slot])] -= 1.0
+    memory.summary[label] += 1.0
+    memory.seen[slot] = label
+    m, guess = min(memory.learned[0] + 1, window), 0.0
+    for r in range(memory.summary.shape[0]):
+        share = memory.summary[r] / m
+        guess += share * (1.0 - share) * (1.0 - share)
+    return guess
+
+
+@fragment
+def guess_by_mean(y: float, memory: Accuracies) -> float:
+    """Count a target; the variance of those in the window."""
+    window, summary = memory.seen.shape[0], memory.summary
+    slot = memory.learned[0] % window
+    target, old, mean = min(max(y, -FURTHEST), FURTHEST), memory.seen[slot], summary[0]
+    memory.seen[slot] = target
+    m = min(memory.learned[0] + 1, window)
+    if slot == window - 1:
+        summary[0] = 0.0
+        for i in range(window):
+            summary[0] += memory.seen[i] / window
+        summary[1] = 0.0
+        for i in range(window):
+            summary[1] += (memory.seen[i] - summary[0]) * (memory.seen[i] - summary[0])
+    elif memory.learned[0] < window:
+        summary[0] += (target - mean) / m
+        summary[1] += (target - mean) * (target - summary[0])
+    else:
+        summary[0] += (target - old) / window
+        summary[1] = max(summary[1] + (target - old) * ((target - summary[0]) + (old - mean)), 0.0)
+    return summary[1] / m
+
+
+@fragment
+def join(guess: float, memory: Accuracies) -> None:
+    """The candidate becomes an expert, in place of the lightest if there are n that is lighter; another one begins."""
+    last, weight = memory.states.shape[0] - 1, 1.0 / (guess + LEAST)
+    e = memory.experts[0] if memory.experts[0] < last else lightest(memory)
+    if e == memory.experts[0] or memory.weight[e] < weight:
+        memory.experts[0] = max(memory.experts[0], e + 1)
+        memory.weight[e], memory.mse[e], memory.born[e] = weight, 0.0, memory.learned[0]
+        move(last, e, memory)
+    renew(last, memory)
+
+
+@cache
+def lesson(expert: Expert) -> Any:
+    """What follows on a row's errors, of classes and of targets."""
+    predict, _, teach, begin = expert
+
+    @fragment
+    def weigh_and_teach(x: Array, y: float, guess: float, p: Given, memory: Accuracies) -> None:
+        """Shapes: x f8[d]. ALGORITHMS.md 12.2."""
+        last = memory.states.shape[0] - 1
+        for e in range(memory.experts[0]):
+            memory.weight[e] = 1.0 / (guess + memory.mse[e] + LEAST)
+            teach(x, y, 1.0, p.base, member(memory.members, e), memory.margins[e])
+        one = member(memory.members, last)
+        if memory.experts[0] > 0:  # else it has predicted the row already
+            predict(x, p.base, one, memory.margins, last)
+        teach(x, y, 1.0, p.base, one, memory.margins[last])
+        memory.learned[0] += 1
+        if memory.learned[0] % p.own.window == 0:
+            join(guess, memory)
+            begin(p, memory)
+
+    return weigh_and_teach
+
+
+@cache
+def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
+    """Score and learn over experts that hold classes likely."""
+    predict, likely, weigh_and_teach = expert.predict, likelihood_of(expert, link), lesson(expert)
+
+    @fragment
+    def score(x: Array, p: Given, memory: Accuracies) -> None:
+        alone = memory.experts[0] == 0
+        total = 0.0
+        for r in range(memory.S.shape[0]):
+            memory.S[r] = 0.0
+        for i in range(1 if alone else memory.experts[0]):
+            e = memory.states.shape[0] - 1 if alone else i
+            one, weight = member(memory.members, e), 1.0 if alone else memory.weight[i]
+            predict(x, p.base, one, memory.margins, e)
+            likely(one, memory.margins[e], memory.chances[e])
+            total += weight
+            for r in range(memory.S.shape[0]):
+                memory.S[r] += weight * memory.chances[e, r]
+        for r in range(memory.S.shape[0]):
+            memory.S[r] /= total
+
+    @fragment
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Accuracies) -> None:
+        """Shapes: x f8[d]."""
+        for e in range(memory.experts[0]):
+            missing = 1.0 - memory.chances[e, label]
+            count_error(e, missing * missing, memory)
+        weigh_and_teach(x, label, guess_by_shares(label, memory), p, memory)
+
+    return score, learn
+
+
+@cache
+def of_targets(expert: Expert) -> tuple[Any, Any]:
+    """Score and learn over experts that predict targets; an output that is not finite counts as 0."""
+    predict, weigh_and_teach = expert.predict, lesson(expert)
+
+    @fragment
+    def score(x: Array, p: Given, memory: Accuracies) -> float:
+        last, s, total = memory.states.shape[0] - 1, 0.0, 0.0
+        if memory.experts[0] == 0:
+            predict(x, p.base, member(memory.members, last), memory.margins, last)
+            return finite_or_zero(memory.margins[last])
+        for e in range(memory.experts[0]):
+            total += memory.weight[e]
+        for e in range(memory.experts[0]):
+            predict(x, p.base, member(memory.members, e), memory.margins, e)
+            s += finite_or_zero(memory.margins[e]) * (memory.weight[e] / total)
+        return s
+
+    @fragment
+    def learn(x: Array, y: float, _omega: float, _s: float, p: Given, memory: Accuracies) -> None:
+        """Shapes: x f8[d]."""
+        for e in range(memory.experts[0]):
+            off = distance(memory.margins[e], y)
+            count_error(e, off * off, memory)
+        weigh_and_teach(x, y, guess_by_mean(y, memory), p, memory)
+
+    return score, learn

@@ -1,0 +1,120 @@
+"""Online bagging."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import Array, Parameters, Rule, field, fragment, integer, scratch
+from driftway.learners.engine.jit import member
+from driftway.learners.engine.parameters import learner
+from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, Given
+from driftway.learners.ensembles.expert import Expert, finite_or_zero
+from driftway.learners.learner import REGRESSION
+from driftway.learners.numeric.random import Words, poisson, seed
+
+
+class OnlineBagging(Ensemble):
+    """Learners that each see every row as often as chance says, once in the mean, and that vote or are averaged.
+
+    As bagging of a batch, it steadies learners that a few rows can turn. It does not forget: choose a base that does
+    if concepts drift.
+
+    Cost
+    ----
+    O(n base) per row; n times the base's state and 32 bytes.
+
+    Source
+    ------
+    Oza and Russell, AISTATS 2001. ALGORITHMS.md 12.2.
+    """
+
+    name = "online_bagging"
+    tasks = ("binary", "multiclass", "regression")
+
+    class Params(Parameters):
+        base: str = learner(DEFAULT, "What every learner is; `default` is `gaussian_nb`, and `rls` in regression.")
+        n: int = integer(10, "Learners.", at_least=2)
+        seed: int = integer(1, "Of the generator of counts.", at_least=0, at_most=2**53)
+
+    @property
+    def most(self) -> int:
+        return int(self.parameters.n)
+
+    def rule(self) -> Rule:
+        regression = self.task == REGRESSION
+        pieces = (of_targets if regression else of_classes)(self.expert)
+        return self.around(*pieces, Bag, classes=not regression)
+
+    def initialise(self) -> None:
+        super().initialise()
+        seed(self.state["generator"], np.uint64(self.parameters.seed))
+
+
+class Bag(NamedTuple):
+    """Memory of `online_bagging`."""
+
+    members: Any
+    """As of `Pool`."""
+    fresh: Array
+    """f8[M, words]: the learners as they begin."""
+    generator: Words = field("u8[4]", "of the random numbers")
+    states: Array = field("f8[M, words]", "the learners' states, one after the other")
+    margins: Array = scratch("f8[M]", "their predictions of the row")
+    S: Array = scratch("f8[K]", "share of the votes for each class")
+
+
+@cache
+def lesson(expert: Expert) -> Any:
+    """Learning, of classes and of targets."""
+    predict, _, teach, _ = expert
+
+    @fragment
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: Bag) -> None:
+        """Oza and Russell's Figure 2: k from Poisson(1) for each learner, which learns the row k times.
+
+        Shapes: x f8[d].
+        """
+        for e in range(memory.margins.shape[0]):
+            one = member(memory.members, e)
+            for k in range(poisson(memory.generator, 1.0)):
+                if k > 0:
+                    predict(x, p.base, one, memory.margins, e)
+                teach(x, y, 1.0, p.base, one, memory.margins[e])
+
+    return learn
+
+
+@cache
+def of_classes(expert: Expert) -> tuple[Any, Any]:
+    """Score and learn over learners that vote."""
+    predict, choose, _, _ = expert
+
+    @fragment
+    def score(x: Array, p: Given, memory: Bag) -> None:
+        for r in range(memory.S.shape[0]):
+            memory.S[r] = 0.0
+        for e in range(memory.margins.shape[0]):
+            one = member(memory.members, e)
+            predict(x, p.base, one, memory.margins, e)
+            memory.S[choose(one, memory.margins[e])] += 1.0
+        for r in range(memory.S.shape[0]):
+            memory.S[r] /= memory.margins.shape[0]
+
+    return score, lesson(expert)
+
+
+@cache
+def of_targets(expert: Expert) -> tuple[Any, Any]:
+    """Score and learn over learners whose outputs are averaged; one that is not finite counts as 0."""
+    predict, _, _, _ = expert
+
+    @fragment
+    def score(x: Array, p: Given, memory: Bag) -> float:
+        s = 0.0
+        for e in range(memory.margins.shape[0]):
+            predict(x, p.base, member(memory.members, e), memory.margins, e)
+            s += finite_or_zero(memory.margins[e]) / memory.margins.shape[0]
+        return s
+
+    return score, lesson(expert)

@@ -1,0 +1,36 @@
+"""Cost-sensitive online gradient descent, with a steeper loss (CSOGD-II)."""
+
+from driftway.learners.contract import Learner, Rule, intercept, number
+from driftway.learners.imbalanced.imbalance import Priced
+from driftway.learners.imbalanced.weighted_hinge import weighted_hinge
+
+
+class CSOGD2(Learner):
+    """Gradient descent that takes larger steps for the class whose mistakes weigh more.
+
+    For rare classes (fraud, faults, illness), where a learner of equal steps answers the frequent class and is right
+    nearly always.
+
+    With rho_t = rho for a row of class 1 and 1 for one of class 0, w <- w + eta rho_t y x if y s < 1.
+    Objective ``sum``: rho = eta_p T_n / (eta_n T_p), with the counts T of both classes, this row's among them.
+    Objective ``cost``: rho = c_p / c_n.
+
+    Cost
+    ----
+    O(d) per row; 8 d + 24 bytes.
+
+    Source
+    ------
+    Wang, Zhao and Hoi, ICDM 2012, CSOGD-II; Huang, Online Learning, "Applications". ALGORITHMS.md 14.
+    Differs: the classes are counted as they come, from 1, because their shares are not known beforehand.
+    """
+
+    name = "csogd2"
+    tasks = ("binary",)
+
+    class Params(Priced):
+        eta: float = number(0.01, "Step size.", above=0.0)
+        intercept: bool = intercept()
+
+    def rule(self) -> Rule:
+        return weighted_hinge(True, self.parameters)

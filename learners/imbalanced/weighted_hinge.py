@@ -1,0 +1,53 @@
+"""Online gradient descent on the two cost-sensitive hinge losses, shared by `csogd1` and `csogd2`."""
+
+import math
+from typing import Any, NamedTuple
+
+from driftway.learners.contract import Array, Counts, Rule, field, fragment
+from driftway.learners.imbalanced.imbalance import imbalance, prices
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.vectors import step_along
+
+
+class Descent(NamedTuple):
+    """Parameters of the two."""
+
+    steeper: bool
+    """Loss II: larger steps for class 1, rather than a larger margin."""
+    eta: float
+    price_p: float
+    """Weight of class 1."""
+    price_n: float
+    """Weight of class 0."""
+    shared: bool
+    """Among the rows of a class, rather than the weight of each."""
+
+
+class CountingWeights(NamedTuple):
+    """Memory of the two."""
+
+    weight: Array = field("f8[d]", "d with the intercept")
+    classes: Counts = field("i8[2]", "labelled rows of class 0 and of class 1, plus 1", start=1.0)
+    skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
+
+
+def weighted_hinge(steeper: bool, p: Any) -> Rule:
+    """The rule of a learner whose parameters p have eta and the prices."""
+    return Rule(product, learn, Descent(steeper, p.eta, *prices(p)), CountingWeights, weighs=True)
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: CountingWeights) -> None:
+    """Step by eta y x if the margin is below rho_t (loss I), or by rho_t eta y x if below 1 (loss II).
+
+    Shapes: x f8[d]. ALGORITHMS.md 14. The row's own class is counted before rho, once whatever omega; a row that would
+    overflow counts, no more.
+    """
+    memory.classes[1 if y > 0.0 else 0] += 1
+    rho = imbalance(p.price_p, p.price_n, p.shared, memory.classes) if y > 0.0 else 1.0
+    if not math.isfinite(s):
+        memory.skipped[0] += 1
+    elif y * s < (1.0 if p.steeper else rho):
+        step = p.eta * rho if p.steeper else p.eta
+        if not step_along(memory.weight, x, step * omega * y):
+            memory.skipped[0] += 1

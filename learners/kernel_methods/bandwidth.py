@@ -1,0 +1,132 @@
+"""A Gaussian kernel's width that sets itself: by the median of the distances between stored rows, and by its errors.
+
+The median follows the rows that are stored: where these are let go and others come, as on a stream that drifts, so does
+it; a learner that lets none go keeps that of the first. Until there are enough it is that of 1 / d, which suits scaled
+features. It knows nothing of the classes, and is too wide where these are small: so each row is scored with narrower
+kernels as well, by the same coefficients, and one that is right more often takes the place of the one in use.
+"""
+
+import math
+from typing import Any
+
+from driftway.learners.contract import Array, Counts, bare_kernel, choice, fragment, number
+
+SAMPLE = 32
+"""Stored rows whose distances are taken, at even spaces among the slots."""
+STEEPNESS = 2.0
+"""gamma times the median of their squared distances."""
+CHANGE = 1.25
+"""A width within this factor of the one in use changes nothing."""
+FACTORS = 4
+"""Widths that are tried: gamma as by the median, and 4, 16 and 64 times as much."""
+LEAD = 8.0
+"""Rows by which another must have been right more often than the one in use."""
+MEMORY = 400.0
+"""So many rows later a row counts for 1/e of what it did."""
+BY_MEDIAN = (
+    "`median`: 2 / the median of the squared distances between stored rows, set at 32 of them and each time that as "
+    "many as there are slots have been stored"
+)
+BY_DIMENSION = "`dimension`: 1 / the number of features."
+"""What the two ways that every learner of the family knows say of themselves."""
+
+
+def gamma() -> Any:
+    """The parameter of a width that is given."""
+    text = "Of the Gaussian kernel, in units of 1 / a squared feature; 0: as `width`."
+    return number(0.0, text, at_least=0.0)
+
+
+def width(usually: str = "prequential") -> Any:
+    """The parameter that says how one that is not given is found; by the median where coefficients suit one width."""
+    tried = "`prequential`: the same times 1, 4, 16 or 64, the one that has been right about 8 of the last rows more"
+    return choice(
+        usually, ("prequential", "median", "dimension"), f"Where gamma is 0. {BY_MEDIAN}; {tried}; or {BY_DIMENSION}"
+    )
+
+
+def width_of_rows() -> Any:
+    """The same, of a learner whose weights belong to one width."""
+    return choice("median", ("median", "dimension"), f"Where gamma is 0. {BY_MEDIAN}; or {BY_DIMENSION}")
+
+
+def first_gamma(parameters: Any, n_features: int) -> tuple[float, bool, bool]:
+    """The width as given, or what it begins as; whether it follows from rows; and whether from scores as well."""
+    p = parameters
+    found = p.gamma == 0.0 and p.width != "dimension"
+    return p.gamma or 1.0 / n_features, found, found and p.width == "prequential"
+
+
+@fragment
+def gamma_of(given: float, found: Array) -> float:
+    """The width in use; `found` holds 0 until one has followed from rows. Shapes: found f8[1]."""
+    return float(found[0] if found[0] > 0.0 else given)
+
+
+@bare_kernel
+def measure(column: Array, n: int, factor: float, now: float, gamma: Array, distances: Array) -> bool:
+    """Set gamma by n stored rows, unless it is about as it is now; say whether it has changed.
+
+    Shapes: column f8[d, B], gamma f8[1], distances f8[496] scratch.
+    """
+    m = min(n, SAMPLE)
+    count = 0
+    for i in range(m):
+        for k in range(i):
+            one, other = i * n // m, k * n // m
+            squared = 0.0
+            for j in range(column.shape[0]):
+                squared += (column[j, one] - column[j, other]) * (column[j, one] - column[j, other])
+            place = count
+            while place > 0 and distances[place - 1] > squared:
+                distances[place] = distances[place - 1]
+                place -= 1
+            distances[place] = squared
+            count += 1
+    found = factor * STEEPNESS / distances[count // 2]
+    if not 0.0 < found < math.inf or now / CHANGE <= found <= now * CHANGE:
+        return False
+    gamma[0] = found
+    return True
+
+
+@fragment
+def factor_of(tried: Counts) -> float:
+    """What gamma by the median is multiplied by. Shapes: tried i8[1]."""
+    return float(1 << 2 * tried[0])
+
+
+@fragment
+def widest(near: Array, n: int, tried: int, wide: Array) -> None:
+    """What n kernel values would be without the factor in use. Shapes: near f8[B], wide f8[B]."""
+    for i in range(n):
+        wide[i] = near[i]
+    for _ in range(2 * tried):
+        for i in range(n):
+            wide[i] = math.sqrt(wide[i])
+
+
+@fragment
+def power(value: float) -> float:
+    """A kernel value with 4 times the gamma."""
+    return (value * value) * (value * value)
+
+
+@bare_kernel
+def prefer(right: Array, lead: Array, tried: Counts, gamma: Array) -> bool:
+    """Note who was right about a row, and go over to a factor that leads by enough; say whether that was so.
+
+    Shapes: right f8[4] of 0 and 1, lead f8[4], tried i8[1], gamma f8[1].
+    """
+    used, best = tried[0], tried[0]
+    for r in range(FACTORS):
+        lead[r] += right[r] - right[used] - lead[r] / MEMORY
+        if lead[r] > max(lead[best], LEAD):
+            best = r
+    if best == used:
+        return False
+    gamma[0] *= float(1 << 2 * best) / float(1 << 2 * used)
+    tried[0] = best
+    for r in range(FACTORS):
+        lead[r] = 0.0
+    return True

@@ -1,0 +1,122 @@
+"""Budgeted online gradient descent: who goes is drawn, and who stays makes up for it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import (
+    Array,
+    Learner,
+    Rule,
+    check_decay,
+    field,
+    fragment,
+    integer,
+    number,
+    part,
+    scratch,
+)
+from driftway.learners.kernel_methods.expansion import Budgeted, Expansion, Kernel, kernel_of, put
+from driftway.learners.kernel_methods.rule import expanding
+from driftway.learners.numeric.random import Words, randint, seed
+
+CERTAIN = 1e-12
+"""A row whose probability to stay was no more is not made up for."""
+
+
+class Unbiased(Budgeted):
+    """Parameters of `bogd` and `bogd_pp`."""
+
+    eta: float = number(0.1, "Step size.", above=0.0)
+    lam: float = number(0.01, "Of the regularisation, eta lam < 1.", at_least=0.0)
+    clip: float = number(10.0, "Largest coefficient, in steps; 1 lets none grow.", above=0.0)
+    seed: int = integer(1, "Of the generator of who goes.", at_least=0, at_most=2**53)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_decay(self, "eta")
+
+
+class BOGD(Learner):
+    """Descends on the regularised hinge loss; from a full budget any row goes with the same probability.
+
+    s = sum of a_i k(z_i, x); a <- (1 - eta lam) a, and a row with y s < 1 is stored with a = eta y. A full budget lets
+    a row go with p = 1/B, and the coefficients of the others are divided by 1 - p: the expected function stays as it
+    is, while none is cut off at eta clip.
+
+    Cost
+    ----
+    O(B d) per row; 8 B (d + 2) + 112 bytes.
+
+    Source
+    ------
+    Zhao, Wang, Wu, Jin and Hoi, ICML 2012; Huang, Online Learning, "Online kernel learning on a budget". ALGORITHMS.md
+    7. Differs: kernels other than the Gaussian are normalised.
+    """
+
+    name = "bogd"
+    tasks = ("binary",)
+
+    class Params(Unbiased):
+        pass
+
+    def rule(self) -> Rule:
+        return descending(self.parameters, self.n_features, update)
+
+    def initialise(self) -> None:
+        seed(self.state["generator"], np.uint64(self.parameters.seed))
+
+
+class Descent(NamedTuple):
+    """Parameters of `bogd` and `bogd_pp`."""
+
+    kernel: Kernel
+    eta: float
+    keep: float
+    """1 - eta lam, what is left of a coefficient after a row."""
+    largest: float
+    """Of the coefficients."""
+
+
+class Drawing(NamedTuple):
+    """Memory of `bogd` and `bogd_pp`."""
+
+    expansion: Expansion = part(Expansion, "the sum of kernels")
+    generator: Words = field("u8[4]", "of who goes")
+    share: Array = scratch("f8[B]", "probability of each to go")
+
+
+def descending(p: Any, n_features: int, update: Any) -> Rule:
+    """The rule of a learner whose parameters are `Unbiased`."""
+    given = Descent(kernel_of(p, n_features, normalised=True), p.eta, 1.0 - p.eta * p.lam, p.eta * p.clip)
+    return expanding(update, given, Drawing, p.budget)
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Descent, memory: Drawing) -> None:
+    """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
+    kept, slot = memory.expansion, decay(p, memory)
+    if y * s < 1.0:
+        n = kept.coefficient.shape[0]
+        if slot == n:
+            slot = randint(memory.generator, n)
+            for i in range(n):
+                kept.coefficient[i] = make_up(kept.coefficient[i], 1.0 / n, p.largest)
+        put(x, p.eta * y, slot, kept)
+
+
+@fragment
+def decay(p: Descent, memory: Drawing) -> int:
+    """Shrink all coefficients; the first free slot."""
+    kept = memory.expansion
+    for i in range(kept.used[0]):
+        kept.coefficient[i] *= p.keep
+    return int(kept.used[0])
+
+
+@fragment
+def make_up(coefficient: float, share: float, largest: float) -> float:
+    """What a row that stayed counts for, if it had gone with probability `share`."""
+    if 1.0 - share > CERTAIN:
+        coefficient /= 1.0 - share
+    return min(max(coefficient, -largest), largest)

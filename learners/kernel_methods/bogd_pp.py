@@ -1,0 +1,78 @@
+"""Budgeted online gradient descent that lets rows of small coefficients go."""
+
+import numpy as np
+
+from driftway.learners.contract import Array, Learner, Rule, fragment
+from driftway.learners.kernel_methods.bogd import Descent, Drawing, Unbiased, decay, descending, make_up
+from driftway.learners.kernel_methods.expansion import put
+from driftway.learners.numeric.random import seed, uniform
+
+
+class BOGDPP(Learner):
+    """Descends on the regularised hinge loss; from a full budget a row goes the more probably the less it counts for.
+
+    As `bogd`, but row r goes with p_r = 1 - (B - 1) |a_r| / sum |a_i|, taken positive and made to sum to 1.
+
+    Cost
+    ----
+    O(B d) per row; 8 B (d + 2) + 112 bytes.
+
+    Source
+    ------
+    Zhao, Wang, Wu, Jin and Hoi, ICML 2012, BOGD++; Huang, Online Learning, "Online kernel learning on a budget".
+    ALGORITHMS.md 7. Differs: kernels other than the Gaussian are normalised.
+    """
+
+    name = "bogd_pp"
+    tasks = ("binary",)
+
+    class Params(Unbiased):
+        pass
+
+    def rule(self) -> Rule:
+        return descending(self.parameters, self.n_features, update)
+
+    def initialise(self) -> None:
+        seed(self.state["generator"], np.uint64(self.parameters.seed))
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Descent, memory: Drawing) -> None:
+    """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
+    kept, slot = memory.expansion, decay(p, memory)
+    if y * s < 1.0:
+        if slot == kept.coefficient.shape[0]:
+            weigh(memory)
+            slot = draw(memory)
+            for i in range(kept.coefficient.shape[0]):
+                kept.coefficient[i] = make_up(kept.coefficient[i], memory.share[i], p.largest)
+        put(x, p.eta * y, slot, kept)
+
+
+@fragment
+def weigh(memory: Drawing) -> None:
+    """Write the probability of each stored row to go."""
+    a, share = memory.expansion.coefficient, memory.share
+    n = a.shape[0]
+    total, sum_of_shares = 0.0, 0.0
+    for i in range(n):
+        total += abs(a[i])
+    for i in range(n):
+        share[i] = max(0.0, 1.0 - (n - 1) * abs(a[i]) / total) if total > 0.0 else 0.0
+        sum_of_shares += share[i]
+    for i in range(n):
+        share[i] = share[i] / sum_of_shares if sum_of_shares > 0.0 else 1.0 / n
+
+
+@fragment
+def draw(memory: Drawing) -> int:
+    """One of the rows, by these probabilities."""
+    share = memory.share
+    u, sum_so_far, last = uniform(memory.generator), 0.0, 0
+    for i in range(share.shape[0]):
+        sum_so_far += share[i]
+        if share[i] > 0.0:
+            last = i
+            if u < sum_so_far:
+                return last
+    return last

@@ -1,0 +1,99 @@
+"""The budget perceptron: the stored row that is classified best without itself goes."""
+
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Learner, Rule, field, fragment, number, part, scratch
+from driftway.learners.kernel_methods.expansion import (
+    Budgeted,
+    Expansion,
+    Kernel,
+    compare_all,
+    compare_next,
+    drop_compared,
+    kernel_of,
+    put,
+)
+from driftway.learners.kernel_methods.rule import expanding
+
+
+class BudgetPerceptron(Learner):
+    """Stores rows of small margin; a full budget lets the one go that the others classify best.
+
+    s = sum of y_i k(z_i, x); a row with y s <= rho is stored, and over the budget goes argmax of
+    y_i (f(z_i) - y_i k(z_i, z_i)). Made for streams that do not drift and labels without noise: what it keeps is what
+    the others get wrong, hence mislabelled and outdated rows, and with 10 % noise it is no better than chance.
+
+    Cost
+    ----
+    O(B d) per row, O(B^2) for each that is stored; 8 (B + 1) (d + B + 3) + 80 bytes.
+
+    Source
+    ------
+    Crammer, Kandola and Singer, NIPS 2003; Huang, Online Learning, "SV removal". ALGORITHMS.md 7.
+    """
+
+    name = "budget_perceptron"
+    tasks = ("binary",)
+
+    class Params(Budgeted):
+        rho: float = number(0.0, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return expanding(
+            update, Margin(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_again
+        )
+
+
+class Margin(NamedTuple):
+    """Parameters of `budget_perceptron`."""
+
+    kernel: Kernel
+    rho: float
+    """Margin up to which a row is stored."""
+
+
+class Compared(NamedTuple):
+    """Memory of `budget_perceptron`."""
+
+    expansion: Expansion = part(Expansion, "the sum of kernels, with a slot more than the budget")
+    gram: Array = field("f8[B, B]", "k of any two stored rows")
+    value: Array = scratch("f8[B]", "f at the stored rows")
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Margin, memory: Compared) -> None:
+    """Store the row if its margin is at most rho; over the budget, let one go. Shapes: x f8[d]."""
+    if y * s > p.rho:
+        return
+    kept, gram = memory.expansion, memory.gram
+    n = kept.used[0]
+    compare_next(p.kernel, kept, gram)
+    put(x, y, n, kept)
+    if n + 1 == gram.shape[0]:
+        drop_compared(best_without_itself(memory), kept, gram)
+
+
+@fragment
+def best_without_itself(memory: Compared) -> int:
+    """The slot of the stored row of largest margin under all others, the lowest on ties."""
+    kept, gram, value = memory.expansion, memory.gram, memory.value
+    n = kept.used[0]
+    for i in range(n):
+        value[i] = 0.0
+    for j in range(n):
+        row, coefficient = gram[j], kept.coefficient[j]
+        for i in range(n):
+            value[i] += coefficient * row[i]
+    best, largest = 0, 0.0
+    for i in range(n):
+        margin = kept.coefficient[i] * (value[i] - kept.coefficient[i] * gram[i, i])
+        if i == 0 or margin > largest:
+            best, largest = i, margin
+    return best
+
+
+@fragment
+def compare_again(p: Margin, memory: Compared) -> None:
+    """Behind another width."""
+    compare_all(p.kernel, memory.expansion, memory.gram)

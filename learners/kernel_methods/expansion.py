@@ -1,0 +1,237 @@
+"""A sum of kernels, s = scale sum_i a_i k(z_i, x) over stored rows z_i: what every kernel learner keeps and scores by.
+
+Rows stand by columns, so that a row's kernel values with several of them are computed at a time. They are computed
+once, by the score, and left for the update. Distances are summed as they are: |x|^2 + |z|^2 - 2 x.z takes one
+multiplication less and loses every digit between rows that are near each other and far from 0.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Parameters,
+    bare_kernel,
+    choice,
+    field,
+    fragment,
+    integer,
+    number,
+    scratch,
+)
+from driftway.learners.kernel_methods.bandwidth import first_gamma, gamma, gamma_of, width
+from driftway.learners.numeric.elementary.exponential import exp
+from driftway.learners.windows.distances import squared_distances
+
+SMALLEST_SCALE = 1e-100
+"""The common factor is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
+
+
+class Budgeted(Parameters):
+    """Parameters of every kernel learner."""
+
+    kernel: str = choice(
+        "gaussian",
+        ("gaussian", "poly", "linear"),
+        "`gaussian` exp(-gamma |x - z|^2), `poly` (x.z + c0)^degree, `linear` x.z + c0.",
+    )
+    gamma: float = gamma()
+    width: str = width()
+    degree: int = integer(2, "Of the polynomial kernel.", at_least=1, at_most=10)
+    c0: float = number(1.0, "What the other kernels add to x.z; 0: none is learned of rows of zeros.", at_least=0.0)
+    budget: int = integer(100, "Most rows kept.", at_least=2, at_most=5000)
+
+
+class Kernel(NamedTuple):
+    """Parameters of a kernel."""
+
+    gaussian: bool
+    degree: int
+    c0: float
+    normalised: bool
+    """Whether k(x, z) / sqrt(k(x, x) k(z, z)) stands for k(x, z), which changes no Gaussian kernel."""
+    gamma: float
+    """As given, or what it begins as."""
+    by_median: bool
+    """Whether it follows from the stored rows."""
+    by_scores: bool
+    """Whether it follows from the scores as well."""
+
+
+class Expansion(NamedTuple):
+    """The stored rows z_i, in slots, and what they count for."""
+
+    column: Array = field("f8[d, B]", "features of the rows")
+    coefficient: Array = field("f8[B]", "a_i, with its sign and without the common factor; 0 of a free slot")
+    own: Array = field("f8[B]", "k(z, z) of each before it is normalised")
+    scale: Array = field("f8[1]", "common factor of the coefficients", start=1.0)
+    used: Counts = field("i8[1]", "slots in use")
+    taken: Counts = field("i8[1]", "rows stored since the start")
+    gamma: Array = field("f8[1]", "of the Gaussian kernel, where it has followed from the stored rows; else 0")
+    tried: Counts = field("i8[1]", "which power of 4 it is multiplied by")
+    lead: Array = field("f8[4]", "rows about which each power would have been right more often, lately")
+    skipped: Counts = field("i8[1]", "labelled rows whose score or kernel with themselves was not finite, or 0")
+    near: Array = scratch("f8[B]", "kernel values of the row with those stored")
+    itself: Array = scratch("f8[1]", "k(x, x) before it is normalised")
+    right: Array = scratch("f8[4]", "1 for each power that is right about the row, else 0")
+    distances: Array = scratch("f8[496]", "squared distances between 32 of them")
+    row: Array = scratch("f8[d]", "a stored row")
+    across: Array = scratch("f8[B]", "kernel values of it with those stored; of the scored row by the widest")
+
+
+def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Kernel:
+    """The kernel that the parameters name."""
+    p = parameters
+    gaussian = p.kernel == "gaussian"
+    degree = p.degree if p.kernel == "poly" else 1
+    first, by_median, by_scores = first_gamma(p, n_features)
+    return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median, gaussian and by_scores)
+
+
+@bare_kernel
+def compare(x: Array, kernel: Kernel, kept: Expansion, near: Array) -> float:
+    """Write k(z, x) for all stored rows into `near`; k(x, x) before it is normalised. Shapes: x f8[d], near f8[B]."""
+    n, column, gamma = kept.used[0], kept.column, gamma_of(kernel.gamma, kept.gamma)
+    squared = 0.0
+    for j in range(x.shape[0]):
+        squared += x[j] * x[j]
+    if kernel.gaussian:
+        squared_distances(x, column, n, near)
+        for i in range(n):
+            near[i] = exp(-gamma * near[i])
+        return 1.0 if squared < math.inf else math.inf
+    for i in range(n):
+        near[i] = kernel.c0
+    for j in range(x.shape[0]):
+        features, value = column[j], x[j]
+        for i in range(n):
+            near[i] += features[i] * value
+    itself = squared + kernel.c0
+    if kernel.degree > 1:
+        base_itself = itself
+        for i in range(n):
+            base = near[i]
+            for _ in range(kernel.degree - 1):
+                near[i] *= base
+        for _ in range(kernel.degree - 1):
+            itself *= base_itself
+    if kernel.normalised:
+        for i in range(n):
+            near[i] /= math.sqrt(kept.own[i] * itself)
+    return itself
+
+
+@fragment
+def weighed(values: Array, kept: Expansion) -> float:
+    """Sum of a_i values_i over the stored rows, without the common factor. Shapes: values f8[B]."""
+    total = 0.0
+    for i in range(kept.used[0]):
+        total += kept.coefficient[i] * values[i]
+    return total
+
+
+@fragment
+def score(x: Array, p: Any, memory: Any) -> float:
+    """The score, leaving the kernel values. Shapes: x f8[d]."""
+    kept = memory.expansion
+    kept.itself[0] = compare(x, p.kernel, kept, kept.near)
+    return kept.scale[0] * weighed(kept.near, kept)
+
+
+@bare_kernel
+def recall(slot: int, kernel: Kernel, kept: Expansion) -> None:
+    """Write k of the row in a slot with all stored ones into `across`."""
+    for j in range(kept.row.shape[0]):
+        kept.row[j] = kept.column[j, slot]
+    compare(kept.row, kernel, kept, kept.across)
+
+
+@fragment
+def own_kernel(squared: float, kernel: Kernel) -> float:
+    """k(z, z), before it is normalised, of a row of that squared length."""
+    if kernel.gaussian:
+        return 1.0
+    own = 1.0
+    for _ in range(kernel.degree):
+        own *= squared + kernel.c0
+    return own
+
+
+@fragment
+def compare_all(kernel: Kernel, kept: Expansion, gram: Array) -> None:
+    """Write k of any two stored rows. Shapes: gram f8[B, B]."""
+    for i in range(kept.used[0]):
+        recall(i, kernel, kept)
+        for j in range(kept.used[0]):
+            gram[i, j] = kept.across[j]
+
+
+@fragment
+def compare_next(kernel: Kernel, kept: Expansion, gram: Array) -> None:
+    """Write k of the row that was scored, where the first free slot is. Shapes: gram f8[B, B]."""
+    n = kept.used[0]
+    for i in range(n):
+        gram[n, i] = gram[i, n] = kept.near[i]
+    gram[n, n] = norm_of(kernel, kept)
+
+
+@fragment
+def drop_compared(slot: int, kept: Expansion, gram: Array) -> None:
+    """`drop`, in the kernel values as well. Shapes: gram f8[B, B]."""
+    last = kept.used[0] - 1
+    for i in range(last):
+        gram[slot, i] = gram[i, slot] = gram[last, i]
+    gram[slot, slot] = gram[last, last]
+    drop(slot, kept)
+
+
+@fragment
+def usable(s: float, kept: Expansion) -> bool:
+    """Whether the row that was scored can be learned: its score and k(x, x) are finite, and k(x, x) is not 0."""
+    return math.isfinite(s) and 0.0 < kept.itself[0] < math.inf
+
+
+@fragment
+def norm_of(kernel: Kernel, kept: Expansion) -> float:
+    """k(x, x) of the row that was scored, as the learner sees it."""
+    return 1.0 if kernel.normalised else kept.itself[0]
+
+
+@fragment
+def put(x: Array, coefficient: float, slot: int, kept: Expansion) -> None:
+    """Store a row in a slot, in place of what stands there; the first free one is number `used`. Shapes: x f8[d]."""
+    for j in range(x.shape[0]):
+        kept.column[j, slot] = x[j]
+    kept.coefficient[slot] = coefficient
+    kept.own[slot] = kept.itself[0]
+    kept.used[0] = max(kept.used[0], slot + 1)
+    kept.taken[0] += 1
+
+
+@fragment
+def oldest(kept: Expansion) -> int:
+    """Where the next row stands if it takes the place of the oldest one, once the budget is full."""
+    return int(kept.taken[0] % kept.coefficient.shape[0])
+
+
+@fragment
+def shrink(keep: float, kept: Expansion) -> None:
+    """Multiply all coefficients by 0 < keep <= 1."""
+    kept.scale[0] *= keep
+    if kept.scale[0] < SMALLEST_SCALE:
+        for i in range(kept.used[0]):
+            kept.coefficient[i] *= kept.scale[0]
+        kept.scale[0] = 1.0
+
+
+@fragment
+def drop(slot: int, kept: Expansion) -> None:
+    """Let a row go; the one in the last slot takes its place."""
+    last = kept.used[0] - 1
+    for j in range(kept.column.shape[0]):
+        kept.column[j, slot] = kept.column[j, last]
+    kept.coefficient[slot] = kept.coefficient[last]
+    kept.own[slot] = kept.own[last]
+    kept.coefficient[last] = 0.0
+    kept.used[0] = last

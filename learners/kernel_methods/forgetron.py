@@ -1,0 +1,99 @@
+"""The forgetron: all coefficients shrink before the oldest row goes, so that its going costs little."""
+
+import math
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Learner, Rule, field, fragment, part
+from driftway.learners.kernel_methods.expansion import (
+    Budgeted,
+    Expansion,
+    Kernel,
+    kernel_of,
+    oldest,
+    put,
+    recall,
+    weighed,
+)
+from driftway.learners.kernel_methods.rule import expanding
+
+DAMAGE = 15.0 / 32.0
+"""Of each mistake, what the shrinking and letting go of rows may cost."""
+
+
+class Forgetron(Learner):
+    """Stores every row that it gets wrong; before the oldest goes, all shrink as far as their part is to matter less.
+
+    s = sum of a_i k(z_i, x), k(x, x) = 1. A row with y s <= 0 is stored with a = y. Over the budget all are multiplied
+    by the largest phi <= 1 for which what was lost so far, Q + (a_r phi)^2 + 2 a_r phi (1 - phi f(z_r)) of the oldest
+    row r taken positive, is at most 15/32 of the mistakes; then r goes.
+
+    Cost
+    ----
+    O(B d) per row; 8 B (d + 2) + 96 bytes.
+
+    Source
+    ------
+    Dekel, Shalev-Shwartz and Singer, SIAM Journal on Computing 37, 2008, the self-tuned form; Huang, Online Learning,
+    "SV removal". ALGORITHMS.md 7. Differs: kernels other than the Gaussian are normalised.
+    """
+
+    name = "forgetron"
+    tasks = ("binary",)
+
+    class Params(Budgeted):
+        pass
+
+    def rule(self) -> Rule:
+        return expanding(
+            update,
+            Shrinking(kernel_of(self.parameters, self.n_features, normalised=True)),
+            Damaged,
+            self.parameters.budget,
+        )
+
+
+class Shrinking(NamedTuple):
+    """Parameters of `forgetron`."""
+
+    kernel: Kernel
+
+
+class Damaged(NamedTuple):
+    """Memory of `forgetron`."""
+
+    expansion: Expansion = part(Expansion, "the sum of kernels")
+    damage: Array = field("f8[1]", "Q, what shrinking and letting go has cost")
+    mistakes: Array = field("f8[1]", "M, so far")
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Shrinking, memory: Damaged) -> None:
+    """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    if y * s > 0.0:
+        return
+    kept = memory.expansion
+    memory.mistakes[0] += 1.0
+    slot, phi = oldest(kept), 1.0
+    if slot < kept.used[0]:
+        recall(slot, p.kernel, kept)
+        f_r = weighed(kept.across, kept) + y * kept.near[slot]
+        a_r = kept.coefficient[slot]
+        delta, mu = abs(a_r), math.copysign(1.0, a_r) * f_r
+        square, linear = delta * delta - 2.0 * delta * mu, 2.0 * delta
+        phi = largest_root(square, linear, memory.damage[0] - DAMAGE * memory.mistakes[0])
+        memory.damage[0] += square * phi * phi + linear * phi
+        for i in range(kept.used[0]):
+            kept.coefficient[i] *= phi
+    put(x, phi * y, slot, kept)
+
+
+@fragment
+def largest_root(square: float, linear: float, constant: float) -> float:
+    """The largest phi in [0, 1] with square phi^2 + linear phi + constant <= 0, for linear >= 0 >= constant.
+
+    Rationalised, which is right for either sign of `square`.
+    """
+    if square + linear + constant <= 0.0:
+        return 1.0
+    root = math.sqrt(max(0.0, linear * linear - 4.0 * square * constant))
+    return min(max(-2.0 * constant / (linear + root), 0.0), 1.0)

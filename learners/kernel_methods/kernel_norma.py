@@ -1,0 +1,73 @@
+"""NORMA with a kernel: a sum of the last rows of small margin, each the less the older it is."""
+
+from typing import Any, NamedTuple
+
+from driftway.learners.contract import Array, Learner, Rule, check_decay, fragment, number
+from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, oldest, put, shrink
+from driftway.learners.kernel_methods.rule import Expanded, expanding
+
+
+class Decaying(Budgeted):
+    """Parameters of `kernel_norma`, with a margin and without."""
+
+    alpha: float = number(0.3, "Step size.", above=0.0)
+    lam: float = number(
+        0.01, "Decay, 0 <= lam < 1/alpha: coefficients lose their share alpha lam at every labelled row.", at_least=0.0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_decay(self, "alpha")
+
+
+class KernelNORMA(Learner):
+    """Stores rows of small margin and forgets the old ones at a steady rate.
+
+    s = sum of a_i k(z_i, x). At every row a <- (1 - alpha lam) a; one with y s <= rho is stored with a = alpha y, in
+    place of the oldest one once the budget is full. What that one weighs at age t is at most alpha (1 - alpha lam)^t,
+    and dropping all older ones moves the function by no more than X (1 - alpha lam)^t / lam in norm, X^2 = max k(x, x).
+
+    Cost
+    ----
+    O(B d) per row; 8 B (d + 2) + 80 bytes.
+
+    Source
+    ------
+    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5; the truncation is theirs in Online learning with
+    kernels, cited there. ALGORITHMS.md 7. Differs: the budget.
+    """
+
+    name = "kernel_norma"
+    tasks = ("binary",)
+
+    class Params(Decaying):
+        rho: float = number(0.5, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
+
+    def rule(self) -> Rule:
+        return forgetting(self.parameters, self.n_features, self.parameters.rho)
+
+
+class Decay(NamedTuple):
+    """Parameters of `kernel_norma` and its form without a margin."""
+
+    kernel: Kernel
+    alpha: float
+    rho: float
+    """Margin up to which a row is stored."""
+    keep: float
+    """1 - alpha lam, what is left of a coefficient after a row."""
+
+
+def forgetting(p: Any, n_features: int, rho: float) -> Rule:
+    """The rule of a learner whose parameters are `Decaying`, and that stores up to the margin rho."""
+    given = Decay(kernel_of(p, n_features), p.alpha, rho, 1.0 - p.alpha * p.lam)
+    return expanding(update, given, Expanded, p.budget)
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Decay, memory: Expanded) -> None:
+    """Shrink all coefficients, store the row if its margin is at most rho. Shapes: x f8[d]. KSW equation 2."""
+    kept = memory.expansion
+    shrink(p.keep, kept)
+    if y * s <= p.rho:
+        put(x, p.alpha * y / kept.scale[0], oldest(kept), kept)

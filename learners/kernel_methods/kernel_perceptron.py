@@ -1,0 +1,52 @@
+"""The perceptron with a kernel, on a budget."""
+
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Learner, Rule, choice, fragment
+from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, oldest, put
+from driftway.learners.kernel_methods.rule import Expanded, expanding
+
+
+class KernelPerceptron(Learner):
+    """Stores every row that it gets wrong; a full budget lets the oldest go.
+
+    s = sum of y_i k(z_i, x) over the stored rows z_i; a row with y s <= 0 is stored. Forgetting the oldest is what lets
+    it follow a drift; every row stays as it was stored, also where the standardiser has moved on since.
+
+    Cost
+    ----
+    O(B d) per row; 8 B (d + 2) + 80 bytes.
+
+    Source
+    ------
+    Huang, Online Learning, "Kernel perceptron"; Kivinen, Smola and Williamson 2002, section 3. ALGORITHMS.md 7.
+    Differs: the budget.
+    """
+
+    name = "kernel_perceptron"
+    tasks = ("binary",)
+
+    class Params(Budgeted):
+        overflow: str = choice(
+            "fifo", ("fifo", "stop"), "With a full budget: `fifo` stores in place of the oldest, `stop` stores no more."
+        )
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return expanding(update, Mistakes(kernel_of(p, self.n_features), p.overflow == "fifo"), Expanded, p.budget)
+
+
+class Mistakes(NamedTuple):
+    """Parameters of `kernel_perceptron`."""
+
+    kernel: Kernel
+    replaces: bool
+    """Whether a full budget lets the oldest row go."""
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Mistakes, memory: Expanded) -> None:
+    """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    kept = memory.expansion
+    if y * s <= 0.0 and (p.replaces or kept.used[0] < kept.coefficient.shape[0]):
+        put(x, y, oldest(kept), kept)

@@ -1,0 +1,48 @@
+"""The perceptron with a kernel, of several classes, on a budget."""
+
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Learner, Rule, fragment
+from driftway.learners.kernel_methods.expansion import Kernel, kernel_of
+from driftway.learners.kernel_methods.multiclass import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
+from driftway.learners.multiclass.margins import best_wrong, mistaken
+
+
+class MCKernelPerceptron(Learner):
+    """Stores every row that it gets wrong, for its class and against the best wrong one; the oldest makes room.
+
+    S_r = sum of a_ir k(z_i, x); a row whose class has not the first largest score is stored with a = 1 for it and -1
+    for the best wrong class.
+
+    Cost
+    ----
+    O(B (d + K)) per row; 8 B (d + K + 2) + 80 bytes.
+
+    Source
+    ------
+    Crammer and Singer, JMLR 3, 2003, with a kernel; Huang, Online Learning, "Multi-class Online Learning".
+    ALGORITHMS.md 8. Differs: the budget.
+    """
+
+    name = "mc_kernel_perceptron"
+    tasks = ("binary", "multiclass")
+
+    class Params(BudgetedClasses):
+        pass
+
+    def rule(self) -> Rule:
+        return expanding_classes(update, Mistakes(kernel_of(self.parameters, self.n_features)), self.parameters.budget)
+
+
+class Mistakes(NamedTuple):
+    """Parameters of `mc_kernel_perceptron`."""
+
+    kernel: Kernel
+
+
+@fragment
+def update(x: Array, label: int, _p: Mistakes, memory: ClassExpansion) -> None:
+    """Store the row if another class is predicted. Shapes: x f8[d]."""
+    rival = best_wrong(memory.S, label)
+    if mistaken(memory.S, label, rival):
+        put_apart(x, 1.0, label, rival, memory)

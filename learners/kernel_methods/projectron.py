@@ -1,0 +1,151 @@
+"""The projectron: a row that is nearly a combination of the stored ones is projected onto them instead of stored."""
+
+import math
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Learner, Rule, bare_kernel, field, fragment, number, part, scratch
+from driftway.learners.kernel_methods.bandwidth import width
+from driftway.learners.kernel_methods.expansion import Budgeted, Expansion, Kernel, compare_all, kernel_of, put
+from driftway.learners.kernel_methods.rule import expanding
+from driftway.learners.numeric.symmetric import inverse
+
+DEPENDENT = 1e-8
+"""Of k(x, x): a row whose squared distance from the span is less is not stored; the inverse would lose all digits."""
+RIDGE = 1e-10
+"""Added to k(z, z) where the inverse is made anew."""
+
+
+class Projecting(Budgeted):
+    """Parameters of `projectron` and `projectron_pp`."""
+
+    width: str = width("median")
+    eta: float = number(
+        0.1,
+        "Distance from the span of the stored rows, in units of sqrt k, from which on a row is stored.",
+        at_least=0.0,
+    )
+
+
+class Projectron(Learner):
+    """Learns every row that it gets wrong, by storing it or, near the span of those stored, by its part in there.
+
+    s = sum of a_i k(z_i, x). On y s <= 0, with d = K^-1 k(x) and delta^2 = k(x, x) - k(x).d: if delta > eta and the
+    budget has room, x is stored with a = y; else a <- a + y d, which is the row's projection. Nothing is ever let go:
+    each projected mistake costs at most eta in norm while the budget has room, and any amount when it has not.
+
+    Cost
+    ----
+    O(B d) per row, O(B^2) for each mistake; 8 B (d + B + 2) + 80 bytes.
+
+    Source
+    ------
+    Orabona, Keshet and Caputo, JMLR 10, 2009, figure 1; Huang, Online Learning, "SV projection". ALGORITHMS.md 7.
+    Differs: the budget.
+    """
+
+    name = "projectron"
+    tasks = ("binary",)
+
+    class Params(Projecting):
+        pass
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return expanding(update, Distance(kernel_of(p, self.n_features), p.eta), Spanned, p.budget, renew=invert)
+
+
+class Distance(NamedTuple):
+    """Parameters of `projectron` and `projectron_pp`."""
+
+    kernel: Kernel
+    eta: float
+
+
+class Spanned(NamedTuple):
+    """Memory of `projectron` and `projectron_pp`."""
+
+    expansion: Expansion = part(Expansion, "the sum of kernels")
+    inverse: Array = field("f8[B, B]", "K^-1 of the stored rows; bitwise symmetric")
+    made_of: Array = scratch("f8[B]", "d = K^-1 k(x), of what stored rows the row is made")
+    gram: Array = scratch("f8[B, B]", "K")
+    factor: Array = scratch("f8[B, B]", "its factor")
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Distance, memory: Spanned) -> None:
+    """Store or project the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    if y * s <= 0.0:
+        take_in(x, y, residual(memory), p, memory)
+
+
+@fragment
+def residual(memory: Spanned) -> float:
+    """Write d; delta^2, the row's squared distance from the span of the stored ones."""
+    kept, d = memory.expansion, memory.made_of
+    n = kept.used[0]
+    for i in range(n):
+        d[i] = 0.0
+    for j in range(n):
+        column, value = memory.inverse[j], kept.near[j]
+        for i in range(n):
+            d[i] += column[i] * value
+    inside = 0.0
+    for i in range(n):
+        inside += kept.near[i] * d[i]
+    return max(0.0, kept.itself[0] - inside)
+
+
+@fragment
+def take_in(x: Array, y: float, squared: float, p: Distance, memory: Spanned) -> None:
+    """Store a row of that squared distance from the span, or add its projection. Shapes: x f8[d]."""
+    kept = memory.expansion
+    n, itself = kept.used[0], kept.itself[0]
+    apart = math.sqrt(squared) > p.eta and DEPENDENT * itself < squared < math.inf
+    if apart and n < kept.coefficient.shape[0]:
+        grow(n, squared, memory)
+        put(x, y, n, kept)
+        if n + 1 == kept.coefficient.shape[0]:
+            invert(p, memory)
+    else:
+        project(y, memory)
+
+
+@fragment
+def project(step: float, memory: Spanned) -> None:
+    """Add step d to the coefficients, all of it or, if one would not be finite, nothing."""
+    kept, d = memory.expansion, memory.made_of
+    overflows = False
+    for i in range(kept.used[0]):
+        moved = kept.coefficient[i] + step * d[i]
+        overflows |= moved - moved != 0.0
+    if overflows:
+        kept.skipped[0] += 1
+        return
+    for i in range(kept.used[0]):
+        kept.coefficient[i] += step * d[i]
+
+
+@fragment
+def grow(n: int, squared: float, memory: Spanned) -> None:
+    """The inverse with the row in slot n: [[K^-1 + d d' / D, -d / D], [-d' / D, 1 / D]], D its squared distance."""
+    d, inverted = memory.made_of, memory.inverse
+    for i in range(n):
+        row = inverted[i]
+        for j in range(n):
+            row[j] += d[i] * d[j] / squared
+        inverted[i, n] = inverted[n, i] = -d[i] / squared
+    inverted[n, n] = 1.0 / squared
+
+
+@bare_kernel
+def invert(p: Distance, memory: Spanned) -> None:
+    """The inverse from the stored rows, of K + 1e-10 I; beyond them, of the identity."""
+    kept, gram = memory.expansion, memory.gram
+    n = kept.used[0]
+    for i in range(gram.shape[0]):
+        for j in range(gram.shape[0]):
+            gram[i, j] = 1.0 if i == j else 0.0
+    compare_all(p.kernel, kept, gram)
+    for i in range(n):
+        gram[i, i] += RIDGE
+    inverse(gram, memory.factor, memory.inverse)

@@ -1,0 +1,67 @@
+"""The projectron++: projectron that learns rows of small margin too, where they can be projected."""
+
+import math
+
+from driftway.learners.contract import Array, Learner, Rule, fragment
+from driftway.learners.kernel_methods.expansion import kernel_of
+from driftway.learners.kernel_methods.projectron import (
+    Distance,
+    Projecting,
+    Spanned,
+    invert,
+    project,
+    residual,
+    take_in,
+)
+from driftway.learners.kernel_methods.rule import expanding
+
+LEAST_ETA = 1e-3
+"""In place of an eta of 0, by which it divides."""
+OUTSIDE = 1e-12
+"""A projection of less than this squared length says nothing about the margin."""
+
+
+class ProjectronPP(Learner):
+    """Projectron that also adds the projection of rows right but of a margin below 1, as far as that surely helps.
+
+    On y s <= 0 as `projectron`. On 0 < y s < 1, with l = 1 - y s, P k the projection and delta the distance from it: if
+    l >= delta / eta, a <- a + y tau d with tau = min(l / |P k|^2, 2 (l - delta / eta) / |P k|^2, 1). No row is stored
+    for its margin, so that the budget lasts, and the margin is larger than the perceptron's.
+
+    Cost
+    ----
+    O(B d) per row, O(B^2) for each below the margin; 8 B (d + B + 2) + 80 bytes.
+
+    Source
+    ------
+    Orabona, Keshet and Caputo, JMLR 10, 2009, figure 2; Huang, Online Learning, "SV projection". ALGORITHMS.md 7.
+    Differs: the budget.
+    """
+
+    name = "projectron_pp"
+    tasks = ("binary",)
+
+    class Params(Projecting):
+        pass
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        given = Distance(kernel_of(p, self.n_features), p.eta or LEAST_ETA)
+        return expanding(update, given, Spanned, p.budget, renew=invert)
+
+
+@fragment
+def update(x: Array, y: float, s: float, p: Distance, memory: Spanned) -> None:
+    """Store or project the row if it is wrong, project it if its margin is small. Shapes: x f8[d]."""
+    if y * s >= 1.0:
+        return
+    squared = residual(memory)
+    if y * s <= 0.0:
+        take_in(x, y, squared, p, memory)
+        return
+    inside = 0.0
+    for i in range(memory.expansion.used[0]):
+        inside += memory.expansion.near[i] * memory.made_of[i]
+    loss, cost = 1.0 - y * s, math.sqrt(squared) / p.eta
+    if loss >= cost and inside > OUTSIDE:
+        project(y * min(loss / inside, 2.0 * (loss - cost) / inside, 1.0), memory)

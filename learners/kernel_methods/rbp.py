@@ -1,0 +1,63 @@
+"""The randomised budget perceptron: a random one of the stored rows goes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import Array, Learner, Rule, field, fragment, integer, part
+from driftway.learners.kernel_methods.expansion import Budgeted, Expansion, Kernel, kernel_of, put
+from driftway.learners.kernel_methods.rule import expanding
+from driftway.learners.numeric.random import Words, randint, seed
+
+
+class RBP(Learner):
+    """Stores every row that it gets wrong; a full budget lets a random one go.
+
+    s = sum of y_i k(z_i, x); a row with y s <= 0 is stored. What is stored is of every age, the older the rarer, and
+    no adversary can choose rows against it.
+
+    Cost
+    ----
+    O(B d) per row; 8 B (d + 2) + 112 bytes.
+
+    Source
+    ------
+    Cavallanti, Cesa-Bianchi and Gentile, Machine Learning 69, 2007; Huang, Online Learning, "SV removal".
+    ALGORITHMS.md 7.
+    """
+
+    name = "rbp"
+    tasks = ("binary",)
+
+    class Params(Budgeted):
+        seed: int = integer(1, "Of the generator of who goes.", at_least=0, at_most=2**53)
+
+    def rule(self) -> Rule:
+        return expanding(update, ByChance(kernel_of(self.parameters, self.n_features)), Drawing, self.parameters.budget)
+
+    def initialise(self) -> None:
+        seed(self.state["generator"], np.uint64(self.parameters.seed))
+
+
+class ByChance(NamedTuple):
+    """Parameters of `rbp`."""
+
+    kernel: Kernel
+
+
+class Drawing(NamedTuple):
+    """Memory of `rbp`."""
+
+    expansion: Expansion = part(Expansion, "the sum of kernels")
+    generator: Words = field("u8[4]", "of who goes")
+
+
+@fragment
+def update(x: Array, y: float, s: float, _p: ByChance, memory: Drawing) -> None:
+    """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    if y * s <= 0.0:
+        kept = memory.expansion
+        slot = kept.used[0]
+        if slot == kept.coefficient.shape[0]:
+            slot = randint(memory.generator, slot)
+        put(x, y, slot, kept)

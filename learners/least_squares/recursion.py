@@ -1,0 +1,64 @@
+"""The recursion shared by RLS and its forgetting variants: discounted least squares, one row at a time."""
+
+import math
+from typing import Any, NamedTuple
+
+from driftway.learners.contract import Array, Counts, Rule, field, fragment, scratch
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.linear.weights import product
+from driftway.learners.numeric.symmetric import downdate, pin, times
+from driftway.learners.numeric.vectors import step_along
+
+
+class Forgetting(NamedTuple):
+    """Parameters of the recursion."""
+
+    factor: float
+    """lambda = 1 - mu."""
+    p_max: float
+    """inf switches the wind-up guard off."""
+
+
+class LeastSquares(NamedTuple):
+    """Memory of the recursion."""
+
+    weight: Array = field("f8[d]", "least-squares weights, d with the intercept")
+    P: Array = field("f8[d, d]", "inverse of the ridge and the sum of x x', both discounted; bitwise symmetric")
+    skipped: Counts = field("i8[1]", "labelled rows whose step was not finite")
+    k: Array = scratch("f8[d]", "P x")
+
+
+def least_squares(given: Forgetting) -> Rule:
+    """The rule of a learner with one factor for all rows."""
+    sharing = Sharing("P", given.factor, adds=True, p_max=given.p_max)
+    return Rule(product, learn, given, LeastSquares, weighs=True, sharing=sharing)
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Forgetting, memory: LeastSquares) -> None:
+    """Fold the row into the discounted least-squares solution; P stays bitwise symmetric.
+
+    Shapes: x f8[d]. ALGORITHMS.md 11 (G-DFOP scaling: the printed denominator lacks mu). A row that would overflow
+    leaves all as it was.
+    """
+    v = times(memory.P, x, memory.k)
+    if not absorb(v, y - s, omega, p.factor, p.p_max, memory):
+        memory.skipped[0] += 1
+
+
+@fragment
+def absorb(v: float, error: float, omega: float, forgetting: float, p_max: float, memory: Any) -> bool:
+    """Fold one row into the solution, all of it or, if a weight would overflow, nothing; say which.
+
+    `memory` has weight f8[d], P f8[d, d] and k f8[d] = P x, which is overwritten; v is x.k, `error` the target without
+    the score. A row that counts omega is one of sqrt(omega) x and sqrt(omega) y.
+    """
+    weight, P, k = memory.weight, memory.P, memory.k
+    h = forgetting + omega * v  # 11, step 1
+    if not (0.0 < h < math.inf and step_along(weight, k, omega * error / h)):  # step 2
+        return False
+    downdate(P, k, omega / h, 1.0 / forgetting)  # step 3
+    for j in range(weight.shape[0]):  # step 4
+        if P[j, j] > p_max:
+            pin(P, j, p_max, k)
+    return True

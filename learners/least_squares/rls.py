@@ -1,0 +1,37 @@
+"""Recursive least squares without forgetting (RLS)."""
+
+import math
+
+import numpy as np
+
+from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.least_squares.recursion import Forgetting, least_squares
+
+
+class RLS(Learner):
+    """Ridge regression on all rows so far, one row at a time: every row weighs the same for ever.
+
+    The best linear fit of a stream that does not drift; on one that does, the yardstick for forgetting.
+
+    Cost
+    ----
+    O(d^2) per row; 8 d^2 + 8 d + 8 bytes.
+
+    Source
+    ------
+    Zhao and Zhou, Distribution-Free One-Pass Learning, eq. 3 with mu = 0 (ALGORITHMS.md 11). Without
+    forgetting P only shrinks, so there is no wind-up to guard against.
+    """
+
+    name = "rls"
+    tasks = ("binary", "regression")
+
+    class Params(Parameters):
+        delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
+        intercept: bool = intercept()
+
+    def rule(self) -> Rule:
+        return least_squares(Forgetting(1.0, math.inf))
+
+    def initialise(self) -> None:
+        np.fill_diagonal(self.state["P"], 1.0 / self.parameters.delta)

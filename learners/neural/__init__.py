@@ -1,0 +1,1 @@
+"""Networks whose depth is learned online."""

@@ -1,0 +1,1 @@
+"""Arithmetic in kernels, the same bits everywhere: elementary functions, vectors, matrices, random numbers."""

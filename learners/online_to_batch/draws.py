@@ -1,0 +1,75 @@
+"""The stream that the i.i.d. conversions run along: rows drawn from the problem, uniformly and with replacement."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftway.learners.contract import Parameters, bare_kernel, integer
+from driftway.learners.numeric.random import Words, randint
+from driftway.learners.numeric.random import seed as fill_with
+from driftway.learners.online_to_batch.procedure import Procedure
+from driftway.learners.online_to_batch.working_set import Ids
+
+SLICE = 65_536
+"""Draws at a time, at most: half a megabyte, and well below a second of work."""
+
+
+class Draws:
+    """The stream Sigma of OTB 7.1, slice by slice, each of n draws at most.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the problem.
+    length : int
+        L, how many draws there are.
+    seed : int
+        Decides them.
+    """
+
+    KEPT: ClassVar[tuple[str, ...]] = ("words", "taken", "length")
+
+    def __init__(self, n: int, length: int, seed: int) -> None:
+        self.n, self.length, self.taken = n, length, 0
+        self.words = np.zeros(4, np.uint64)
+        fill_with(self.words, np.uint64(seed))
+
+    @property
+    def remaining(self) -> int:
+        """Draws that are still to come."""
+        return self.length - self.taken
+
+    def below(self, end: int) -> int:
+        """A whole number of 0..end-1 from the same generator."""
+        return int(randint(self.words, end))
+
+    def take(self) -> Ids:
+        """The next slice, i8[m]: rows of the problem; m = 0 at the end."""
+        ids = np.empty(min(self.remaining, self.n, SLICE), np.int64)
+        draw(self.words, self.n, ids)
+        self.taken += len(ids)
+        return ids
+
+
+class Drawing(Procedure):
+    """What the conversions share: they learn along L = mult n draws."""
+
+    class Params(Parameters):
+        mult: int = integer(10, at_least=1)
+
+    def begin(self) -> None:
+        self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
+
+    @property
+    def what(self) -> str:
+        return f"draw {self.draws.taken} of {self.draws.length}"
+
+    def findings(self) -> dict[str, Any]:
+        return {"draws": self.draws.taken}
+
+
+@bare_kernel
+def draw(words: Words, n: int, ids: Ids) -> None:
+    """Fill `ids` with whole numbers of 0..n-1. Shapes: words u8[4], ids i8[m]."""
+    for t in range(ids.shape[0]):
+        ids[t] = randint(words, n)

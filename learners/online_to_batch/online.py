@@ -1,0 +1,112 @@
+"""The online learner as the procedures see it: a black box that changes on mistakes only."""
+
+from collections.abc import Callable
+
+from driftway.learners.contract import Learner
+from driftway.learners.engine.state import Bytes
+from driftway.learners.online_to_batch.training_passes import Passes
+from driftway.learners.online_to_batch.training_set import Problem
+from driftway.learners.online_to_batch.working_set import Ids, Sample
+from driftway.learners.spec import Spec
+
+
+class Online:
+    """A_online of the paper: a learner, the rows, and the way to lead the one through the other.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    learner : Learner
+        Of two classes, over the problem's features.
+    make_passes : callable
+        Makes its `Passes`.
+    """
+
+    def __init__(self, problem: Problem, learner: Learner, make_passes: Callable[[Problem, Learner], Passes]) -> None:
+        self.problem, self.learner, self._make_passes = problem, learner, make_passes
+        self._passes = make_passes(problem, learner)
+        self._initial = learner.state.memory.copy()
+
+    @property
+    def memory(self) -> Bytes:
+        """The learner's state: its present hypothesis."""
+        return self.learner.state.memory
+
+    def reset(self) -> None:
+        """Back to the initial hypothesis h_0."""
+        self.memory[:] = self._initial
+
+    def at(self, hypothesis: Bytes) -> "Online":
+        """Another of the same kind, standing at `hypothesis`."""
+        other = Online(self.problem, self.learner.fresh(), self._make_passes)
+        other.memory[:] = hypothesis
+        return other
+
+    def visit(self, sample: Sample, most: int, revisit: bool) -> int:
+        """Feed the rows of the sample one after the other; each mistake is learned and takes a copy away.
+
+        Parameters
+        ----------
+        sample : Sample
+            Loses the copies; a row that has none left is not visited again.
+        most : int
+            Stop with the mistake that is the `most`-th.
+        revisit : bool
+            Repeat a row until it is right or has no copy left, instead of going on to the next.
+
+        Returns
+        -------
+        int
+            The mistakes.
+        """
+        kept, seen, mistakes = self._passes.visit(sample, most, revisit)
+        sample.close_gap(kept, seen)
+        return mistakes
+
+    def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
+        """Learn along draws[first:] until a mistake ends a run longer than survival[LONGEST].
+
+        Parameters
+        ----------
+        draws : i8[m]
+            Rows in the order in which they come.
+        first : int
+            Where to begin.
+        survival : i8[2]
+            `RUN` is brought up to date; `LONGEST` is the caller's.
+
+        Returns
+        -------
+        int, int
+            Where it stopped, m if nowhere, and the mistakes that were learned. The mistake at which it stopped is not
+            learned yet: the learner still is the hypothesis that survived so long.
+        """
+        return self._passes.follow(draws, first, survival)
+
+    def errors(self) -> int:
+        """Rows of the problem that the present hypothesis mistakes."""
+        return self._passes.errors()
+
+
+def online_for(problem: Problem, spec: Spec) -> Online:
+    """The learner of a spec, with compiled passes if it is a perceptron, else with those that fit any learner.
+
+    Raises
+    ------
+    ParameterError, UnknownLearner
+        The spec is not valid, or its learner does not tell two classes apart.
+    """
+    from driftway.learners.linear.perceptron import Perceptron
+    from driftway.learners.linear.quadratic_perceptron import QuadraticPerceptron
+    from driftway.learners.online_to_batch.generic_passes import AnyPasses
+    from driftway.learners.online_to_batch.linear_passes import LinearPasses
+    from driftway.learners.online_to_batch.quadratic_passes import QuadraticPasses
+
+    learner = spec.create(problem.n_features, n_classes=2)
+    with_intercept = learner.width == problem.rows.shape[1]
+    if isinstance(learner, Perceptron) and with_intercept:
+        return Online(problem, learner, LinearPasses)
+    if isinstance(learner, QuadraticPerceptron) and with_intercept:
+        return Online(problem, learner, QuadraticPasses)
+    return Online(problem, learner, AnyPasses)

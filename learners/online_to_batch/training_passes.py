@@ -1,0 +1,134 @@
+"""What a kind of learner has to offer so that it can be led through rows, and the loops of those that are compiled."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from driftway.learners.contract import bare_kernel
+from driftway.learners.engine.update_loop import Fragment
+from driftway.learners.online_to_batch.working_set import Ids, Sample
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+RUN, LONGEST = 0, 1
+"""Places in `survival`: rows that the present hypothesis got right in a row, and the most that one before it did."""
+
+
+class Passes(Protocol):
+    """How a kind of learner goes through rows. Ids count rows of the problem; a mistake is y != the class predicted."""
+
+    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
+        """As `Online.visit`; the end of what was kept, the place of what was not visited, and the mistakes."""
+
+    def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
+        """As `Online.follow`."""
+
+    def errors(self) -> int:
+        """Rows of the problem that the learner, as it stands, mistakes. Changes nothing."""
+
+
+class Loops(NamedTuple):
+    """Compiled loops of a kind of learner; they take a NamedTuple of it and the rows that it goes through."""
+
+    visit: Callable[..., tuple[int, int, int]]
+    follow: Callable[..., tuple[int, int]]
+    errors: Callable[[Any], int]
+
+
+class CompiledPasses(Passes):
+    """See `Passes`.
+
+    Parameters
+    ----------
+    at : NamedTuple
+        A learner before the rows of a problem.
+    loops : Loops
+        Of its kind.
+    """
+
+    def __init__(self, at: Any, loops: Loops) -> None:
+        self._at, self._loops = at, loops
+
+    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
+        return self._loops.visit(self._at, sample.ids, sample.copies, (sample.first, sample.last), most, revisit)
+
+    def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
+        return self._loops.follow(self._at, draws, first, survival)
+
+    def errors(self) -> int:
+        return self._loops.errors(self._at)
+
+
+def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[Any], int]) -> Loops:
+    """The loops of a kind of learner.
+
+    Parameters
+    ----------
+    right_before_a_mistake : fragment
+        ``(at, ids, t, last)``: how many of the rows ids[t:last] are right before one is wrong.
+    learn : fragment
+        ``(at, i)``: learn from row i, which was mistaken.
+    errors : kernel
+        ``(at)``: rows that the hypothesis mistakes.
+    """
+
+    @bare_kernel
+    @_named_after(learn)
+    def visit(at: Any, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
+        """Lines 3 to 5 of Algorithm I: feed the rows, learn from each mistake and take a copy of it away.
+
+        Shapes: ids i8[n], copies i8[n]. `span` says where in `ids` the pass begins and ends. Invariant: ids[first:kept]
+        have copies left and were visited, ids[t:last] were not. Returns kept, t, and the mistakes.
+        """
+        first, last = span
+        kept, t, mistakes = first, first, 0
+        while t < last and mistakes < most:
+            right = right_before_a_mistake(at, ids, t, last)
+            for k in range(right):
+                ids[kept + k] = ids[t + k]
+            kept += right
+            t += right
+            if t == last:
+                break
+            i = ids[t]
+            learn(at, i)
+            mistakes += 1
+            copies[i] -= 1
+            if copies[i] > 0 and revisit:
+                continue
+            if copies[i] > 0:
+                ids[kept] = i
+                kept += 1
+            t += 1
+        return kept, t, mistakes
+
+    @bare_kernel
+    @_named_after(learn)
+    def follow(at: Any, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
+        """Learn along the draws until a mistake ends the longest run; see `Online.follow`.
+
+        Shapes: draws i8[m], survival i8[2].
+        """
+        t, last, mistakes = first, draws.shape[0], 0
+        while t < last:
+            right = right_before_a_mistake(at, draws, t, last)
+            survival[RUN] += right
+            t += right
+            if t == last or survival[RUN] > survival[LONGEST]:
+                break
+            learn(at, draws[t])
+            mistakes += 1
+            survival[RUN] = 0
+            t += 1
+        return t, mistakes
+
+    return Loops(visit, follow, errors)
+
+
+def _named_after(learn: Fragment) -> Callable[[F], F]:
+    """Name a loop after what it learns by, so that each has files of its own in the cache of kernels."""
+
+    def named(loop: F) -> F:
+        loop.__qualname__ = f"{getattr(learn, 'py_func', learn).__module__}.{loop.__name__}"
+        return loop
+
+    return named

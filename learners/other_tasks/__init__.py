@@ -1,0 +1,1 @@
+"""Learners for other tasks: recommendation, similarity, several tasks, time series, few labels, decompositions."""

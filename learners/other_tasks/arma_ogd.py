@@ -1,0 +1,98 @@
+"""Forecasts of a series by gradient descent on the coefficients of its past (ARMA-OGD)."""
+
+import math
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, part, scratch
+from driftway.learners.linear.gradient_descent import SCHEDULES, step_at
+from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.other_tasks.series import (
+    LARGEST,
+    OfLags,
+    Past,
+    clip,
+    forecast,
+    scaled_error,
+    take_in,
+    values_in,
+    wild,
+)
+
+
+class ARMAOGD(Learner):
+    """Forecasts the next target from the last ones, whatever noise drives the series; looks at no feature.
+
+    An autoregression of `lags` terms stands for an ARMA model, whose noise nobody sees. With u the last targets in
+    units of sigma, the root of their mean square, and e = gamma.u - y / sigma the error:
+    gamma <- gamma - min(eta_t, 1 / (2 u.u)) 2 e u, clipped to [-radius, radius]. Slower than `arma_ons` and cheaper.
+    Series that wander want diff = 1. A wild target among the first 30 makes sigma large for long, and steps small.
+
+    Cost
+    ----
+    O(lags) per row; 16 lags + 8 D + 24 bytes.
+
+    Source
+    ------
+    Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013. ALGORITHMS.md 14. Differs:
+    targets in units of sigma, and a step that never goes beyond the row. From the 31st on one beyond 30 sigma is wild:
+    it is not learned, what was forecast stands for it among the last ones, and sigma takes it for 30 sigma.
+    """
+
+    name = "arma_ogd"
+    tasks = ("regression",)
+    uses_features = False
+
+    class Params(OfLags):
+        eta: float = number(0.1, "Step size of the first row.", above=0.0)
+        schedule: str = choice(
+            "inv_sqrt", SCHEDULES, "Step at value t: `const` eta, `inv_sqrt` eta / sqrt(t), `inv_t` eta / t."
+        )
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        given = Steps(p.radius, p.eta, SCHEDULES.index(p.schedule))
+        return Rule(score, learn, given, Descending, {"lags": p.lags, "D": p.diff})
+
+
+class Steps(NamedTuple):
+    """Parameters of the kernel."""
+
+    radius: float
+    eta: float
+    schedule: int
+
+
+class Descending(NamedTuple):
+    """Memory of `arma_ogd`."""
+
+    gamma: Array = field("f8[lags]", "the coefficients")
+    past: Past = part(Past, "the series")
+    skipped: Counts = field("i8[1]", f"targets beyond {LARGEST:g}, wild, or without a finite step")
+    u: Array = scratch("f8[lags]", "the last values in units of sigma")
+
+
+@fragment
+def score(_x: Array, _p: Steps, memory: Descending) -> float:
+    """The forecast."""
+    return forecast(memory.gamma, memory.past)
+
+
+@fragment
+def learn(_x: Array, y: float, _omega: float, s: float, p: Steps, memory: Descending) -> None:
+    """Step down the squared error, then take the target in. ALGORITHMS.md 14."""
+    past, u = memory.past, memory.u
+    if not abs(y) <= LARGEST:
+        memory.skipped[0] += 1
+        return
+    if wild(y, past):
+        memory.skipped[0] += 1
+    elif values_in(past) > 0:
+        e = scaled_error(y, s, past, u)
+        squared = dot(u, u)
+        if squared > 0.0:
+            step = min(step_at(values_in(past) + 1, p.schedule, p.eta), 0.5 / squared)
+            if math.isfinite(e) and step_along(memory.gamma, u, -step * 2.0 * e):
+                clip(memory.gamma, p.radius)
+            else:
+                memory.skipped[0] += 1
+    take_in(y, memory.gamma, past)

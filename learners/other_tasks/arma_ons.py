@@ -1,0 +1,93 @@
+"""Forecasts of a series by online Newton steps on the coefficients of its past (ARMA-ONS)."""
+
+import math
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Counts, Learner, Rule, field, fragment, number, part, scratch
+from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.vectors import step_along
+from driftway.learners.other_tasks.series import (
+    LARGEST,
+    OfLags,
+    Past,
+    clip,
+    forecast,
+    scaled_error,
+    take_in,
+    values_in,
+    wild,
+)
+from driftway.learners.second_order.covariance import fill
+
+
+class ARMAONS(Learner):
+    """Forecasts the next target from the last ones, as `arma_ogd` does, with steps that know how these hang together.
+
+    With u the last targets in units of sigma, the root of their mean square, e = gamma.u - y / sigma the error and
+    g = 2 e u its gradient: A <- A + g g', which begins as I / radius^2, and gamma <- gamma - A^-1 g / eta, clipped to
+    [-radius, radius]. The usual choice for a series; A never forgets, so it settles.
+
+    Cost
+    ----
+    O(lags^2) per row; 8 lags^2 + 16 lags + 8 D + 24 bytes.
+
+    Source
+    ------
+    Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013. ALGORITHMS.md 14. Differs:
+    targets in units of sigma; coefficients are clipped, where the paper projects in the norm of A; targets beyond 30
+    sigma are wild, as for `arma_ogd`.
+    """
+
+    name = "arma_ons"
+    tasks = ("regression",)
+    uses_features = False
+
+    class Params(OfLags):
+        eta: float = number(1.0, "Larger = smaller steps.", above=0.0)
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        return Rule(score, learn, p.numbers(), Newton, {"lags": p.lags, "D": p.diff})
+
+    def initialise(self) -> None:
+        fill(self.state["inverse"], self.parameters.radius**2)
+
+
+class Newton(NamedTuple):
+    """Memory of `arma_ons`."""
+
+    gamma: Array = field("f8[lags]", "the coefficients")
+    inverse: Array = field("f8[lags, lags]", "A^-1, bitwise symmetric, starts at radius^2 I")
+    past: Past = part(Past, "the series")
+    skipped: Counts = field("i8[1]", f"targets beyond {LARGEST:g}, wild, or without a finite step")
+    u: Array = scratch("f8[lags]", "the last values in units of sigma, then the gradient")
+    k: Array = scratch("f8[lags]", "A^-1 g")
+
+
+@fragment
+def score(_x: Array, _p: ARMAONS.Params, memory: Newton) -> float:
+    """The forecast."""
+    return forecast(memory.gamma, memory.past)
+
+
+@fragment
+def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memory: Newton) -> None:
+    """Step down the squared error by Newton's method, then take the target in. ALGORITHMS.md 14."""
+    past, g, k = memory.past, memory.u, memory.k
+    if not abs(y) <= LARGEST:
+        memory.skipped[0] += 1
+        return
+    if wild(y, past):
+        memory.skipped[0] += 1
+    elif values_in(past) > 0:
+        e = scaled_error(y, s, past, g)
+        for i in range(g.shape[0]):
+            g[i] *= 2.0 * e
+        v = times(memory.inverse, g, k)
+        # A_new^-1 g = k / (1 + v), by Sherman and Morrison.
+        if math.isfinite(v) and step_along(memory.gamma, k, -1.0 / (p.eta * (1.0 + v))):
+            clip(memory.gamma, p.radius)
+            downdate(memory.inverse, k, 1.0 / (1.0 + v), 1.0)
+        else:
+            memory.skipped[0] += 1
+    take_in(y, memory.gamma, past)

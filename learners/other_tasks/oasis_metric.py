@@ -1,0 +1,103 @@
+"""Similarity learned from triplets (OASIS)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    number,
+    scratch,
+)
+from driftway.learners.engine.parameters import TooNarrow
+from driftway.learners.numeric.vectors import dot
+
+
+class OASISMetric(Learner):
+    """Which of two items is more like a third: a bilinear similarity p'W z that may weigh every pair of features.
+
+    A row holds three items of as many columns each: p, one that is more like it, p+, and one that is less, p-. The
+    score is p'W(p+ - p-), positive where the order is right; a row with a score below 1 moves W as little as gives 1,
+    at most by C: W += min(C, (1 - s) / |p (p+ - p-)'|^2) p (p+ - p-)'. Labels are not looked at, but a row without one
+    is not learned. W is not symmetric, and begins as the plain product.
+
+    Cost
+    ----
+    O(d^2) per row, d the columns of an item; 8 d^2 + 8 bytes.
+
+    Source
+    ------
+    Chechik, Sharma, Shalit and Bengio, Large Scale Online Learning of Image Similarity Through Ranking, JMLR 2010.
+    ALGORITHMS.md 14.
+    """
+
+    name = "oasis_metric"
+    tasks = ("binary",)
+
+    class Params(Parameters):
+        C: float = number(0.1, "Aggressiveness: largest step.", above=0.0)
+
+    def rule(self) -> Rule:
+        if self.n_features < 3:
+            raise TooNarrow(f"{self.name} reads three items of as many columns each, got {self.n_features} columns", 3)
+        if self.n_features % 3:
+            raise ParameterError(
+                f"{self.name} reads three items of as many columns each: {self.n_features} columns are no multiple of 3"
+            )
+        return Rule(order, learn, self.parameters.numbers(), Similarity, {"c": self.n_features // 3}, weighs=True)
+
+    def initialise(self) -> None:
+        np.fill_diagonal(self.state["W"], 1.0)
+
+
+class Similarity(NamedTuple):
+    """Memory of `oasis_metric`; c is the columns of an item."""
+
+    W: Array = field("f8[c, c]", "the similarity's matrix, starts at I")
+    skipped: Counts = field("i8[1]", "labelled rows without a finite step, or of which an item or the difference is 0")
+    apart: Array = scratch("f8[c]", "p+ - p-")
+
+
+@fragment
+def order(x: Array, _p: OASISMetric.Params, memory: Similarity) -> float:
+    """How much more like the first item the second is than the third; leaves their difference. Shapes: x f8[3 c]."""
+    apart, c = memory.apart, memory.apart.shape[0]
+    for j in range(c):
+        apart[j] = x[c + j] - x[2 * c + j]
+    s = 0.0
+    for i in range(c):
+        s += x[i] * dot(memory.W[i], apart)
+    return s
+
+
+@fragment
+def learn(x: Array, _y: float, omega: float, s: float, p: OASISMetric.Params, memory: Similarity) -> None:
+    """Pull W towards the order of the row, or leave it if an entry would overflow. Shapes: x f8[3 c].
+
+    ALGORITHMS.md 14.
+    """
+    apart, W, c = memory.apart, memory.W, memory.apart.shape[0]
+    if s >= 1.0 and math.isfinite(s):
+        return
+    item = x[:c]
+    squared = dot(item, item) * dot(apart, apart)
+    step = min(p.C * omega, (1.0 - s) / squared)
+    overflows = not (0.0 < squared < math.inf and math.isfinite(step))
+    for i in range(c):
+        for j in range(c):
+            moved = W[i, j] + step * (item[i] * apart[j])
+            overflows |= moved - moved != 0.0
+    if overflows:
+        memory.skipped[0] += 1
+        return
+    for i in range(c):
+        for j in range(c):
+            W[i, j] += step * (item[i] * apart[j])

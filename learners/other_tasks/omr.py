@@ -1,0 +1,135 @@
+"""A kernel machine that is smooth where rows lie close together, also by rows without a label."""
+
+from typing import NamedTuple
+
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    ParameterError,
+    Parameters,
+    Rule,
+    bare_kernel,
+    check_decay,
+    field,
+    fragment,
+    integer,
+    number,
+    part,
+    scratch,
+)
+from driftway.learners.numeric.symmetric import times
+from driftway.learners.windows.gaussian import GaussianRing, take_in, usable, weigh_near
+from driftway.learners.windows.ring import rows_in, slot_of_next
+
+STEEPEST = 0.25
+"""Of eta lam2: beyond it a step may overshoot the mean of the neighbours, and coefficients grow."""
+
+
+class OMR(Learner):
+    """Rows that lie close together should have scores close together, whether or not their labels ever come.
+
+    The score is the sum of a_i k(x_i, x) over the last `tau` rows, k(x, z) = exp(-gamma |x - z|^2). Each row that is
+    learned shrinks all a by 1 - eta lam1 and enters with a = eta y if it has a label and y s < 1, else 0; then,
+    from the scores f_i and s before, the graph of weights g = k^10 pulls at each pair: with
+    delta = 2 eta lam2 / n (f_i - s) g(x_i, x), a_i loses delta and the row gains it. Experimental: rows without a label
+    are hardly ever of use, and it forgets labels that are older than tau rows of either kind.
+
+    Cost
+    ----
+    O(tau d + tau^2) per row that is learned, O(tau d) per score; 8 tau (tau + d + 3) + 16 bytes.
+
+    Source
+    ------
+    Goldberg, Li and Zhu, Online Manifold Regularization, PKDD 2008. ALGORITHMS.md 14. Differs: the sum over the buffer
+    is divided by n, its rows, without which coefficients grow for ever; a labelled row is not weighed by T / l. A row
+    without a label is one that waited for it and was let go (`--label-wait`), not a row of a third class; it is learned
+    there, and others without a label are predicted only.
+    """
+
+    name = "omr"
+    tasks = ("binary",)
+
+    class Params(Parameters):
+        tau: int = integer(300, "Rows that are remembered.", at_least=1, at_most=5000)
+        gamma: float = number(0.0, "Of the kernel; 0 = 1 / number of features.", at_least=0.0)
+        eta: float = number(0.1, "Step size.", above=0.0)
+        lam1: float = number(0.01, "Decay, eta lam1 < 1.", at_least=0.0)
+        lam2: float = number(1.0, "Pull between neighbours, eta lam2 <= 0.25; 0: only labels count.", at_least=0.0)
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            check_decay(self, "eta", "lam1")
+            if not self.eta * self.lam2 <= STEEPEST:
+                raise ParameterError(f"lam2 must be <= 0.25/eta = {STEEPEST / self.eta:g}, got {self.lam2}")
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        given = Smoothing(p.gamma or 1.0 / self.n_features, False, p.eta, 1.0 - p.eta * p.lam1, 2.0 * p.eta * p.lam2)
+        return Rule(score, learn, given, Manifold, {"R": p.tau}, learn_unlabelled=learn_unlabelled)
+
+
+class Smoothing(NamedTuple):
+    """Parameters of the kernel."""
+
+    gamma: float
+    intercept: bool
+    """Whether k has a constant: never."""
+    eta: float
+    keep: float
+    """1 - eta lam1, what is left of a coefficient after a row."""
+    pull: float
+    """2 eta lam2."""
+
+
+class Manifold(NamedTuple):
+    """Memory of `omr`."""
+
+    coefficient: Array = field("f8[R]", "a of each row in the ring")
+    ring: GaussianRing = part(GaussianRing, "the last rows; Y is 0 of those without a label")
+    skipped: Counts = field("i8[1]", "rows to learn from whose squared length was not finite")
+    value: Array = scratch("f8[R]", "f_i, the score of each row in the ring")
+
+
+@fragment
+def score(x: Array, p: Smoothing, memory: Manifold) -> float:
+    """The sum of a_i k(x_i, x); leaves the kernel values. Shapes: x f8[d]."""
+    n, total = weigh_near(x, p, memory.ring), 0.0
+    for i in range(n):
+        total += memory.coefficient[i] * memory.ring.near[i]
+    return total
+
+
+@fragment
+def learn(x: Array, y: float, _omega: float, s: float, p: Smoothing, memory: Manifold) -> None:
+    """Take a labelled row in. Shapes: x f8[d]."""
+    smooth(x, y, s, p.eta * y if y * s < 1.0 else 0.0, p, memory)
+
+
+@fragment
+def learn_unlabelled(x: Array, s: float, p: Smoothing, memory: Manifold) -> None:
+    """Take in a row without a label. Shapes: x f8[d]."""
+    smooth(x, 0.0, s, 0.0, p, memory)
+
+
+@bare_kernel
+def smooth(x: Array, y: float, s: float, own: float, p: Smoothing, memory: Manifold) -> None:
+    """Pull the row and its neighbours together, and put it where the oldest stands.
+
+    Shapes: x f8[d]. ALGORITHMS.md 14; from the kernel values that `score` left. Slots without a row have coefficient 0.
+    """
+    coefficient, ring, value = memory.coefficient, memory.ring, memory.value
+    if not usable(x):
+        memory.skipped[0] += 1
+        return
+    n = rows_in(ring)
+    times(ring.block, coefficient, value)
+    for i in range(n):
+        squared = ring.near[i] * ring.near[i]
+        fourth = squared * squared
+        delta = p.pull / n * (value[i] - s) * (fourth * fourth * squared)
+        coefficient[i] = p.keep * coefficient[i] - delta
+        own += delta
+    slot = slot_of_next(ring)
+    take_in(x, y, p, ring)
+    coefficient[slot] = own

@@ -1,0 +1,104 @@
+"""The multi-task perceptron."""
+
+import math
+from typing import NamedTuple
+
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    Rule,
+    field,
+    fragment,
+    integer,
+    intercept,
+    number,
+)
+from driftway.learners.numeric.vectors import dot
+from driftway.learners.other_tasks.ids import place_of
+
+
+class OMTLPerceptron(Learner):
+    """A perceptron for each of several tasks, which learn from each other's mistakes.
+
+    The first column of a row says which task it belongs to, a whole number of 0..tasks - 1; the others are features.
+    A mistake in task k moves the weights of every task along y x: its own by (K + b) / ((1 + b) K), the others by
+    b / ((1 + b) K). b = 0 keeps tasks apart; the larger b, the more they become one.
+
+    Cost
+    ----
+    O(d) per row, O(K d) for a mistake with K tasks; 8 K d + 8 bytes.
+
+    Source
+    ------
+    Cavallanti, Cesa-Bianchi and Gentile, Linear Algorithms for Online Multitask Classification, JMLR 2010.
+    ALGORITHMS.md 14.
+    """
+
+    name = "omtl_perceptron"
+    tasks = ("binary",)
+    unscaled = (0,)
+
+    class Params(Parameters):
+        tasks: int = integer(2, "K, the number of tasks.", at_least=1, at_most=1_000_000)
+        b: float = number(
+            -1.0,
+            "What tasks have in common, >= 0: 0 = nothing. Below 0: as many as there are tasks.",
+            at_least=-1.0,
+        )
+        intercept: bool = intercept()
+
+    def rule(self) -> Rule:
+        p = self.parameters
+        b = p.b if p.b >= 0.0 else float(p.tasks)
+        given = Sharing((p.tasks + b) / ((1.0 + b) * p.tasks), b / ((1.0 + b) * p.tasks))
+        return Rule(score, learn, given, Tasks, {"T": p.tasks, "c": self.width - 1}, weighs=True)
+
+
+class Sharing(NamedTuple):
+    """Parameters of `omtl_perceptron`: how far a mistake moves weights."""
+
+    own: float
+    """Of its task."""
+    others: float
+    """Of each other one."""
+
+
+class Tasks(NamedTuple):
+    """Memory of `omtl_perceptron`; c is the features, with the intercept."""
+
+    weight: Array = field("f8[T, c]", "weights of each task")
+    skipped: Counts = field("i8[1]", "labelled rows of no task, or without a finite step")
+
+
+@fragment
+def score(x: Array, _p: Sharing, memory: Tasks) -> float:
+    """The score in the row's task, 0 if there is no such task. Shapes: x f8[1 + c]."""
+    k = place_of(x[0], memory.weight.shape[0])
+    return dot(memory.weight[k], x[1:]) if k >= 0 else 0.0
+
+
+@fragment
+def learn(x: Array, y: float, omega: float, s: float, p: Sharing, memory: Tasks) -> None:
+    """Move every task's weights if the row is a mistake, or none if one would overflow. Shapes: x f8[1 + c].
+
+    ALGORITHMS.md 14.
+    """
+    weight, k = memory.weight, place_of(x[0], memory.weight.shape[0])
+    if k < 0 or not math.isfinite(s):
+        memory.skipped[0] += 1
+    elif y * s <= 0.0:
+        overflows = False
+        for j in range(weight.shape[0]):
+            step = omega * y * (p.own if j == k else p.others)
+            for i in range(weight.shape[1]):
+                moved = weight[j, i] + step * x[1 + i]
+                overflows |= moved - moved != 0.0
+        if overflows:
+            memory.skipped[0] += 1
+        else:
+            for j in range(weight.shape[0]):
+                step = omega * y * (p.own if j == k else p.others)
+                for i in range(weight.shape[1]):
+                    weight[j, i] += step * x[1 + i]

@@ -1,0 +1,1 @@
+"""What a row passes before its learner: standardiser, scaler, imputer, feature maps."""

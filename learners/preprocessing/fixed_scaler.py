@@ -1,0 +1,121 @@
+"""A fixed scaling in front of a learner: the one that its training rows had."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from driftway.learners.contract import Array, Fields, Learner, ParameterError, bare_kernel
+from driftway.learners.learner import CLASSIFICATION
+from driftway.learners.preprocessing.wrapper import Wrapper
+
+LARGEST = float(np.finfo(np.float64).max)
+"""A scaled feature is kept finite: a tiny deviation would make infinity of a wild value."""
+
+
+class Scaled(Wrapper):
+    """A learner behind one fixed mean and deviation for each feature; only the learner goes on learning.
+
+    What a learner was trained on all at once was scaled by the whole data's mean and deviation. Here these stand in
+    the state, so that the model sees later rows as it saw those. No online standardiser comes in front of it. Made
+    by name its means are 0 and its deviations 1, which changes nothing; `around` sets them.
+
+    Parameters
+    ----------
+    make : callable
+        Class of the learner behind, or a wrapper around one: called with n_features, n_classes, task and parameters.
+    n_features, n_classes, task
+        As `Learner`.
+    **parameters
+        Of the learner behind.
+
+    State
+    -----
+    scaled.mean : f8[d]             means that are taken off the features, without intercept
+    scaled.deviation : f8[d]        what the rest is divided by; a feature whose deviation is 0 becomes 0
+    and the learner's own, as one contiguous buffer
+
+    Cost
+    ----
+    O(d) per row and 16 d bytes, beside the learner's behind.
+
+    Raises
+    ------
+    ParameterError
+        A parameter of the learner behind is not valid, it ignores features, or is scaled already.
+
+    Source
+    ------
+    ALGORITHMS.md 1.5 (population standard deviation of the whole set, for training from online to batch: 13).
+    """
+
+    standardizable = False
+
+    def __init__(
+        self,
+        make: Callable[..., Learner],
+        n_features: int,
+        n_classes: int = 2,
+        task: str = CLASSIFICATION,
+        **parameters: Any,
+    ) -> None:
+        inner = make(n_features, n_classes, task, **parameters)
+        self.name = f"scaled:{inner.name}"
+        if not inner.uses_features:
+            raise ParameterError(f"{self.name}: {inner.name} ignores features; there is nothing to scale")
+        if isinstance(inner, Scaled):
+            raise ParameterError(f"{self.name}: {inner.name} has its scaling already")
+        self._make = make
+        self.tasks, self.unscaled = inner.tasks, inner.unscaled
+        self.link, self.multiclass_link = inner.link, inner.multiclass_link
+        super().__init__((inner,), inner.n_features, inner.n_classes, inner.task)
+
+    @classmethod
+    def around(cls, inner: Learner, mean: Array, deviation: Array) -> Self:
+        """A learner as it stands, behind the scaling that its rows had: mean f8[d], deviation f8[d].
+
+        Raises
+        ------
+        ValueError
+            They are not one finite number per feature, or a deviation is negative.
+        """
+        shape = (inner.n_features,)
+        fit = mean.shape == shape == deviation.shape and np.isfinite(mean).all() and np.isfinite(deviation).all()
+        if not fit or (deviation < 0.0).any():
+            raise ValueError(f"mean and deviation must be {shape[0]} finite numbers each, deviations >= 0")
+        made = cls(lambda *_shape, **_parameters: inner.fresh(), inner.n_features, inner.n_classes or 2, inner.task)
+        made.state["scaled.mean"][:] = mean
+        made.state["scaled.deviation"][:] = deviation
+        made.inner.state.memory[:] = inner.state.memory
+        return made
+
+    def own_fields(self) -> Fields:
+        d = self.n_features
+        return {"scaled.mean": ("f8", (d,)), "scaled.deviation": ("f8", (d,))}
+
+    def initialise(self) -> None:
+        self.state["scaled.deviation"][:] = 1.0
+
+    def fresh(self) -> Learner:
+        return Scaled(self._make, self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
+
+    def _run(self, rows: Array, y: Array, score: Array) -> None:
+        inner, s = self.inner, self.state
+        scaled = inner.scratch(len(rows))  # has the intercept in place already
+        scale(rows, scaled, s["scaled.mean"], s["scaled.deviation"])
+        for column in self.unscaled:
+            scaled[:, column] = rows[:, column]
+        inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
+
+
+@bare_kernel
+def scale(rows: Array, scaled: Array, mean: Array, deviation: Array) -> None:
+    """Take the mean off every feature and divide by the deviation; 0 where that is 0.
+
+    Shapes: rows f8[n, >= d], scaled f8[n, >= d] written in its first d columns (may be rows itself), mean f8[d],
+    deviation f8[d].
+    """
+    for t in range(rows.shape[0]):
+        for j in range(mean.shape[0]):
+            z = (rows[t, j] - mean[j]) / deviation[j] if deviation[j] > 0.0 else 0.0
+            scaled[t, j] = min(LARGEST, max(-LARGEST, z))

@@ -1,0 +1,83 @@
+"""Feature hashing."""
+
+import numpy as np
+
+from driftway.learners.contract import Array, Counts, Parameters, bare_kernel, integer
+from driftway.learners.engine.jit import kernel
+from driftway.learners.numeric.random import GOLDEN, SHIFT_11, ULP, Words, seed
+from driftway.learners.preprocessing.feature_map import FeatureMap
+from driftway.learners.preprocessing.polynomial import bounded
+
+ONE = np.uint64(1)
+
+
+class Hashing(FeatureMap):
+    """Signed feature hashing: columns are added up in `buckets` sums, so that any number of them fits a small model.
+
+    Which sum a column goes to, and whether it is added or subtracted, follows from its number and the seed. Inner
+    products of mapped rows are those of the rows on average over seeds, because of the signs.
+
+    Parameters
+    ----------
+    buckets : int
+        Features that are made, buckets >= 1. Default 64.
+    seed : int
+        Choice of sums and signs, 0 <= seed <= 2^53. Default 1.
+
+    Cost
+    ----
+    O(d + buckets) per row; 16 d bytes.
+
+    Raises
+    ------
+    ParameterError
+        A parameter outside its bounds, or too many buckets.
+
+    Source
+    ------
+    Weinberger, Dasgupta, Langford, Smola and Attenberg, ICML 2009. Differs: hashes the column's number, not a word.
+    """
+
+    name = "hashing"
+
+    class Params(Parameters):
+        buckets: int = integer(64, at_least=1)
+        seed: int = integer(1, at_least=0, at_most=2**53)
+
+    def features(self) -> int:
+        return int(self.parameters.buckets)
+
+    def prepare(self) -> None:
+        self._buckets, self._signs = np.empty(self.n_features, np.int64), np.empty(self.n_features)
+        draw_buckets(np.uint64(self.parameters.seed), self.width, self._buckets, self._signs, np.empty(4, np.uint64))
+
+    def apply(self, rows: Array, mapped: Array) -> None:
+        hash_columns(rows, mapped, self._buckets, self._signs)
+
+
+@kernel
+def draw_buckets(value: np.uint64, n: int, buckets: Counts, signs: Array, words: Words) -> None:
+    """Hash column j to number j of splitmix64's outputs from `value` on: high bits to a bucket, the last to a sign.
+
+    Shapes: buckets i8[d], signs f8[d], words u8[4] scratch. A column's hash does not depend on how many there are.
+    """
+    walk = np.uint64(value)
+    for j in range(buckets.shape[0]):
+        seed(words, walk)
+        buckets[j] = min(int(float(words[0] >> SHIFT_11) * ULP * n), n - 1)
+        signs[j] = 1.0 if words[0] & ONE else -1.0
+        walk += GOLDEN
+
+
+@bare_kernel
+def hash_columns(rows: Array, mapped: Array, buckets: Counts, signs: Array) -> None:
+    """Add the columns up, each in its bucket and with its sign, in the order of their numbers.
+
+    Shapes: rows f8[n, d], mapped f8[n, m], buckets i8[d], signs f8[d].
+    """
+    for t in range(rows.shape[0]):
+        x, z = rows[t], mapped[t]
+        for b in range(z.shape[0]):
+            z[b] = 0.0
+        for j in range(x.shape[0]):
+            z[buckets[j]] = bounded(z[buckets[j]] + signs[j] * x[j])

@@ -1,0 +1,108 @@
+"""What stands for values that a row lacks."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.learners.contract import Array, Counts, bare_kernel, field
+from driftway.learners.engine.state import State
+from driftway.learners.engine.state_layout import fields_of, seen_as
+
+CONSTANT, MEAN, LAST = range(3)
+
+
+class Known(NamedTuple):
+    """What is known of the columns."""
+
+    seen: Counts = field("i8[n]", "values so far")
+    mean: Array = field("f8[n]", "their mean")
+    last: Array = field("f8[n]", "the last one")
+
+
+class Policies(NamedTuple):
+    """What stands for a missing value, by column."""
+
+    kind: Counts
+    """i8[n]: CONSTANT, MEAN or LAST."""
+    constant: Array
+    """f8[n]; also stands where there was no value yet, as 0 for MEAN and LAST."""
+    watched: Counts
+    """i8[m]: a column's number for each indicator."""
+
+
+class Filling:
+    """Puts a constant, the mean or the last value of a column where a row has none, and may say that it did.
+
+    A row is filled by what the rows before it had, labelled or not. Rows come with NaN for what is missing.
+
+    Parameters
+    ----------
+    policies : sequence of (int, float)
+        Of each column: CONSTANT with its value, MEAN or LAST.
+    watched : sequence of int
+        Columns with an indicator, which stand behind all others: 1 where the value was missing, else 0.
+
+    State
+    -----
+    Those of `Known`.
+
+    Cost
+    ----
+    O(n) per row, 24 n bytes.
+    """
+
+    def __init__(self, policies: Sequence[tuple[int, float]], watched: Sequence[int]) -> None:
+        kinds = np.array([kind for kind, _ in policies], np.int64)
+        constants = np.array([value if kind == CONSTANT else 0.0 for kind, value in policies])
+        self._policies = Policies(kinds, constants, np.array(watched, np.int64))
+        self.state = State(fields_of(Known, {"n": len(policies)}))
+        self._bound: State | None = None
+        self._known: Any = None
+
+    @property
+    def width(self) -> int:
+        """Columns of a filled row."""
+        return len(self._policies.kind) + len(self._policies.watched)
+
+    def fill(self, rows: Array) -> Array:
+        """Filled rows, f8[t, width], of f8[t, n]; what they had is known for the rows after each."""
+        if self._bound is not self.state:
+            self._known, self._bound = seen_as(Known, self.state), self.state
+        filled = np.empty((len(rows), self.width))
+        fill(rows, filled, self._policies, self._known)
+        return filled
+
+    def take_in(self, other: "Filling") -> None:
+        """Know what another one of the same columns knows, too, as of values that came after."""
+        ours, theirs = seen_as(Known, self.state), seen_as(Known, other.state)
+        seen = ours.seen + theirs.seen
+        some = np.flatnonzero(theirs.seen)
+        ours.mean[some] += (theirs.mean[some] - ours.mean[some]) * (theirs.seen[some] / seen[some])
+        ours.last[some] = theirs.last[some]
+        ours.seen[:] = seen
+
+
+@bare_kernel
+def fill(rows: Array, filled: Array, policies: Policies, known: Known) -> None:
+    """Fill row after row. Shapes: rows f8[t, n], filled f8[t, n + m]."""
+    n = rows.shape[1]
+    for t in range(rows.shape[0]):
+        for j in range(n):
+            value = rows[t, j]
+            if math.isnan(value):
+                kind = policies.kind[j]
+                if kind == CONSTANT or known.seen[j] == 0:
+                    value = policies.constant[j]
+                else:
+                    value = known.mean[j] if kind == MEAN else known.last[j]
+            else:
+                known.seen[j] += 1
+                known.last[j] = value
+                moved = known.mean[j] + (value - known.mean[j]) / known.seen[j]
+                if math.isfinite(moved):  # two values so far apart that their distance is none
+                    known.mean[j] = moved
+            filled[t, j] = value
+        for k in range(policies.watched.shape[0]):
+            filled[t, n + k] = 1.0 if math.isnan(rows[t, policies.watched[k]]) else 0.0

@@ -1,0 +1,100 @@
+"""A learner around other learners: one buffer, one snapshot, and everything else as with any learner."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftway.learners.averaging.shared_model import Belief
+from driftway.learners.contract import Array, Fields, Learner
+from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.state import Bytes, State
+from driftway.learners.engine.update_loop import Late
+
+
+class Wrapper(Learner):
+    """What the learners behind it are asked for, and where they live: at the end of this one's state.
+
+    Parameters
+    ----------
+    behind : tuple of Learner
+        At least one, alike. Their states move into this one's buffer; do not use them on their own afterwards.
+    n_features, n_classes, task
+        As `Learner`.
+
+    Raises
+    ------
+    ParameterError
+        As `Learner`.
+    """
+
+    composite = True
+
+    def __init__(self, behind: tuple[Learner, ...], n_features: int, n_classes: int, task: str) -> None:
+        self.behind = behind
+        super().__init__(n_features, n_classes or 2, task)
+
+    @property
+    def inner(self) -> Learner:
+        """The learner behind, or the first of several."""
+        return self.behind[0]
+
+    @property
+    def mixes(self) -> bool:  # type: ignore[override]
+        """Whether the one learner behind it does; of several each believes in others."""
+        return len(self.behind) == 1 and self.inner.mixes
+
+    def opinions(self, slots: int) -> Array:
+        return self.inner.opinions(slots) if len(self.behind) == 1 else np.zeros((slots, 0), np.float32)
+
+    @property
+    def uses_unlabelled(self) -> bool:
+        """Whether the one learner behind it does."""
+        return len(self.behind) == 1 and self.inner.uses_unlabelled
+
+    def _await(self, late: Late | None) -> None:
+        self.inner._await(late)  # noqa: SLF001 - whose kernel scores the rows
+
+    def experts(self) -> dict[str, float]:
+        return self.inner.experts() if self.mixes else {}
+
+    def reset(self) -> None:
+        for learner in self.behind:
+            learner.reset()
+        own = self.state.nbytes - sum(learner.state.nbytes for learner in self.behind)
+        self.state.memory[:own] = 0
+        self.initialise()
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """Nothing, unless said: what the learners behind it mean may depend on what it remembers itself."""
+        return None
+
+    def belief(self) -> Belief | None:
+        return self.inner.belief()
+
+    def believe(self, belief: Belief) -> bool:
+        return self.inner.believe(belief)
+
+    def own_fields(self) -> Fields:
+        """What it remembers itself; nothing, unless said."""
+        return {}
+
+    def fields(self) -> Fields:
+        return {**self.own_fields(), **self.inner.state.fields}
+
+    def _begin(self) -> None:
+        self.initialise()
+
+    def _read(self, _parameters: Mapping[str, Any]) -> Any:
+        return self.inner.parameters
+
+    def _prepare(self, X: Array) -> Array:
+        return X
+
+    def _live_in(self, memory: Bytes | None) -> None:
+        self.state = State(self.fields(), memory)
+        end = self.state.nbytes
+        for learner in reversed(self.behind):
+            learner.attach(self.state.memory[end - learner.state.nbytes : end])
+            end -= learner.state.nbytes

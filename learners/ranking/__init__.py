@@ -1,1 +1,0 @@
-"""Learners that rank: they ask that rows of class 1 score above rows of class 0, which is what AUC measures."""

@@ -1,1 +1,0 @@
-"""Learners made from learners: what stands before, around or between them."""

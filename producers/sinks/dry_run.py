@@ -1,0 +1,102 @@
+"""What would be sent, into a file instead of Kafka: no broker is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import sys
+import time
+from typing import BinaryIO
+
+from driftway.producers.messages import Messages
+from driftway.producers.sinks.sink import LONGEST_REST_SECONDS, Outlet, Stop
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.wire import codec
+
+STDOUT = "-"
+LENGTH = struct.Struct("<i")
+"""Before each packed value: its bytes; -1 is a null value, as in Kafka's own protocol."""
+
+
+class DryRun(Outlet):
+    """Writes values in the order of the rows: JSON one per line, packed each behind its length.
+
+    A null value is an empty line, or the length -1. Keys, partitions and timestamps are not written; topics are, each
+    with a tab in front of its value, where there are two.
+
+    Parameters
+    ----------
+    path : str
+        The file, overwritten; ``-`` is stdout.
+    form : str
+        ``json`` or ``packed``.
+    stop : Stop
+        Ends every wait.
+    topics : tuple of str or None
+        That of rows and that of late labels, where these have one of their own; of JSON.
+    """
+
+    def __init__(self, path: str, form: str, stop: Stop, topics: tuple[str, str] | None = None) -> None:
+        super().__init__(stop)
+        self.path = path
+        self._topics = topics
+        self._packed = form == codec.PACKED
+        self._file: BinaryIO | None = None
+
+    def open(self) -> None:
+        try:
+            self._file = sys.stdout.buffer if self.path == STDOUT else open(self.path, "wb")  # noqa: SIM115
+        except OSError as error:
+            raise UsageFailure(f"cannot write {self.path}: {error.strerror}") from None
+
+    def send(self, messages: Messages, due: object = None) -> None:
+        if self._packed:
+            data = b"".join(
+                LENGTH.pack(-1) if value is None else LENGTH.pack(len(value)) + value for value in messages.values
+            )
+        elif self._topics is not None and messages.late is not None:
+            names = [f"{topic}\t".encode() for topic in self._topics]
+            data = b"".join(
+                names[late] + (value or b"") + b"\n"
+                for late, value in zip(messages.late.tolist(), messages.values, strict=True)
+            )
+        else:
+            data = b"".join(b"\n" if value is None else value + b"\n" for value in messages.values)
+        self._write(data)
+
+    def room(self, rows: int, row_bytes: int) -> bool:
+        return not self.stop.requests
+
+    def rest(self, seconds: float) -> None:
+        self._write(b"")
+        time.sleep(min(seconds, LONGEST_REST_SECONDS))
+
+    def finish(self) -> None:
+        self._write(b"")
+        self._close()
+
+    def _write(self, data: bytes) -> None:
+        """Write, and let a reader at the other end of a pipe have it."""
+        if self._file is None:
+            raise RuntimeError("the dry run has not been opened")
+        try:
+            self._file.write(data)
+            if not data:
+                self._file.flush()
+        except OSError as error:
+            if self.path == STDOUT:
+                # What it still holds goes nowhere: Python would try to write it once more at exit.
+                with contextlib.suppress(OSError):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
+            self._close()
+            raise Failure(f"cannot write {self.path}: {error.strerror}") from None
+
+    def _close(self) -> None:
+        """Let go of the file."""
+        file, self._file = self._file, None
+        if file is None:
+            return
+        with contextlib.suppress(OSError):
+            if self.path != STDOUT:
+                file.close()

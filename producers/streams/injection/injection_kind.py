@@ -1,0 +1,168 @@
+"""What a kind of injection is, what it is asked for, and the randomness it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.numeric import random
+from driftway.producers.streams.options import Option, Values, option
+from driftway.producers.streams.stream import Change, Stream
+from driftway.worker.errors import UsageFailure
+
+Words = NDArray[np.uint64]
+
+END = 2**62
+"""The row that stands for "to the end": larger than any, and `END + 1` is still an i8."""
+
+MOST_ROWS = 10**15
+"""Largest row that an option may name: exact as a float, and sums of a few stay below `END`."""
+
+SALT = 0x696E6A656374696F
+"""Parts the words of an injection from those of a generator with the same seed ("injectio" in ASCII)."""
+
+WINDOW = (
+    option("from", 0, "integer", low=0, high=MOST_ROWS, meaning="first row it touches, counted from 0"),
+    option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: it lasts"),
+)
+
+
+class Request(NamedTuple):
+    """One injection as it was asked for."""
+
+    text: str
+    """``KIND:option=value,...``"""
+    values: Values
+    seed: int
+    """Of `words`; 0 <= seed < 2**64."""
+    second: Stream | None
+    """The stream that ``to`` names."""
+    columns: tuple[int, ...]
+    """Indices of the features it touches; all unless ``columns`` names some."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of injection.
+
+    Parameters
+    ----------
+    name, summary, source : str
+        For users; the source is a paper or the reason why there is none.
+    options : tuple of Option
+        Numbers; ``seed`` is always one more.
+    required : tuple of str
+        Options without a default.
+    build : callable
+        (stream, Request) -> the stream with the injection.
+    second : bool
+        Takes ``to=STREAM``.
+    columns : bool
+        Takes ``columns=a/b``.
+    """
+
+    name: str
+    summary: str
+    source: str
+    options: tuple[Option, ...]
+    required: tuple[str, ...]
+    build: Callable[[Stream, Request], Stream]
+    second: bool = False
+    columns: bool = False
+
+
+class Window(NamedTuple):
+    """Rows start <= t < end of a stream are touched.
+
+    `word` is what the rows' concepts are then called, or None if no concept changes: see `Change.drift`.
+    """
+
+    kind: str
+    start: int
+    end: int
+    word: str | None = None
+
+    def concepts(self, inner: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of all concepts: the stream's own, then each of them inside the window."""
+        return inner if self.word is None else inner + tuple(f"{name} {self.word}" for name in inner)
+
+    def mark(self, start: int, concept: NDArray[np.int64], n_concepts: int) -> NDArray[np.int64]:
+        """The concepts i8[n] of rows start, start + 1, ... of a stream that has `n_concepts` by itself."""
+        if self.word is None:
+            return concept
+        return concept + n_concepts * self.inside(start, len(concept))
+
+    def inside(self, start: int, n: int) -> NDArray[np.bool_]:
+        """Which of the rows start, start + 1, ... are touched: bool[n]."""
+        rows = np.arange(start, start + n)
+        touched: NDArray[np.bool_] = (rows >= self.start) & (rows < self.end)
+        return touched
+
+    def changes(self) -> list[Change]:
+        """Where it begins and ends; a window from the first row on changes nothing there."""
+        edges = [(self.kind, self.start)] if self.start > 0 else []
+        edges += [(f"{self.kind} ends", self.end)] if self.end < END else []
+        return [Change(kind, row, row, row, self.word is not None) for kind, row in edges]
+
+
+def window_of(kind: str, values: Values, word: str | None = None, start: str = "from") -> Window:
+    """The window that the options `start` and ``until`` ask for.
+
+    Raises
+    ------
+    UsageFailure
+        It is empty.
+    """
+    if values["until"] <= values[start]:
+        raise UsageFailure(f"{kind}: until must lie after {start}, got {values['until']} and {values[start]}")
+    return Window(kind, values[start], values["until"], word)
+
+
+def words(seed: int) -> Words:
+    """A fresh generator state u8[4] for `seed`."""
+    state = np.zeros(4, np.uint64)
+    random.seed(state, np.uint64(seed))
+    return state
+
+
+def drift_points_of(changes: tuple[Change, ...]) -> tuple[int, ...]:
+    """The rows, sorted and each once, at which a concept gives way to another."""
+    return tuple(sorted({change.at for change in changes if change.drift and change.at > 0}))
+
+
+def class_count(stream: Stream, request: Request, kind: str) -> int:
+    """How many classes a stream has: the option ``classes``, else its labels, else 2.
+
+    Raises
+    ------
+    UsageFailure
+        It has targets, not classes.
+    """
+    if stream.task == "regression":
+        raise UsageFailure(f"{kind} needs classes; {stream.name} is a regression stream")
+    named = 2 if stream.labels is None else len(stream.labels)
+    return int(request.values["classes"]) or named
+
+
+def check_classes(kind: str, y: NDArray[np.float64], start: int, n_classes: int) -> None:
+    """Require class indices or NaN.
+
+    Raises
+    ------
+    UsageFailure
+        Another label; the sentence names it and its row.
+    """
+    wrong = ~(np.isnan(y) | ((y >= 0) & (y < n_classes) & (y == np.floor(y))))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise UsageFailure(
+            f"{kind}: label {y[row]:g} in row {start + row} is not a class index of 0 to {n_classes - 1}; "
+            "name the classes (--labels) or say how many there are (classes=K)"
+        )
+
+
+CLASSES = option("classes", 0, "integer", low=0, high=10_000, meaning="how many; default: the stream's labels, else 2")

@@ -1,0 +1,114 @@
+"""One worker process over a whole log: memory, rate and CPU seconds at marks along the way. Does anything grow?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftway.worker.errors import Failure
+from tests.bench.process_stats import START_SECONDS, Group, Observed, Usage
+
+SAMPLE_SECONDS = 0.05
+STUCK_SECONDS = 60.0
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How much was behind the committed offsets at a moment, and what the process had used by then."""
+
+    seconds: float
+    rows: int
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of the log, from one mark to the next.
+
+    Parameters
+    ----------
+    until : int
+        Rows processed at its end.
+    rate : float
+        Messages a second, inside it.
+    cpu_seconds : float
+        Of the worker per million messages, inside it.
+    rss, peak_rss : int
+        Bytes resident at its end, and at most since the process began.
+    """
+
+    until: int
+    rate: float
+    cpu_seconds: float
+    rss: int
+    peak_rss: int
+
+
+@dataclass(frozen=True)
+class Haul:
+    """What was seen on the way.
+
+    Parameters
+    ----------
+    stretches : list of Stretch
+        In the order of the log; the ends of the first and the last are compared.
+    oldest_snapshot : int
+        Most rows of a partition that a restore would have had to relearn at any moment.
+    """
+
+    stretches: list[Stretch]
+    oldest_snapshot: int
+
+
+def follow(worker: Observed, group: Group, rows: int, step: int, tell: Callable[[int, Usage], None]) -> Haul:
+    """Watch a worker that has just been started until `rows` rows are behind its committed offsets.
+
+    Parameters
+    ----------
+    worker : Observed
+        On a log of at least that length.
+    group : Group
+        Its.
+    rows, step : int
+        Length of the way, and between two marks.
+    tell : callable
+        Told of every sample: rows processed, and what the process uses.
+
+    Raises
+    ------
+    Failure
+        The worker ended, or stands still.
+    """
+    worker.await_until(lambda: worker.events("running"), START_SECONDS, "the worker is running")
+    # The first stretch begins here and not at the first commit, which has the first batches behind it already.
+    samples = [Sample(worker.events("running")[0]["time"], 0, worker.usage())]
+    oldest = 0
+    while samples[-1].rows < rows:
+        standing = group.standing()
+        done, now, usage = sum(at.committed for at in standing), time.time(), worker.usage()
+        oldest = max(oldest, *(at.relearned for at in standing))
+        if done > samples[-1].rows:
+            samples.append(Sample(now, done, usage))
+        elif now - samples[-1].seconds > STUCK_SECONDS:
+            raise Failure(f"the worker stands still at {done:,} messages")
+        tell(done, usage)
+        time.sleep(SAMPLE_SECONDS)
+    return Haul(_stretches(samples, range(0, rows + 1, step)), oldest)
+
+
+def _stretches(samples: Sequence[Sample], marks: Sequence[int]) -> list[Stretch]:
+    """Times and CPU seconds at the marks lie between samples and are interpolated; memory is the sample's behind."""
+    rows = [sample.rows for sample in samples]
+    seconds = np.interp(marks, rows, [sample.seconds for sample in samples])
+    cpu = np.interp(marks, rows, [sample.usage.cpu_seconds for sample in samples])
+    found = []
+    for i in range(1, len(marks)):
+        usage = next(sample.usage for sample in samples if sample.rows >= marks[i])
+        n = marks[i] - marks[i - 1]
+        per_million = float(cpu[i] - cpu[i - 1]) * MILLION / n
+        found.append(Stretch(marks[i], n / float(seconds[i] - seconds[i - 1]), per_million, usage.rss, usage.peak_rss))
+    return found

@@ -1,0 +1,57 @@
+"""Labels that come late: whoever dies at whichever step, the same bits as offline, and every label counts once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from driftway.learners import Spec
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import Wait
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.events import Records
+from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
+from tests.support.kafka import create_topic, produce, unique
+from tests.support.process import driftway
+
+LEARNER, WAIT, PARTITIONS, PIECE = "dfop:mu=0.01", "200", 2, 150
+FEW = "100"
+"""Rows between two snapshots: a successor finds rows that wait in one, and more behind it."""
+
+
+def offline(values: list[bytes], partition: int) -> tuple[list[tuple[int, float]], list[str]]:
+    """Offset and score of every prediction, and the reasons of all that is rejected."""
+    model = Model(ModelSettings((Spec.parse(LEARNER),), wait=Wait.parse(WAIT)), partition)
+    n = len(values)
+    out = model.advance(Records(partition, np.arange(n), Listed(values), Listed([None] * n), [0] * n))
+    found = [json.loads(value or b"") for value in out.predictions]
+    return [(one["offset"], one["score"]) for one in found], [one.reason for one in out.rejected]
+
+
+@pytest.mark.parametrize(
+    ("step", "victim", "heir"), [(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON), (Step.COMMITTED, PYTHON, NATIVE)]
+)
+def test_killed_worker_is_succeeded_with_the_rows_that_wait(kafka: str, step: Step, victim: str, heir: str) -> None:
+    topic, group = unique("events"), unique("group")
+    create_topic(kafka, topic, PARTITIONS)
+    events = {partition: late_stream(900, seed=partition) for partition in range(PARTITIONS)}
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", LEARNER, "--label-wait", WAIT
+    work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", FEW, "--client")
+
+    def feed() -> Iterator[int]:
+        for start in range(0, max(map(len, events.values())), PIECE):
+            for partition, values in events.items():
+                produce(kafka, topic, values[start : start + PIECE], partition)
+            yield sum(b'"x"' in value for values in events.values() for value in values[: start + PIECE])
+
+    outputs = Outputs(kafka, f"{topic}.{group}")
+    kill_and_succeed(step, work, (victim, heir), feed(), outputs)
+    for partition, values in events.items():
+        assert outputs.written(partition) == offline(values, partition)
+    assert driftway("audit", *place).code == 0

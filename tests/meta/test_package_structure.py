@@ -1,0 +1,178 @@
+"""The folders: who in the worker may import whom, no circle at any level of any package, and no folder too full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.meta.sources import PACKAGES, ROOT, files, imports, module
+
+MOST_ENTRIES = {"driftway.worker": 12, "driftway.workbench": 12}
+"""Package -> the most entries of any of its folders."""
+MOST_AT_THE_TOP = {"driftway.learners": 30}
+"""Package -> its own most entries, README included; a family of learners has a file for each."""
+
+MAY_IMPORT = {
+    "errors": set(),
+    "processes": {"errors"},
+    "wire": {"errors"},
+    "warm_start": {"errors", "wire"},
+    "kafka": {"errors", "wire"},
+    "plots": {"errors"},
+    "settings": {"errors", "wire", "warm_start", "kafka"},
+    "state": {"errors", "wire", "warm_start", "kafka", "settings"},
+    "stream": {"errors", "processes", "wire", "kafka", "settings", "state"},
+    "cli": {"errors", "wire", "warm_start", "kafka", "settings", "state", "stream"},
+    "evaluation": {"errors", "processes", "wire", "warm_start", "kafka", "settings", "state", "plots", "cli"},
+    "admin": {"errors", "wire", "warm_start", "kafka", "settings", "state", "stream", "plots", "cli"},
+}
+"""Folder, or module at the worker's top -> what of the worker it may import, lazily and for type checks too."""
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Dotted name -> file, of everything in the four packages."""
+    return {module(path): path for path in files(*PACKAGES)}
+
+
+def arrows(imported: Mapping[str, Iterable[tuple[int, str]]]) -> set[tuple[str, str]]:
+    """(module, module that it imports), of module -> (line, name); `from a import b` names a on the way to b."""
+    found = set()
+    for here, wanted in imported.items():
+        for line, name in wanted:
+            if any(other.startswith(f"{name}.") for at, other in wanted if at == line):
+                continue
+            there = name if name in imported else name.rpartition(".")[0]
+            if there in imported and there != here:
+                found.add((here, there))
+    return found
+
+
+@cache
+def all_arrows() -> frozenset[tuple[str, str]]:
+    return frozenset(arrows({name: imports(path) for name, path in modules().items()}))
+
+
+def within_folder(folder: str, found: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Entry of a folder -> the others that it, or anything in it, imports; its own `__init__` is an entry too."""
+
+    def entry(name: str) -> str | None:
+        if name == folder:
+            return "__init__"
+        return name.removeprefix(f"{folder}.").partition(".")[0] if name.startswith(f"{folder}.") else None
+
+    graph: dict[str, set[str]] = {}
+    for here, there in found:
+        a, b = entry(here), entry(there)
+        if a and b and a != b:
+            graph.setdefault(a, set()).add(b)
+            graph.setdefault(b, set())
+    return graph
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """The entries that are left when everything that imports nothing left is taken away, again and again."""
+    left = dict(graph)
+    while gone := {name for name, wanted in left.items() if not wanted & left.keys()}:
+        left = {name: wanted for name, wanted in left.items() if name not in gone}
+    return sorted(left)
+
+
+def folders(names: Iterable[str]) -> list[str]:
+    """Every folder, by its dotted name."""
+    return sorted({name.rpartition(".")[0] for name in names if "." in name})
+
+
+def entries(folder: str, names: Iterable[str]) -> set[str]:
+    return {name.removeprefix(f"{folder}.").partition(".")[0] for name in names if name.startswith(f"{folder}.")}
+
+
+def forbidden(found: Iterable[tuple[str, str]]) -> list[str]:
+    wrong = []
+    for here, there in found:
+        if not (here.startswith("driftway.worker.") and there.startswith("driftway.worker.")):
+            continue
+        a, b = (name.removeprefix("driftway.worker.").partition(".")[0] for name in (here, there))
+        if a != b and b not in MAY_IMPORT.get(a, set()):
+            wrong.append(f"{here} imports {there}")
+    return sorted(wrong)
+
+
+def test_arrows_between_folders_are_those_of_the_table() -> None:
+    assert forbidden(all_arrows()) == []
+
+
+def test_the_table_names_every_folder_and_has_no_circle() -> None:
+    assert entries("driftway.worker", modules()) == set(MAY_IMPORT)
+    assert circle(MAY_IMPORT) == []
+
+
+def test_the_table_allows_nothing_that_nobody_needs() -> None:
+    used = within_folder("driftway.worker", all_arrows())
+    assert {folder: spare for folder, allowed in MAY_IMPORT.items() if (spare := allowed - used[folder])} == {}
+
+
+@pytest.mark.parametrize("folder", folders(modules()))
+def test_no_circle_inside_a_folder(folder: str) -> None:
+    # At every level, so that there is none between modules either: the folder where two ways part has it.
+    assert circle(within_folder(folder, all_arrows())) == []
+
+
+@pytest.mark.parametrize("folder", folders(modules()))
+def test_no_folder_is_too_full(folder: str) -> None:
+    package = ".".join(folder.split(".")[:2])
+    assert len(entries(folder, modules())) <= MOST_ENTRIES.get(package, 1000)
+
+
+def test_the_top_of_the_learners_shows_the_contract_and_the_families() -> None:
+    for package, most in MOST_AT_THE_TOP.items():
+        top = ROOT / package.removeprefix("driftway.")
+        assert len([entry for entry in top.iterdir() if entry.name != "__pycache__"]) <= most
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_is_over_400_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_the_checks_can_fail() -> None:
+    names = (
+        "driftway.worker",
+        "driftway.worker.wire",
+        "driftway.worker.wire.codec",
+        "driftway.worker.wire.events",
+        "driftway.worker.stream",
+        "driftway.worker.stream.worker",
+    )
+    found = arrows(
+        {name: [] for name in names}
+        | {
+            "driftway.worker.wire.codec": [
+                (1, "driftway.worker.stream.worker"),
+                (1, "driftway.worker.stream.worker.Worker"),
+                (2, "driftway.worker.wire.events"),
+            ],
+            "driftway.worker.wire.events": [(1, "driftway.worker.wire"), (1, "driftway.worker.wire.codec")],
+            "driftway.worker.stream.worker": [(1, "driftway.worker.wire.codec.encode"), (2, "json")],
+        }
+    )
+    assert ("driftway.worker.wire.events", "driftway.worker.wire") not in found
+    assert forbidden(found) == ["driftway.worker.wire.codec imports driftway.worker.stream.worker"]
+    assert circle(within_folder("driftway.worker", found)) == ["stream", "wire"]
+    assert circle(within_folder("driftway.worker.wire", found)) == ["codec", "events"]
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert (
+        len(entries("driftway.worker.wire", [f"driftway.worker.wire.m{i}" for i in range(13)]))
+        > MOST_ENTRIES["driftway.worker"]
+    )
+
+
+def test_the_walk_sees_every_kind_of_import() -> None:
+    found = all_arrows()
+    assert ("driftway.worker.stream.worker", "driftway.worker.stream.task.task") in found
+    assert ("driftway.worker.wire.events", "driftway.worker.wire.scanner") in found  # for type checks only
+    assert ("driftway.worker.cli.worker", "driftway.worker.stream.worker") in found  # inside a function
+    assert (ROOT / "worker").is_dir()

@@ -1,0 +1,79 @@
+"""`python -m tests.regenerate.catalogue`: docs/learners.md, one row per learner, in the words of its docstring."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from driftway.learners.registry import LEARNERS, find
+from driftway.worker.cli.learners import describe
+
+PAGE = Path(__file__).parents[2] / "docs" / "learners.md"
+COMMAND = "python -m tests.regenerate.catalogue"
+
+HEAD = f"""# The learners
+
+{{count}} learners, by family. `driftway learners NAME` describes the parameters of one, `driftway learners --json`
+those of all. d is the number of features (with the intercept, where there is one), K that of classes; memory is the
+state, which is what a snapshot holds. Accuracies stand in [results/sanity-table.md](results/sanity-table.md). This page
+is made of the learners' docstrings by `{COMMAND}`.
+
+Before a name, `ova:` makes any number of classes of a learner of two, and `on_drift:` puts a learner under the watch of
+a drift detector: `on_drift:rls:detector=adwin,action=shrink` (`driftway learners --help`). Ensembles take any learner
+as `base`, like `dwm:base=arow/q=1e-4`.
+"""
+COLUMNS = ("learner", "task", "cost per row", "memory", "what it does, and when to use it", "source")
+
+
+def cost_and_memory(text: str) -> tuple[str, str]:
+    """The two halves of a Cost section, whose sentences are `[Form: ]TIME; BYTES.` or `[Form: ]TIME, BYTES.`"""
+    times, bytes_ = [], []
+    for sentence in re.split(r"(?<=\w)\.\s+", text.rstrip(".")):
+        form, _, rest = sentence.rpartition(": ")
+        found = re.fullmatch(r"(.*?); (.*)", rest) or re.fullmatch(r"(.*?), (\d.*)", rest)
+        time, size = found.groups() if found else (rest, "")
+        label = f"{form[0].lower()}{form[1:]}: " if form else ""
+        times.append(label + time.replace(" per row", ""))
+        bytes_ += [label + size] if size else []
+    return "; ".join(times), "; ".join(bytes_)
+
+
+def paragraph(text: str) -> str:
+    """What stands in a cell of a table: one line, with no bar and no code marks of reStructuredText."""
+    return " ".join(text.split()).replace("``", "`").replace("|", "\\|")
+
+
+def line(row: dict[str, Any]) -> str:
+    """The row of a learner."""
+    summary, _, rest = row["description"].partition("\n\n")
+    time, memory = cost_and_memory(row["cost"])
+    about = f"{summary} {rest}".strip()
+    cells = (f"`{row['name']}`", ", ".join(row["tasks"]), time, memory, about, row["source"])
+    return f"| {' | '.join(map(paragraph, cells))} |\n"
+
+
+def page() -> str:
+    """The whole page."""
+    rows = [describe(find(name)) for name in LEARNERS]
+    families: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        families.setdefault(row["family"], []).append(row)
+    text = HEAD.format(count=len(rows))
+    for family, members in families.items():
+        about = (import_module(f"driftway.learners.{family}").__doc__ or "").strip()
+        text += f"\n## {family.replace('_', ' ').capitalize()}\n\n{about}\n\n"
+        text += f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
+        text += "".join(map(line, members))
+    return text
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"{PAGE.name}: {len(LEARNERS)} learners")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""A stage for fault tests: an input topic with known rows, and what its predictions must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+from confluent_kafka import Producer
+
+from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.topics import Topics
+from driftway.worker.wire.codec import encode_events
+from tests.support.audit import Auditor, Scores, expected_scores
+from tests.support.kafka import admin, await_until, create_topic, unique
+from tests.support.process import Driftway
+
+LEARNER = "dfop:mu=0.01"
+OUTPUTS = ("predictions", "accuracy", "rejected")
+DETECTORS = "ddm:min_n=5,warn=0.2,drift=0.5", "hddm_w:drift_conf=0.2,warn_conf=0.3"
+"""So sensitive that they call a drift every ten rows or so: hardly a commit has no alarm."""
+SESSION_MS = 2000
+"""A dead member is noticed after this long."""
+
+
+@dataclass
+class Stage:
+    """Rows on a topic, one group, and the scores that the group must emit.
+
+    Parameters
+    ----------
+    bootstrap : str
+        The broker.
+    partitions, rows : int
+        Of the input; `rows` per partition.
+    seed : int
+        Of the rows.
+    at_first : int or None
+        Partitions that the topics have before `grow`; None: all of them.
+    configs : dict
+        Output -> settings of its topic, with _ for a dot.
+    detectors : tuple of str
+        What watches the learner; without any there is no topic of alarms.
+    """
+
+    bootstrap: str
+    partitions: int = 3
+    rows: int = 2000
+    seed: int = 7
+    at_first: int | None = None
+    configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    detectors: tuple[str, ...] = ()
+    topic: str = field(default_factory=lambda: unique("events"))
+    group: str = field(default_factory=lambda: unique("group"))
+    expected: Scores = field(init=False)
+
+    @property
+    def prefix(self) -> str:
+        """What the names of the group's outputs begin with."""
+        return Topics(self.topic, self.group).prefix
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(self.seed)
+        parts = {}
+        create_topic(self.bootstrap, self.topic, self.at_first or self.partitions)
+        for name in (*OUTPUTS, "alarms") if self.detectors else OUTPUTS:
+            count, config = self.at_first or self.partitions, self.configs.get(name, {})
+            create_topic(self.bootstrap, f"{self.prefix}.{name}", count, **config)
+        self.events: dict[int, list[bytes]] = {}
+        for partition in range(self.partitions):
+            X = rng.normal(size=(self.rows, 4))
+            drift = np.where(np.arange(self.rows) < self.rows // 2, 1.0, -1.0)
+            y = ((X[:, 0] * drift + X[:, 1] + rng.normal(0, 0.3, self.rows)) > 0).astype(float)
+            parts[partition] = X, y
+            self.events[partition] = encode_events(X, y, 0)
+        self.expected = expected_scores(LEARNER, parts)
+        self._properties = {
+            "bootstrap.servers": self.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 300,
+        }  # fmt: skip
+        self._producer = Producer(quiet(self._properties))
+
+    def fill(self, first: int = 0, last: int | None = None, among: Collection[int] | None = None) -> None:
+        """Write the rows from `first` to `last` of every partition, or of those `among`."""
+        self._produce(first, last, self.events if among is None else among)
+        assert self._producer.flush(30) == 0
+
+    def write(self, *values: bytes, partition: int = 0) -> None:
+        """Write other values than the stage's rows."""
+        self._producer.produce_batch(self.topic, [{"value": value} for value in values], partition=partition)
+        assert self._producer.flush(30) == 0
+
+    def grow(self, *names: str) -> None:
+        """Give the topics of these names, or else the input, all the partitions that the stage has rows for."""
+        from confluent_kafka.admin import NewPartitions
+
+        client = admin(self.bootstrap)  # a client that is garbage never answers
+        for topic in names or (self.topic,):
+            client.create_partitions([NewPartitions(topic, self.partitions)])[topic].result(timeout=30)
+        self._producer = Producer(quiet(self._properties))  # one that knows the new partitions
+
+    def _produce(self, first: int, last: int | None, among: Collection[int]) -> None:
+        for partition in among:
+            events = self.events[partition]
+            self._producer.produce_batch(self.topic, [{"value": e} for e in events[first:last]], partition=partition)
+
+    def feed(self, auditor: Auditor, victim: Driftway, piece: int = 200) -> None:
+        """Write the rows piece by piece, each after the last was predicted; all at once when `victim` has ended."""
+        for first in range(0, self.rows, piece):
+            self.fill(first, first + piece)
+            wanted = (first + piece) * self.partitions
+            await_until(
+                lambda wanted=wanted: auditor.seen >= wanted or victim.process.poll() is not None,
+                30,
+                f"{wanted} rows predicted, or the victim dead",
+            )
+
+    def feed_until(self, auditor: Auditor, over: Callable[[], bool], last: int, piece: int = 100) -> int:
+        """Write rows piece by piece, each after the one before was predicted, until `over`; return how many.
+
+        Fails if the rows up to `last` do not suffice: what was to happen did not.
+        """
+        for first in range(0, last, piece):
+            fed = min(first + piece, last)
+            self._produce(first, fed, self.events)
+            await_until(lambda: over() or self._producer.flush(0.05) == 0, 30, "the rows are on the topic")
+            await_until(
+                lambda fed=fed: over() or auditor.seen >= fed * self.partitions, 60, f"{fed} rows predicted, or it"
+            )
+            if over():
+                return fed
+        raise AssertionError(f"nothing happened in {last} rows")
+
+    def worker(self, *more: str) -> tuple[str, ...]:
+        """Arguments of a worker of the group that commits often and notices dead members soon."""
+        return (
+            "worker", "--input", self.topic, "--group", self.group, "--bootstrap", self.bootstrap,
+            "--learner", LEARNER, "--commit-interval", "0.05", "--snapshot-rows", "300",
+            "-X", f"session.timeout.ms={SESSION_MS}", "-X", "heartbeat.interval.ms=300", *self.watched, *more,
+        )  # fmt: skip
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The options that name the detectors."""
+        return tuple(word for text in self.detectors for word in ("--detector", text))
+
+    def auditor(self) -> Auditor:
+        """A concurrent read_committed reader of the outputs."""
+        return Auditor(self.bootstrap, self.prefix)

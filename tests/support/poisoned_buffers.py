@@ -1,0 +1,48 @@
+"""`python -m tests.support.poisoned_buffers worker ...`: the command line; its free buffers hold rubbish.
+
+A batch's text and messages are rubbish from the next take on, a buffer of predictions as soon as it was given back. Who
+looks at them later than he may writes rubbish, or learns it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tests.support.process import Driftway
+
+RUBBISH = 0xA5
+
+
+class PoisonedDriftway(Driftway):
+    """`driftway` with rubbish in its free buffers."""
+
+    module = "tests.support.poisoned_buffers"
+
+
+def main() -> None:
+    """Spoil what is free, and run the command line."""
+    from driftway import cli
+    from driftway.worker.kafka.librdkafka import consumer_queue
+    from driftway.worker.wire import packed, writer
+    from driftway.worker.wire.json_tokens import buffer_pool
+
+    give, take = buffer_pool.give_buffer, consumer_queue.Arrivals.take
+
+    def spoil_and_give(buffer: buffer_pool.Text) -> None:
+        buffer[:] = RUBBISH
+        give(buffer)
+
+    def spoil_and_take(self: consumer_queue.Arrivals, most: int, wait: float) -> Any:
+        for old in (self._text, self._rows, self._pointers):
+            old.view("u1")[:] = RUBBISH
+        return take(self, most, wait)
+
+    for module in (buffer_pool, writer, packed):
+        module.give_buffer = spoil_and_give
+    consumer_queue.Arrivals.take = spoil_and_take  # type: ignore[method-assign]
+    cli.main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

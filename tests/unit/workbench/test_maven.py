@@ -1,0 +1,74 @@
+"""Downloads from Maven repositories: whose certificates are trusted, and what is said of a failure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+import threading
+from collections.abc import Iterator
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from driftway.workbench.broker.maven import BUNDLES, maven
+from driftway.worker.errors import Failure
+from tests.support.secure import HOST, make_certificates
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def repository(folder: Path) -> Iterator[str]:
+    """A server whose certificate nobody knows who trusts certifi's only."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    server = HTTPServer((HOST, 0), Quiet)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"https://{HOST}:{server.server_port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("trusted_by", ["system", "variable", "nobody"])
+def test_a_proxys_certificate_is_trusted_if_the_system_or_the_user_trusts_it(
+    trusted_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import requests
+
+    make_certificates(tmp_path, "server")
+    authority = str(tmp_path / "ca.pem")
+    for name in (*BUNDLES, "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    if trusted_by == "system":
+        monkeypatch.setenv("SSL_CERT_FILE", authority)
+    elif trusted_by == "variable":
+        monkeypatch.setenv(BUNDLES[0], authority)
+    before = dict(os.environ)
+    with repository(tmp_path) as url:
+        if trusted_by == "nobody":
+            with pytest.raises(Failure, match=r"cannot download a jar from the Maven repository, needed once: .*CERT"):
+                ask(url, tmp_path)
+        else:
+            ask(url, tmp_path)
+        if trusted_by != "variable":
+            with pytest.raises(requests.exceptions.SSLError):
+                requests.get(url, timeout=5)
+    assert dict(os.environ) == before
+
+
+def ask(url: str, folder: Path) -> None:
+    """What jgo does, inside."""
+    import requests
+
+    with maven(folder / "kept", "a jar"):
+        assert requests.get(url, timeout=5).status_code == 200

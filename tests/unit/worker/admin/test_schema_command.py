@@ -1,0 +1,122 @@
+"""`driftway schema infer` on files of every kind, and its sentences."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import tomllib
+from pathlib import Path as File
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from driftway.cli import main
+from tests.unit.worker.admin.orders import FLAT, orders, table_of, texts
+
+
+def infer(*arguments: str) -> Result:
+    return CliRunner(env={"DRIFTWAY_DATA": None}).invoke(main, ["schema", "infer", *arguments])
+
+
+def write(path: File, values: list[bytes | None]) -> str:
+    text = b"\n".join(value or b"" for value in values) + b"\n"
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["orders.jsonl", "orders.ndjson.gz", "orders.json"])
+def test_json_lines(tmp_path: File, name: str) -> None:
+    done = infer(write(tmp_path / name, orders()), "--label", "fraud", "--rows", "100")
+    assert done.exit_code == 0, done.output
+    assert table_of(done.stdout)["feature"] == FLAT
+    assert "# 100 events read\n" in done.stdout
+    assert "100 events read, 9 fields seen; 4 of them are features, which become 38 columns; 3 left out." in done.stderr
+
+
+def test_json_object(tmp_path: File) -> None:
+    file = write(tmp_path / "o.jsonl", orders(lambda row, i: {**row, "label": ["no", "yes"][i % 2]}))
+    told = json.loads(infer(file, "--json").stdout)
+    assert told["options"] == {"labels": "no,yes"}
+    assert told["event"]["label"] == "label"
+    assert told["events"] == {"seen": 200, "no_json_object": 0, "no_row": 0, "plain": 0, "read": 200, "rejected": {}}
+    assert told["paths"]["country"]["different"] == 3
+    assert sum(told["paths"]["country"]["most"].values()) == 200
+    assert told["paths"]["items"]["left_out"] == "list"
+    assert told["paths"]["amount"]["feature"] == "amount"
+
+
+def csv_file(path: File) -> str:
+    rows = [json.loads(value or b"") for value in orders()]
+    with gzip.open(path, "wt", newline="") if path.suffix == ".gz" else path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows[0])
+        writer.writerows(["NA" if i % 10 == 0 and v == row["amount"] else v for v in row.values()]
+                         for i, row in enumerate(rows))  # fmt: skip
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["orders.csv", "orders.csv.gz"])
+def test_csv(tmp_path: File, name: str) -> None:
+    done = infer(csv_file(tmp_path / name), "--label", "fraud")
+    assert done.exit_code == 0, done.output
+    table = table_of(done.stdout)
+    assert (table["missing"], table["time"], table["id"]) == ("mean", "created_at", "order_id")
+    assert table["feature"][:4] == FLAT
+    assert 'label = "fraud"                    # false 75 %, true 25 %' in done.stdout
+
+
+@pytest.mark.parametrize("name", ["orders.parquet", "orders.parquet.gz"])
+def test_parquet(tmp_path: File, name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = [json.loads(value or b"") for value in orders()]
+    for i, row in enumerate(rows):
+        row["created_at"] = np.datetime64(row["created_at"][:19], "ns")
+        row["amount"] = float("nan") if i % 10 == 0 else row["amount"]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "orders.parquet")
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(gzip.compress((tmp_path / "orders.parquet").read_bytes()))
+    done = infer(str(tmp_path / name), "--label", "fraud")
+    assert done.exit_code == 0, done.output
+    table = table_of(done.stdout)
+    assert (table["missing"], table["time"], table["feature"]) == ("mean", "created_at", FLAT)
+
+
+def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
+    rows = [{"x": [i, i * 0.5], "y": i % 2} for i in range(50)]
+    file = write(tmp_path / "plain.jsonl", [*texts(rows), b"{"])
+    done = infer(file)
+    assert done.exit_code == 0
+    said = "50 events have the plain form, which needs no schema. 1 have another, and would be rejected."
+    assert done.stdout == f"# {said}\n"
+    assert done.stderr == f"{file}: {said}\n"
+    assert tomllib.loads(done.stdout) == {}
+    assert json.loads(infer(file, "--json").stdout)["plain"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "said"),
+    [
+        ("a.jsonl", "", 2, "{} "),
+        ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object"),
+        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "nothing in {} can be learned from: a (list)"),
+        ("a.jsonl.gz", "a", 2, "cannot read {}: Not a gzipped file (b'a')"),
+        ("a.csv", "", 2, "{} is empty"),
+        ("a.csv", "a,b\n1\n", 2, "cannot read {}: CSV parse error: Row #2: Expected 2 columns, got 1"),
+        ("a.csv", "1,2\n3,4\n", 2, "{} has no header row: its first line is all numbers"),
+        ("a.parquet", "", 2, "{} is empty"),
+        ("a.xls", "a", 2, "cannot tell the format of {}: it must end in"),
+        ("a.csv", None, 2, "there is no file {}"),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence(tmp_path: File, name: str, text: str | None, code: int, said: str) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text)
+    done = infer(str(file))
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert done.stderr.startswith(f"driftway: {said.format(file)}")
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,83 @@
+"""Client properties: parsed, refused with the reason, never shown if secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import OWNED, base_properties, parse_properties, quiet, redact, redacted
+
+
+def test_pairs_are_split_at_the_first_equals_sign_and_stripped() -> None:
+    assert parse_properties(["a.b = c", "sasl.password=x=y==", "empty="]) == {
+        "a.b": "c",
+        "sasl.password": "x=y==",
+        "empty": "",
+    }
+
+
+def test_file_is_read_before_the_pairs_and_these_win(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("# comment\n\n; too\n  a=1\nb = 2\r\nc=\u00e9\n", encoding="utf-8")
+    assert parse_properties(["b=3"], str(file)) == {"a": "1", "b": "3", "c": "\u00e9"}
+
+
+@pytest.mark.parametrize("pair", ["acks", "=1", "", "  "])
+def test_what_is_no_pair_is_refused(pair: str) -> None:
+    with pytest.raises(UsageFailure, match=r"is not key=value$"):
+        parse_properties([pair])
+
+
+@pytest.mark.parametrize("key", OWNED)
+def test_owned_property_is_refused_with_the_reason(key: str, tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_text(f"{key} = x\n")
+    for given in ((["a=b", f"{key}=x"], None), ([], str(file))):
+        with pytest.raises(UsageFailure) as caught:
+            parse_properties(*given)
+        assert str(caught.value) == f"client property {key} cannot be set: {OWNED[key]}"
+
+
+def test_all_that_must_be_owned_is_owned() -> None:
+    must = {"enable.auto.commit", "isolation.level", "transactional.id", "group.id", "bootstrap.servers"}
+    assert must | {"enable.auto.offset.store", "auto.offset.reset", "enable.idempotence"} <= OWNED.keys()
+
+
+def test_unreadable_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageFailure, match=r"^cannot read client properties .*absent: No such file"):
+        parse_properties([], str(tmp_path / "absent"))
+    with pytest.raises(UsageFailure, match="Is a directory"):
+        parse_properties([], str(tmp_path))
+    (tmp_path / "binary").write_bytes(b"a=\xff\xfe\n")
+    with pytest.raises(UsageFailure, match=r"are not UTF-8 text$"):
+        parse_properties([], str(tmp_path / "binary"))
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sasl.password", "ssl.key.password", "ssl.keystore.password", "sasl.oauthbearer.client.secret", "ssl.key.pem",
+     "sasl.oauthbearer.token.endpoint.url", "ssl.certificate.pem", "SASL.PASSWORD", "sasl.jaas.config"],
+)  # fmt: skip
+def test_secret_is_never_shown(key: str) -> None:
+    assert redact(f"{key}=hunter2") == f"{key}=***"
+    assert redacted({key: "hunter2"}) == {key: "***"}
+
+
+def test_ordinary_property_is_shown() -> None:
+    assert redact("acks=all") == "acks=all"
+    assert redact("password") == "password"
+    assert redacted({"acks": "all", "sasl.username": "u"}) == {"acks": "all", "sasl.username": "u"}
+
+
+def test_users_properties_come_last_and_chatter_is_off_unless_asked_for() -> None:
+    made = base_properties("h:1", {"client.id": "mine", "acks": "1"})
+    assert made == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1", "reconnect.backoff.max.ms": 1000}
+    assert "reconnect.backoff.max.ms" not in base_properties("h:1", {"reconnect.backoff.ms": "5000"})
+    assert base_properties("h:1", {})["client.id"].startswith("driftway-")
+    assert quiet({})["log_level"] == 0
+    assert "logger" in quiet({})
+    for chatter in ("log_level", "debug"):
+        assert quiet({chatter: "7"}).keys() == {chatter, "error_cb"}
+    quiet({})["error_cb"](None)

@@ -1,0 +1,94 @@
+"""The way to the C library: what it finds is checked, and what does not fit is refused with a sentence."""
+
+from __future__ import annotations
+
+import ctypes
+
+import confluent_kafka
+import numpy as np
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from driftway.worker.kafka.librdkafka import abi_check, library, message
+from driftway.worker.kafka.librdkafka.abi_check import proven
+from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList, partitions_of
+from driftway.worker.kafka.librdkafka.library import PRODUCER, Library, Unsupported, load
+
+
+def test_the_library_is_the_one_of_the_python_client() -> None:
+    assert proven().version() == confluent_kafka.libversion()[1]
+
+
+def test_a_missing_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(library.FUNCTIONS, "of_tomorrow", (None,))
+    with pytest.raises(Unsupported, match="rd_kafka_of_tomorrow cannot be found"):
+        Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))
+
+
+def test_an_older_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "LEAST_VERSION", 0x7F000000)
+    with pytest.raises(Unsupported, match="is older than"):
+        Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))
+
+
+def test_another_library_than_the_clients_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confluent_kafka, "libversion", lambda: ("2.0.0", 0x020000FF))
+    with pytest.raises(Unsupported, match="is not the one that confluent-kafka uses"):
+        Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))
+
+
+@pytest.mark.parametrize("word", ["PARTITION", "LENGTH", "KEY_LENGTH", "OPAQUE"])
+def test_a_message_that_is_laid_out_differently_is_noticed(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is wrong in the field of an address could not be looked at without reading anywhere.
+    monkeypatch.setattr(abi_check, word, message.OFFSET)
+    assert "a message reads" in (abi_check._message_differs(load()) or "")
+
+
+def test_a_place_that_is_laid_out_differently_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = [field for field in library.Place._fields_ if field[0] != "partition"]
+    fields.insert(2, ("partition", ctypes.c_int32))
+    other = type("Other", (ctypes.Structure,), {"_fields_": fields})
+    places = type(
+        "Others", (ctypes.Structure,), {"_fields_": (*library.Places._fields_[:2], ("elements", ctypes.POINTER(other)))}
+    )
+    functions = {**library.FUNCTIONS}
+    functions["topic_partition_list_new"] = (ctypes.POINTER(places), ctypes.c_int)
+    functions["topic_partition_list_add"] = (
+        ctypes.POINTER(other),
+        ctypes.POINTER(places),
+        ctypes.c_char_p,
+        ctypes.c_int32,
+    )
+    functions["topic_partition_list_destroy"] = (None, ctypes.POINTER(places))
+    monkeypatch.setattr(library, "FUNCTIONS", functions)
+    assert "a place reads" in (abi_check._place_differs(Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))) or "")
+
+
+def test_an_invalid_property_is_the_clients_own_error() -> None:
+    with pytest.raises(KafkaException, match=r"no\.such\.property") as caught:
+        Handle(load(), PRODUCER, {"no.such.property": 1})
+    assert caught.value.args[0].code() == KafkaError._INVALID_ARG
+
+
+def test_an_error_object_becomes_the_clients_own_error() -> None:
+    told = {**abi_check.NOBODY_LISTENS, "transactional.id": "t"}
+    with Handle(load(), PRODUCER, told) as handle, pytest.raises(KafkaException) as caught:
+        load().check(load().begin_transaction(handle.address))
+    error = caught.value.args[0]
+    assert (error.code(), error.fatal(), error.retriable()) == (KafkaError._STATE, False, False)
+    assert error.str()
+
+
+def test_places_go_in_and_come_out() -> None:
+    with PlaceList(load(), "topic", [(3, 7), (1, 9)]) as places:
+        assert partitions_of(places) == [3, 1]
+        assert [places.contents.elements[i].offset for i in range(2)] == [7, 9]
+
+
+def test_a_kernel_reads_negative_numbers_of_32_bits() -> None:
+    words = np.zeros(message.WORDS, np.int64)
+    words[message.ERROR] = np.uint32(-191 & 0xFFFFFFFF)
+    words[message.PARTITION] = 0x7FFF_FFFF_0000_0003
+    rows = np.empty((1, message.WORDS), np.int64)
+    assert message.read(np.array([words.ctypes.data]), rows) == 1
+    assert (rows[0, message.ERROR], rows[0, message.PARTITION]) == (-191, 3)

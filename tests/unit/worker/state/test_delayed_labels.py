@@ -1,0 +1,250 @@
+"""Labels that come late: which row each is for, what counts, and that cuts, saves and restores change nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftway.learners import Spec
+from driftway.worker.cli.model_options import make_detector_specs
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings.option_values import Wait
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.wire.events import Target
+from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.delayed_labels import late_stream
+from tests.unit.worker.rows import STAMP, model_settings, pieces, records
+
+D = 3
+
+
+def run(settings: Any, values: list[bytes], cuts: list[int]) -> tuple[Model, list[Outputs]]:
+    model = Model(settings, 3)
+    return model, [model.advance(part) for part in pieces(records(values), cuts)]
+
+
+def all_of(outs: list[Outputs]) -> tuple[Any, ...]:
+    return (
+        [value for out in outs for value in out.predictions],
+        [point for out in outs for point in out.points],
+        [(one.offset, one.reason, one.value, one.key) for out in outs for one in out.rejected],
+        [alarm for out in outs for alarm in out.alarms],
+        [offset for out in outs for offset in out.offsets.tolist()],
+    )
+
+
+class Naive:
+    """The same, event by event, with a dictionary."""
+
+    def __init__(self, learner: str, rows: int, task: str) -> None:
+        self.learner = Spec.parse(learner).create(D, 2, task, True)
+        self.rows, self.most, self.task = 0, rows, task
+        self.waiting: dict[Any, tuple[int, Any, float, float, float]] = {}
+        self.done: dict[Any, tuple[int, float]] = {}
+        self.labels = self.hits = self.no_change = 0
+        self.squared, self.last, self.expired = 0.0, 1.0, 0
+        self.scores: list[float] = []
+        self.reasons: list[str] = []
+
+    def _score(self, x: list[float], y: float) -> float:
+        score = np.empty((1, 1))
+        self.learner.predict_then_update(np.array([x]), np.array([float(y)]), score)
+        return float(score[0, 0])
+
+    def _count(self, score: float, y: float, guess: float) -> None:
+        self.labels += 1
+        self.hits += (score >= 0.0) == (y == 1.0)
+        self.no_change += guess == y
+        self.squared += (score - y) * (score - y)
+        self.last = y
+
+    def _let_go(self, most: int) -> None:
+        self.expired += sum(self.rows - row > most for row, *_ in self.waiting.values())
+        self.waiting = {key: entry for key, entry in self.waiting.items() if self.rows - entry[0] <= most}
+        self.done = {key: entry for key, entry in self.done.items() if self.rows - entry[0] <= most}
+
+    def take(self, event: dict[str, Any]) -> None:
+        key = event.get("id")
+        if "x" in event:
+            self._let_go(self.most - 1)
+            y = event.get("y")
+            score = self._score(event["x"], np.nan if y is None else y)
+            self.scores.append(score)
+            if y is not None:
+                self._count(score, y, self.last)
+            else:
+                self.waiting[key] = self.rows, event["x"], score, self.last, 0.0
+            self.rows += 1
+            return
+        self._let_go(self.most)
+        if event["y"] is None:
+            self.reasons.append("late label: null takes none back")
+        elif key in self.waiting:
+            row, x, score, guess, _ = self.waiting.pop(key)
+            self.done[key] = row, event["y"]
+            self._score(x, event["y"])
+            self._count(score, event["y"], guess)
+        elif key in self.done:
+            same = self.done[key][1] == event["y"]
+            self.reasons.append("late label: a repetition" if same else "late label: another than the first")
+        else:
+            self.reasons.append("late label: no event of this id waits")
+
+
+@pytest.mark.parametrize("rows", [8, 1000])
+@pytest.mark.parametrize(("task", "learner"), [("classification", "arow"), ("regression", "dfop")])
+def test_equals_a_dictionary_event_by_event(task: str, learner: str, rows: int) -> None:
+    values = late_stream(600, 5, task=task)
+    naive = Naive(learner, rows, task)
+    for value in values:
+        naive.take(json.loads(value))
+    target = Target(task, 0) if task == "regression" else Target()
+    settings = model_settings(learner, target=target, wait=Wait(rows), accuracy_every=50)
+    model, outs = run(settings, values, list(range(0, len(values), 37)))
+    predictions, points, rejected, *_ = all_of(outs)
+    assert [json.loads(value)["score"] for value in predictions] == naive.scores
+    assert [reason for _, reason, *_ in rejected] == naive.reasons
+    assert len(predictions) == naive.rows == 600
+    found = model.latest_points()[learner]
+    assert found["labels"] == naive.labels
+    if task == "regression":
+        assert found["mse"] == pytest.approx(naive.squared / naive.labels, rel=1e-12)
+    else:
+        assert found["accuracy"] == naive.hits / naive.labels
+        assert found["no_change_accuracy"] == naive.no_change / naive.labels
+    last = json.loads(points[-1][1])
+    assert last["rows"] == 600
+    assert last["never_labelled"] <= naive.expired
+
+
+@pytest.mark.parametrize("learner", ["auto", "dfop", "one", "majority_class"])
+def test_cuts_saves_and_restores_change_no_bit(learner: str) -> None:
+    specs = ("auto", "dfop", "pa") if learner == "one" else (learner,)
+    detectors = make_detector_specs(("ddm:min_n=5,warn=0.2,drift=0.5",), "classification")
+    settings = model_settings(*specs, wait=Wait(100), accuracy_every=40, detectors=detectors)
+    values = late_stream(400, 7)
+    whole, outs = run(settings, values, [])
+    cut, others = run(settings, values, sorted(random.Random(1).sample(range(1, len(values)), 90)))
+    assert all_of(outs) == all_of(others)
+    assert [part.tobytes() for part in whole.save().parts] == [part.tobytes() for part in cut.save().parts]
+    for place in (1, 17, 200, len(values) - 1):
+        first = Model(settings, 3)
+        before = first.advance(records(values[:place]))
+        blob, again = snapshot.write(first, first.save(), place), Model(settings, 3)
+        assert snapshot.read(blob, again)[1] == place
+        assert all_of([before, again.advance(records(values[place:], place))]) == all_of(outs)
+        assert [part.tobytes() for part in again.save().parts] == [part.tobytes() for part in whole.save().parts]
+        first.advance(records(values[place:], place))
+        first.load(snapshot.parse(blob).saved)  # back, as after an aborted transaction
+        assert all_of([before, first.advance(records(values[place:], place))]) == all_of(outs)
+
+
+@pytest.mark.parametrize("learner", ["auto", "dfop"])
+def test_labels_that_come_with_their_events_give_the_same_bits_as_ever(learner: str) -> None:
+    draw = random.Random(2)
+    values = [
+        json.dumps({"id": i, "x": [draw.gauss(0.0, 1.0) for _ in range(D)], "y": draw.randrange(2)}).encode()
+        for i in range(300)
+    ]
+    today, outs = run(model_settings(learner), values, [])
+    late, others = run(model_settings(learner, wait=Wait(50)), values, [])
+    assert all_of(outs)[0] == all_of(others)[0]
+    assert today.save().parts[0].tobytes() == late.save().parts[0].tobytes()
+
+
+def test_a_row_waits_so_many_rows_or_so_long() -> None:
+    row = [b'{"id":%d,"x":[1,2,3]}' % i for i in range(6)]
+    labels = [b'{"id":0,"y":1}', b'{"id":1,"y":1}']
+    values = [*row[:3], *labels, b'{"id":1,"y":0}', row[3], b'{"id":2,"y":0}', b'{"id":1,"y":0}']
+    _, outs = run(model_settings("dfop", wait=Wait(2)), values, [])
+    assert [(one.offset, one.reason) for one in outs[0].rejected] == [
+        (3, "late label: no event of this id waits"),
+        (5, "late label: another than the first"),
+        (8, "late label: no event of this id waits"),
+    ]
+    whole = records([*row[:2], b'{"id":0,"y":1}', b'{"id":1,"y":1}'])
+    whole.timestamps = [STAMP, STAMP + 9_000, STAMP + 10_001, STAMP + 10_001]
+    out = Model(model_settings("dfop", wait=Wait.parse("10s")), 3).advance(whole)
+    assert [one.offset for one in out.rejected] == [2]
+
+
+def test_without_the_option_late_labels_are_rejected_and_say_so() -> None:
+    out = Model(model_settings("dfop"), 3).advance(records([b'{"x":[1,2,3]}', b'{"id":0,"y":1}']))
+    assert [one.reason for one in out.rejected] == ["late label: no event waits for one, see --label-wait"]
+
+
+def test_events_without_an_id_do_not_wait_and_a_later_event_takes_an_id_over() -> None:
+    values = [b'{"x":[1,0,0]}', b'{"id":null,"x":[1,0,0]}', b'{"id":7,"x":[1,0,0]}', b'{"id":7,"x":[0,1,0]}']
+    values += [b'{"id":null,"y":1}', b'{"id":7,"y":1}', b'{"id":7,"y":1}']
+    model, outs = run(model_settings("dfop", wait=Wait(9)), values, [])
+    assert [(one.offset, one.reason) for one in outs[0].rejected] == [
+        (4, "late label: no event of this id waits"),
+        (6, "late label: a repetition"),
+    ]
+    assert model.latest_points()["dfop"]["labels"] == 1
+
+
+def test_mapped_events_wait_too() -> None:
+    events = EventSchema.parse(["amount", "kind:one-of=a|b"], label="fraud", id="order", missing="mean")
+    values = [
+        b'{"order":"o1","amount":2,"kind":"a"}',
+        b'{"order":"o2","kind":"b"}',
+        b'{"order":"o2","fraud":true}',
+        b'{"order":"o1","fraud":"maybe"}',
+    ]
+    model, outs = run(model_settings("dfop", wait=Wait(9), events=events), values, [])
+    assert len(outs[0].predictions) == 2
+    assert [one.reason for one in outs[0].rejected] == ['label "maybe" is not one of 0, 1']
+    assert model.latest_points()["dfop"]["labels"] == 1
+
+
+def test_points_tell_how_late_labels_are() -> None:
+    values = [b'{"id":%d,"x":[1,2,3]}' % i for i in range(10)]
+    values += [b'{"id":%d,"y":1}' % i for i in range(5)] + [b'{"id":99,"x":[1,2,3],"y":0}']
+    _, outs = run(model_settings("dfop", wait=Wait(50), accuracy_every=11), values, [])
+    point = json.loads(outs[0].points[0][1])
+    assert (point["rows"], point["labels"], point["waiting"], point["never_labelled"]) == (11, 6, 5, 0)
+    assert point["delay_rows"] == {"median": 6, "p95": 9}
+    assert point["delay_ms"] == {"median": 10, "p95": 10}
+
+
+@pytest.mark.parametrize("text", ["", "0", "x", "7", "7d", "90s/10", "12h/0", "d", "-3", "1.5h", "10000001"])
+def test_how_long_a_row_waits_is_read_or_refused_in_a_sentence(text: str) -> None:
+    if text in ("7", "7d", "90s/10"):
+        assert str(Wait.parse(str(Wait.parse(text)))) == str(Wait.parse(text))
+    else:
+        with pytest.raises(UsageFailure, match="label-wait"):
+            Wait.parse(text)
+
+
+def test_a_state_with_other_rows_is_refused() -> None:
+    settings = model_settings("dfop", wait=Wait(50))
+    model, _ = run(settings, late_stream(60, 3), [])
+    saved = model.save()
+    broken = type(saved)(saved.schema, saved.rows, (*saved.parts[:-1], saved.parts[-1][:-8]))
+    with pytest.raises(ValueError, match="other sizes"):
+        model.load(broken)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_challengers_are_compared_with_the_same_baselines_however_rows_are_cut(task: str) -> None:
+    """A slot is given to another row as soon as its label has come: behind it no metrics may look there."""
+    settings = model_settings("dfop", "pa1_regressor" if task == "regression" else "pa1", wait=Wait(30), task=task)
+    values = late_stream(400, 3, delay=25, task=task)
+    _, whole = run(settings, values, [0])
+    chance = random.Random(task)
+    for _ in range(3):
+        _, cut = run(settings, values, chance.sample(range(len(values)), 20))
+        assert all_of(cut) == all_of(whole)
+    points = [json.loads(value) for out in whole for _, value in out.points]
+    own = "mse", "mae", "accuracy", "kappa"
+    for champion, challenger in zip(points[::2], points[1::2], strict=True):
+        same = [key for key in ("no_change_accuracy", "majority_accuracy", "labels") if key in champion]
+        assert [champion[key] for key in same] == [challenger[key] for key in same]
+        assert any(champion.get(key) != challenger.get(key) for key in own)

@@ -1,0 +1,66 @@
+"""A task without a broker: `Drawer` keeps the Checkpoint protocol in memory, and imitates nothing of Kafka."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftway.learners import Spec
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.task.checkpoint import Due
+from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.task import Task
+from tests.unit.worker.rows import model_settings
+
+QUICK = Spec.parse("ddm:min_n=5,warn=0.2,drift=0.5")
+MODEL = model_settings(
+    "dfop:mu=0.01", "no_change", detectors=(QUICK, Spec.parse("hddm_w:drift_conf=0.5,warn_conf=0.6"))
+)
+
+
+class Drawer:
+    """A Checkpoint that puts everything into a drawer."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.bytes_since_snapshot = 0
+        self.pending: list[Outputs] = []
+        self.committed: list[Outputs] = []
+        self.commits: list[tuple[int, bytes | None]] = []
+        self.discarded = 0
+
+    def acquire(self, deadline: Deadline) -> None:
+        """Nobody to fence."""
+
+    def produce(self, outputs: Outputs) -> None:
+        self.open = True
+        self.pending.append(outputs)
+        self.bytes_since_snapshot += sum(map(len, outputs.predictions))
+
+    def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
+        self.committed += self.pending
+        self.pending, self.open = [], False
+        self.commits.append((due.offset, due.snapshot))
+        if due.snapshot is not None:
+            self.bytes_since_snapshot = 0
+        return due.pointer if due.snapshot is None else Pointer(len(self.commits), 1, due.offset)
+
+    def discard(self) -> None:
+        self.discarded += 1
+        self.pending, self.open = [], False
+
+
+def worker_settings(**more: Any) -> WorkerSettings:
+    return WorkerSettings("nowhere:1", "EVENTS", "g", MODEL, **more)
+
+
+def fresh(position: int = 0, committed: int = 0, model: Model | None = None, **more: Any) -> tuple[Task, Drawer]:
+    """A task that was just restored: by default at the beginning of the log."""
+    drawer = Drawer()
+    made = Task(worker_settings(**more), 3, drawer)
+    pointer = Pointer(0, 1, position) if model is not None else None
+    made.resume(Resumption(model or Model(MODEL, 3), position, committed, pointer))
+    return made, drawer

@@ -1,0 +1,77 @@
+"""When a worker looks after its group: soon after a change if it has nothing to do, else later, then rarely."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.stream.consumer import assignment_watchdog
+from driftway.worker.stream.consumer.assignment_watchdog import Lookout
+from driftway.worker.stream.observability.event_log import Journal
+from tests.support.kafka import await_until
+from tests.unit.worker.rows import model_settings
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When it was looked, with seconds a hundred times as short."""
+    found: list[float] = []
+    for name, seconds in (("IDLE", 0.03), ("BUSY", 0.3), ("LONGEST", 0.12), ("TICK", 0.001)):
+        monkeypatch.setattr(assignment_watchdog, f"{name}_SECONDS", seconds)
+    monkeypatch.setattr(assignment_watchdog, "run_apart", lambda *_: found.append(time.monotonic()))
+    return found
+
+
+def begun(busy: bool) -> Lookout:
+    settings = WorkerSettings(
+        "127.0.0.1:1", "events", "g", model_settings("no_change"), passthrough={"group.protocol": "consumer"}
+    )
+    one = Lookout(settings, Journal(), lambda: busy)
+    one.begin()
+    return one
+
+
+def test_looks_become_rare_until_something_changes(looks: list[float]) -> None:
+    one = begun(busy=False)
+    await_until(lambda: len(looks) >= 5, 20, "five looks")
+    gaps = [b - a for a, b in itertools.pairwise(looks)]
+    assert gaps[0] >= 0.03
+    assert gaps[1] >= 0.05
+    assert min(gaps[2:]) >= 0.1
+    one.unsettled()
+    changed, before = time.monotonic(), len(looks)
+    await_until(lambda: len(looks) > before + 1, 20, "another two")
+    one.end()
+    assert looks[before + 1] - changed < 20
+    await_until(lambda: not any(t.name == "lookout" and t.is_alive() for t in threading.enumerate()), 20, "the end")
+
+
+def test_member_with_partitions_looks_later(looks: list[float]) -> None:
+    started = time.monotonic()
+    one = begun(busy=True)
+    await_until(lambda: looks, 20, "a look")
+    one.end()
+    assert looks[0] - started >= 0.12
+
+
+def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(assignment_watchdog, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(assignment_watchdog, "run_apart", lambda *given: told.append(given))
+    model, properties = (
+        model_settings("no_change"),
+        {"sasl.password": "p", "group.instance.id": "one", "group.protocol": "consumer"},
+    )
+    one = Lookout(WorkerSettings("127.0.0.1:1", "events", "g", model, passthrough=properties), Journal(), lambda: False)
+    one.begin()
+    await_until(lambda: told, 20, "a look")
+    one.end()
+    group = told[0][1]
+    assert (group.topic, group.name, group.log_format) == ("events", "g", "text")
+    assert group.properties["sasl.password"] == "p"
+    assert "group.instance.id" not in group.properties, "a passer-by under a member's name would put it out"

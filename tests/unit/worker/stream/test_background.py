@@ -1,0 +1,137 @@
+"""Calls beside the loop: which checkpoint they use, and what becomes of one that does not come back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from typing import Any
+
+import pytest
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import Unfinished
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.background import call as errands
+from driftway.worker.stream.background.call import Errand, await_all
+from driftway.worker.stream.background.commits import CommitErrands
+from driftway.worker.stream.task.checkpoint import Due
+from tests.unit.worker.rows import events, records
+from tests.unit.worker.stream.recording_checkpoint import Drawer, fresh
+
+ROWS = records(events(30))
+
+
+class Stuck(Drawer):
+    """A checkpoint whose commits wait until somebody lets them go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+
+    def commit(self, *given: Any) -> Pointer | None:
+        self.go_on.wait(10)
+        return super().commit(*given)
+
+
+def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
+    """With the newer one it would publish the rows of a later life under an offset before them: they come twice."""
+    task, old = fresh()
+    task.advance(ROWS.before(10))
+    begun = task.begin_commit()
+    new = task.checkpoint = Drawer()
+    new.produce(old.pending[0])
+    begun.carry(None, Deadline(1))
+    assert [offset for offset, _ in old.commits] == [10]
+    assert not new.commits
+    assert new.open
+
+
+def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
+    stuck_task, _ = fresh()
+    stuck = stuck_task.checkpoint = Stuck()
+    task, drawer = fresh()
+    commits = CommitErrands()
+    for one in (stuck_task, task):
+        one.advance(ROWS.before(10))
+    try:
+        commits.begin([stuck_task], None, Deadline(60), closing=False)
+        commits.forget([stuck_task.partition])
+        commits.begin([task], None, Deadline(60), closing=False)
+        ((_, errand),) = commits._underway.values()
+        assert errand.future.result(10) == Pointer(1, 1, 10)
+        ((_, error),) = commits.conclude()
+        assert error is None
+        assert (task.committed, [offset for offset, _ in drawer.commits]) == (10, [10])
+    finally:
+        stuck.go_on.set()
+
+
+@pytest.mark.parametrize("first", ["thread", "loop"])
+def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> None:
+    task, _ = fresh()
+    stuck = task.checkpoint = Stuck()
+    errand = Errand(task, "commit", partial(stuck.commit, Due(0, 0, None, None), None, Deadline(1)), Deadline(1))
+    task.checkpoint = Drawer()
+    if first == "thread":
+        stuck.go_on.set()
+        await_all([errand], Deadline(10))
+        assert stuck.discarded == 0
+        errand.leave_behind()
+    else:
+        errand.leave_behind()
+        assert stuck.discarded == 0
+        stuck.go_on.set()
+        errand.thread.join(10)
+    assert stuck.discarded == 1
+
+
+def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errands, "GRACE_SECONDS", 0.05)
+    task, _ = fresh()
+    stuck = task.checkpoint = Stuck()
+    errand = Errand(task, "commit", partial(stuck.commit, Due(0, 0, None, None), None, Deadline(0)), Deadline(0))
+    try:
+        await_all([errand], Deadline(10 * errands.GRACE_SECONDS))
+        assert errand.stuck
+        with pytest.raises(Unfinished, match="did not come back from the commit"):
+            errand.result()
+    finally:
+        stuck.go_on.set()
+    errand.thread.join(10)
+    assert not errand.stuck
+
+
+def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The group waits for a worker that is stuck inside a callback, so it must not stay."""
+    said: list[str] = []
+    task, _ = fresh()
+    stuck = task.checkpoint = Stuck()
+
+    def ended(sentence: str) -> None:
+        said.append(sentence)
+        stuck.go_on.set()
+
+    monkeypatch.setattr(errands, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(errands, "end_process", ended)
+    commit = partial(stuck.commit, Due(0, 0, None, None), None, Deadline(0))
+    Errand(task, "commit", commit, Deadline(0), inline=True)
+    assert said == ["the client did not come back from the commit of partition 3"]
+    stuck.go_on.set()
+    Errand(task, "commit", commit, Deadline(0), inline=True)
+    time.sleep(2 * errands.GRACE_SECONDS)
+    assert len(said) == 1
+
+
+def test_what_the_call_raises_is_raised_by_the_result() -> None:
+    task, _ = fresh()
+
+    def fail() -> None:
+        raise KeyError("x")
+
+    errand = Errand(task, "abort", fail, Deadline(1))
+    await_all([errand], Deadline(10))
+    with pytest.raises(KeyError):
+        errand.result()

@@ -1,0 +1,119 @@
+"""One event a line, as text and as JSON."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import re
+import sys
+import time
+
+import pytest
+
+from driftway.worker.stream.observability.event_log import JSON, TEXT, Journal
+
+
+def written(form: str, what: str, **facts: object) -> str:
+    out = io.StringIO()
+    Journal(form, out).event(what, **facts)
+    return out.getvalue()
+
+
+def test_text_is_clock_event_and_facts_in_order() -> None:
+    line = written(TEXT, "commit failed", partition=3, verdict="fenced", topics=["a"])
+    assert re.fullmatch(r"\d\d:\d\d:\d\d commit failed partition=3 verdict=fenced topics=\['a'\]\n", line)
+
+
+def test_json_is_an_object_with_time_event_and_facts() -> None:
+    before = time.time()
+    found = json.loads(written(JSON, "running", partition=3, position=7, cause=ValueError("x")))
+    assert before - 1 < found.pop("time") < time.time() + 1
+    assert found == {"event": "running", "partition": 3, "position": 7, "cause": "x"}
+
+
+@pytest.mark.parametrize("form", [TEXT, JSON])
+def test_an_event_is_one_line_whatever_its_facts_say(form: str) -> None:
+    """Errors of the broker may have line breaks; a log is read line by line."""
+    line = written(form, "consumer error", error="first\nsecond\r\nthird")
+    assert line.count("\n") == 1
+    assert "\r" not in line
+    assert line.endswith("\n")
+    assert "second" in line
+
+
+def test_standard_error_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    Journal().event("left", group="g")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("left group=g\n")
+
+
+class Disk(io.RawIOBase):
+    """Takes `room` bytes, as a disk does: the last write may be short, the next one fails."""
+
+    def __init__(self, room: int = 0) -> None:
+        self.room, self.text = room, b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, line: bytes) -> int:  # type: ignore[override]
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = bytes(line[: self.room])
+        self.text += taken
+        self.room -= len(taken)
+        return len(taken)
+
+
+@pytest.mark.parametrize("form", [TEXT, JSON])
+def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) -> None:
+    disk = Disk()
+    journal = Journal(form, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
+    for partition in range(3):
+        journal.event("running", partition=partition)
+    disk.room = 1000
+    journal.event("left", group="g")
+    journal.event("left", group="h")
+    lines = disk.text.decode().splitlines()
+    assert ["lines_missing" in line for line in lines] == [True, False, False]
+    assert re.search(r"log was interrupted.*lines_missing\D*3\b", lines[0])
+    assert "running" not in disk.text.decode()
+
+
+def test_a_line_that_is_cut_is_missing_too() -> None:
+    disk = Disk(room=5)
+    journal = Journal(TEXT, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
+    journal.event("running")
+    disk.room = 1000
+    journal.event("left")
+    assert disk.text.decode().splitlines()[0].endswith("log was interrupted lines_missing=1")
+
+
+def test_nothing_is_left_in_the_stream_that_would_fail_once_more_at_the_end() -> None:
+    disk = Disk()
+    stream = io.TextIOWrapper(io.BufferedWriter(disk), "utf-8")
+    Journal(TEXT, stream).event("left")
+    stream.flush()
+
+
+def test_a_reader_that_has_gone_stops_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        Journal(TEXT, out).event("running")
+
+
+def test_a_process_without_standard_error_has_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    Journal().event("running")
+
+
+def test_what_the_encoding_lacks_is_written_all_the_same() -> None:
+    """As standard error does it: a topic's or a file's name may hold anything."""
+    disk = Disk(room=1000)
+    out = io.TextIOWrapper(io.BufferedWriter(disk), "ascii", "backslashreplace")
+    Journal(TEXT, out).event("left", group="gr\u00fcn")
+    assert disk.text.endswith(b"group=gr\\xfcn\n")

@@ -1,0 +1,76 @@
+"""What has failed is let go: an exception that the client kept would keep a task, its model and its producer."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from driftway.worker.kafka.confluent.sender import PlainSender
+from driftway.worker.kafka.error_handling import Unfinished
+from driftway.worker.settings import EXACTLY_ONCE
+from driftway.worker.stream.task.checkpoint import _end, explained
+
+
+class Large:
+    """What a frame holds."""
+
+
+def sender(**properties: Any) -> PlainSender:
+    return PlainSender({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **properties}, 0, every_report=False)
+
+
+def checkpoint() -> Any:
+    """One whose transaction is broken: the client raises when it is asked why."""
+    settings = SimpleNamespace(guarantee=EXACTLY_ONCE)
+    return SimpleNamespace(open=True, settings=settings, sender=sender(**{"transactional.id": "t"}))
+
+
+def kept(call: Callable[[Large], Any]) -> bool:
+    """Whether something is still there after a call that was given it has failed."""
+    large = Large()
+    seen = weakref.ref(large)
+    with pytest.raises(Unfinished):
+        call(large)
+    del large
+    gc.collect()
+    return seen() is not None
+
+
+def fail(_held: Large) -> None:
+    raise Unfinished("the broker did not take the outputs in time")
+
+
+def test_a_failed_commit_is_let_go_after_its_cause_was_asked_for() -> None:
+    assert not kept(lambda large: explained(checkpoint(), lambda: fail(large)))
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="from Python 3.12 on the client keeps no exception")
+def test_a_kept_exception_would_be_seen() -> None:
+    def ask_in_the_handler(large: Large) -> None:
+        try:
+            fail(large)
+        except Unfinished:
+            with pytest.raises(Exception, match="_STATE"):
+                checkpoint().sender.begin_transaction()
+            raise
+
+    assert kept(ask_in_the_handler)
+
+
+def test_reports_of_a_discarded_producer_are_let_go() -> None:
+    large, one = Large(), sender()
+    seen = weakref.ref(large)
+    for _ in range(5):
+        one._producer.produce("t", b"", partition=0, on_delivery=lambda *_, held=large: None)
+    left = [one]
+    del one, large
+    _end(left)
+    gc.collect()
+    assert left == []
+    assert seen() is None

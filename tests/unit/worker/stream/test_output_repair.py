@@ -1,0 +1,69 @@
+"""What of a batch's outputs is written again."""
+
+from __future__ import annotations
+
+import pytest
+
+from driftway.worker.kafka.topics import Topics
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.output_repair import Mend
+from driftway.worker.stream.task.restore_plan import Resumption
+from tests.unit.worker.rows import events, records, wire
+from tests.unit.worker.stream.recording_checkpoint import MODEL, fresh
+
+TOPICS = Topics("EVENTS", "g", watched=True)
+VALUES = [b"?", *events(99), b"?"]
+WHOLE = records(VALUES)
+N = len(WHOLE)
+EVERYTHING = {TOPICS.predictions: set(), TOPICS.accuracy: set(), TOPICS.rejected: set(), TOPICS.alarms: set()}
+
+
+def told(since: int, until: int, there: dict) -> list:
+    """What a task writes that was restored at `since` with a mend: predictions, points, rejections, alarms."""
+    model = Model(MODEL, 3)
+    if since:
+        model.advance(WHOLE.before(since), emit=False)
+    made, drawer = fresh()
+    made.reopen()
+    made.resume(Resumption(model, since, since, None, mend=Mend(since, until, there)))
+    for start in range(since, N, 7):
+        made.advance(WHOLE.before(min(N, start + 7)).after(start))
+    return list(wire(drawer.pending))
+
+
+def undisturbed(since: int) -> list:
+    model = Model(MODEL, 3)
+    if since:
+        model.advance(WHOLE.before(since), emit=False)
+    return list(wire([model.advance(WHOLE.after(since))]))
+
+
+@pytest.mark.parametrize(("since", "until"), [(0, 50), (0, N), (31, 80), (30, 31)])
+def test_nothing_there_means_everything_again(since: int, until: int) -> None:
+    assert told(since, until, EVERYTHING) == undisturbed(since)
+
+
+@pytest.mark.parametrize("cut", [40, 43])
+def test_other_topics_and_what_is_there_are_left_out_until_the_mend_ends(cut: int) -> None:
+    predictions, points, rejected, alarms = undisturbed(0)
+    there = {TOPICS.predictions: {(offset, None) for offset in range(1, 20)}}
+    at_40 = len(MODEL.specs)  # each learner has a point there
+    later = [alarm for alarm in alarms if alarm.offset >= cut]
+    assert told(0, cut, there) == [predictions[19:], points[at_40 if cut > 40 else 0 :], rejected[1:], later]
+
+
+def test_points_are_told_apart_by_their_learner() -> None:
+    predictions, points, rejected, _ = undisturbed(0)
+    first = {(40, points[0][0])}
+    found = told(0, N, {TOPICS.accuracy: first})
+    assert found == [[], points[1:], [], []]
+    assert len(points) > len(first)
+    assert predictions
+    assert rejected
+
+
+def test_alarms_are_told_apart_by_their_detector() -> None:
+    alarms = undisturbed(0)[3]
+    assert len({alarm.key for alarm in alarms}) == 2, "the test would see nothing"
+    kept = {(alarm.offset, alarms[0].key) for alarm in alarms}
+    assert told(0, N, {TOPICS.alarms: kept}) == [[], [], [], [a for a in alarms if a.key != alarms[0].key]]

@@ -1,0 +1,67 @@
+"""--start OFFSET: what it takes, where a group begins, and what the policies say of such a group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from driftway.cli import main
+from driftway.worker.errors import CannotRestore
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.settings import FRESH, WorkerSettings
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.restore import _first_offset
+from driftway.worker.stream.task.restore_plan import Ways
+from tests.unit.worker.rows import drifting, model_settings
+from tests.unit.worker.trained import CHAMPION, perceptron, written
+
+
+@pytest.mark.parametrize("value", ["-1", "soon", "1.5", "", "9223372036854775807", "\u0663"])
+@pytest.mark.parametrize("command", ["worker", "audit"])
+def test_it_is_a_word_or_an_offset(command: str, value: str) -> None:
+    done = CliRunner().invoke(main, [command, "--input", "EVENTS", "--group", "g", f"--start={value}"])
+    assert done.exit_code == 2
+    assert f"{value!r} is neither earliest, latest nor an offset." in done.stderr
+
+
+@pytest.mark.parametrize(("start", "offset"), [("earliest", 100), ("latest", 900), (100, 100), (500, 500), (900, 900)])
+def test_where_a_new_group_begins(start: str | int, offset: int) -> None:
+    given = WorkerSettings("b:1", "EVENTS", "g", model_settings(), start=start)
+    assert _first_offset(given, 2, 100, 900) == offset
+
+
+@pytest.mark.parametrize("start", [0, 99, 901])
+def test_an_offset_outside_the_log_is_refused(start: int) -> None:
+    given = WorkerSettings("b:1", "EVENTS", "g", model_settings(), start=start)
+    with pytest.raises(CannotRestore) as caught:
+        _first_offset(given, 2, 100, 900)
+    assert str(caught.value) == f"cannot start EVENTS/2 at offset {start}: the log holds 100 to 900"
+
+
+@pytest.mark.parametrize(("start", "low", "again"), [(500, 100, 500), (500, 600, 600), ("earliest", 100, 100)])
+@pytest.mark.parametrize("warm", [False, True])
+def test_policies_know_where_a_group_began_and_in_which_state(
+    tmp_path: Path, start: str | int, low: int, again: int, warm: bool
+) -> None:
+    """The restore reads nothing where it refuses or begins anew, so no reader is needed."""
+    model, learner = model_settings(), "an empty learner"
+    if warm:
+        began = written(tmp_path / "m.driftway", perceptron(*drifting())).warm_start()
+        model, learner = model_settings(CHAMPION, warm=began), "the model file's learner"
+
+    def ways(**policy: str) -> Ways:
+        given = WorkerSettings("b:1", "EVENTS", "g", model, start=start, **policy)  # type: ignore[arg-type]
+        reader = None
+        return Ways(given, 2, reader, lambda: Model(model, 2), Deadline(1), 900, low, 1000, None)  # type: ignore[arg-type]
+
+    with pytest.raises(CannotRestore) as caught:
+        ways().as_told("the reason")
+    assert str(caught.value) == (
+        "cannot restore EVENTS/2: the reason; --if-unrestorable replay relearns the log from offset "
+        f"{again}, fresh starts with {learner} at 900"
+    )
+    found = ways(if_unrestorable=FRESH).as_told("the reason")
+    assert found.note == f"the reason; starting with {learner}, as told"
+    assert (found.position, found.committed, found.began) == (900, 900, 900)

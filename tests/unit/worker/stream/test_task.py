@@ -1,0 +1,334 @@
+"""A task's life: its legal moves, its position, what it emits after a restore, when it writes snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import compress, pairwise, product
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.stream.task import task
+from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.task import NEXT, State, Task
+from driftway.worker.wire.events import Records
+from tests.unit.worker.rows import events, pieces, records, wire
+from tests.unit.worker.stream.recording_checkpoint import MODEL, Drawer, fresh, worker_settings
+
+BAD = [b"?", None]
+VALUES = [value for i, good in enumerate(events(120)) for value in ([BAD[i % 2], good] if i % 11 == 0 else [good])]
+WHOLE = records(VALUES)
+N = len(WHOLE)
+
+
+def rewind(made: Task, drawer: Drawer) -> None:
+    """The commit failed: what was produced is gone with its producer, and the log names the commit before."""
+    made.reopen()
+    drawer.discard()
+    assert made.remembered == made.committed
+    made.resume(Resumption(None, made.committed, made.committed, made._pointer))
+
+
+def commit(made: Task, closing: bool = False) -> None:
+    begun = made.begin_commit(closing)
+    made.end_commit(begun, begun.carry(None, Deadline(1)))
+
+
+def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
+    """What an undisturbed run emits for offsets from `start` on."""
+    model = Model(MODEL, 3)
+    if start:
+        model.advance(WHOLE.before(start), emit=False)
+    return wire([model.advance(WHOLE.before(end or N).after(start))])
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(State, State)), ids=lambda state: state.value)
+def test_only_the_drawn_moves_are_made(before: State, after: State) -> None:
+    made = Task(worker_settings(), 3, Drawer())
+    made.state = before
+    if after in NEXT[before]:
+        made.move(after)
+        assert made.state is after
+    else:
+        with pytest.raises(RuntimeError, match=f"cannot go from {before.value} to {after.value}"):
+            made.move(after)
+        assert made.state is before
+
+
+def test_the_drawing_is_the_documented_one() -> None:
+    moves = {(a.value, b.value) for a, reachable in NEXT.items() for b in reachable}
+    to_closed = {(a, "closed") for a in ("created", "restoring", "running")}
+    again = {(a, "created") for a in ("restoring", "running")}
+    assert moves == {("created", "restoring"), ("restoring", "running")} | to_closed | again
+
+
+def test_a_new_task_takes_no_rows_and_a_closed_one_neither() -> None:
+    made = Task(worker_settings(), 3, Drawer())
+    assert (made.lives, made.running) == (False, False)
+    made.close()
+    assert (made.lives, made.running) == (False, False)
+
+
+def test_nothing_to_relearn_means_running_at_once() -> None:
+    made, _ = fresh(position=7, committed=7)
+    assert made.running
+    assert (made.position, made.committed) == (7, 7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, N), max_size=8), st.integers(0, 30))
+def test_records_before_the_position_are_ignored(cuts: list[int], again: int) -> None:
+    """The client may deliver some records twice around a seek."""
+    made, drawer = fresh()
+    parts = pieces(WHOLE, cuts)
+    for part in parts:
+        made.advance(part)
+        first = max(0, int(part.offsets[-1]) - again)
+        assert made.advance(WHOLE.before(int(part.offsets[-1]) + 1).after(first)) is None
+    assert wire(drawer.pending) == expected()
+    assert made.position == N
+
+
+def test_a_delivery_that_overlaps_emits_the_new_rows_only() -> None:
+    made, drawer = fresh()
+    for start, end in ((0, 60), (40, 90), (10, N)):
+        made.advance(WHOLE.before(end).after(start))
+    assert wire(drawer.pending) == expected()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, N), st.integers(0, N), st.lists(st.integers(0, N), max_size=8))
+def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: int, b: int, cuts: list[int]) -> None:
+    s, c = sorted((a, b))
+    model = Model(MODEL, 3)
+    if s:
+        model.advance(WHOLE.before(s))
+    made, drawer = fresh(s, c, model)
+    for part in pieces(WHOLE.after(s), cuts) if s < N else []:
+        before = made.position
+        out = made.advance(part)
+        assert made.running is (made.position >= c)
+        assert (out is None) is (max(before, c) >= made.position)
+    assert wire(drawer.pending) == (expected(c) if c < N else ([], [], [], []))
+    assert made.position == N
+
+
+def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> None:
+    """Transaction markers and compaction leave holes: C itself may never be delivered."""
+    kept = (WHOLE.offsets < 40) | (WHOLE.offsets >= 60)
+    stamps = list(compress(WHOLE.timestamps, kept.tolist()))
+    holed = Records(3, WHOLE.offsets[kept], WHOLE.values.chosen(kept), WHOLE.keys.chosen(kept), stamps)
+    made, drawer = fresh(0, 50, Model(MODEL, 3))
+    made.advance(holed.before(40))
+    assert made.state is State.RESTORING
+    made.advance(holed.after(40))
+    assert made.running
+    assert {bad.offset for out in drawer.pending for bad in out.rejected} == {
+        o for o in WHOLE.offsets.tolist() if o >= 60 and VALUES[o] in BAD
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["land", "fail"]), st.lists(st.integers(1, 20), max_size=3)))
+)
+def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[tuple[int, str, list[int]]]) -> None:
+    """Whether the commit lands or fails, and whatever was learned meanwhile; snapshots stand at their commit."""
+    made, drawer = fresh(snapshot_rows=1, snapshot_interval=1e-9)
+
+    def take(size: int) -> None:
+        if made.position < N:
+            made.advance(WHOLE.before(min(N, made.position + size)).after(made.position))
+
+    for size, outcome, meanwhile in [*plan, (N, "land", [])]:
+        take(size)
+        if not drawer.open:
+            continue
+        begun = made.begin_commit()
+        emitted = len(drawer.pending)
+        for more in meanwhile:
+            take(more)
+        assert len(drawer.pending) == emitted
+        assert made.due_at == float("inf")
+        if outcome == "land":
+            made.end_commit(begun, begun.carry(None, Deadline(1)))
+            assert made.committed == begun.position
+        else:
+            rewind(made, drawer)
+            assert made.position == made.committed
+        assert made.held_rows == 0
+    take(N)
+    if drawer.open:
+        commit(made)
+    assert wire(drawer.committed) == expected()
+    for offset, blob in drawer.commits:
+        assert blob is None or snapshot.read(blob, Model(MODEL, 3))[1] == offset
+
+
+def test_what_was_held_back_when_a_task_is_let_go_is_not_emitted() -> None:
+    made, drawer = fresh()
+    made.advance(WHOLE.before(10))
+    made.begin_commit()
+    made.advance(WHOLE.before(30).after(10))
+    assert made.held_rows > 0
+    made.close()
+    assert made.held_rows == 0
+    assert not drawer.open
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["commit", "rewind", "go on"])), max_size=12))
+def test_commits_and_rewinds_in_any_order_end_in_the_same_bytes(plan: list[tuple[int, str]]) -> None:
+    made, drawer = fresh(snapshot_rows=20)
+    for size, then in [*plan, (N, "commit")]:
+        if made.position < N:
+            made.advance(WHOLE.before(min(N, made.position + size)).after(made.position))
+        if then == "commit":
+            commit(made)
+            assert made.committed == made.position
+        elif then == "rewind":
+            rewind(made, drawer)
+            assert made.position == made.committed
+            assert not drawer.open
+    if made.position < N:
+        made.advance(WHOLE.after(made.position))
+        commit(made)
+    assert wire(drawer.committed) == expected()
+
+
+def test_every_snapshot_stands_at_its_commit_and_continues_from_there() -> None:
+    made, drawer = fresh(snapshot_rows=1, snapshot_interval=1e-9)
+    for part in pieces(WHOLE, range(0, N, 10)):
+        made.advance(part)
+        drawer.bytes_since_snapshot = 10**9
+        commit(made)
+    assert [offset for offset, _ in drawer.commits] == [*range(10, N, 10), N]
+    for offset, blob in drawer.commits[:-1]:
+        heir = Model(MODEL, 3)
+        assert blob is not None
+        assert snapshot.read(blob, heir)[1] == offset
+        assert wire([heir.advance(WHOLE.after(offset))]) == expected(offset)
+
+
+def snapshots_at(
+    made: Task, drawer: Drawer, ends: Sequence[int], between: Callable[[], None] = lambda: None
+) -> list[int]:
+    """Where snapshots are written if a commit follows each of `ends`."""
+    for start, end in pairwise((0, *ends)):
+        between()
+        made.advance(WHOLE.before(end).after(start))
+        commit(made)
+    return [offset for offset, blob in drawer.commits if blob is not None]
+
+
+def test_first_commit_writes_a_snapshot_and_the_next_only_when_due() -> None:
+    made, drawer = fresh(snapshot_rows=30, snapshot_interval=1e6)
+    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
+
+
+def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(task, "SNAPSHOT_SHARE", 1e9)
+    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
+
+    def two_seconds_pass() -> None:
+        clock.now += 2.0
+
+    assert snapshots_at(made, drawer, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
+
+
+def test_large_state_is_written_rarer_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(MODEL, 3)
+    model.advance(WHOLE)
+    monkeypatch.setattr(task, "LARGE_STATE", model.save().nbytes / 3)
+    made, drawer = fresh(snapshot_rows=10, snapshot_interval=1e6)
+    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
+
+
+def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
+    learn = Model.advance
+
+    def slowly(model: Model, *arguments: Any) -> Outputs:
+        clock.now += task.RELEARN_SECONDS / 3 + task.BATCH_SECONDS + 1e-9
+        return learn(model, *arguments)
+
+    monkeypatch.setattr(Model, "advance", slowly)
+    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
+
+
+def test_rows_relearned_by_a_restore_count() -> None:
+    """Otherwise a worker killed again and again would have more to relearn each time."""
+    model = Model(MODEL, 3)
+    made, drawer = fresh(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
+    made.advance(WHOLE.before(55))
+    commit(made)
+    made.advance(WHOLE.before(60).after(55))
+    commit(made)
+    assert [blob is not None for _, blob in drawer.commits] == [False, True]
+
+
+def test_on_a_slow_stream_the_share_of_the_bytes_written_decides() -> None:
+    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e-9)
+    made.advance(WHOLE.before(10))
+    commit(made)
+    made.advance(WHOLE.before(12).after(10))
+    drawer.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) - 1
+    commit(made)
+    made.advance(WHOLE.before(14).after(12))
+    drawer.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) + 1
+    commit(made)
+    assert [blob is not None for _, blob in drawer.commits] == [True, False, True]
+
+
+def test_last_commit_before_leaving_writes_a_snapshot() -> None:
+    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
+    for end, closing in ((10, False), (20, False), (30, True)):
+        made.advance(WHOLE.before(end).after(made.position))
+        commit(made, closing)
+    assert [blob is not None for _, blob in drawer.commits] == [True, False, True]
+
+
+def test_commit_is_due_an_interval_after_the_first_output_and_never_without_one() -> None:
+    made, _ = fresh(commit_interval=5.0)
+    assert made.due_at == float("inf")
+    made.advance(WHOLE.before(10))
+    opened = made.due_at - 5.0
+    made.advance(WHOLE.before(20).after(10))
+    assert made.due_at - 5.0 == opened
+    commit(made)
+    assert made.due_at == float("inf")
+
+
+def test_nothing_is_due_while_restoring() -> None:
+    made, drawer = fresh(0, 50, Model(MODEL, 3))
+    assert made.advance(WHOLE.before(30)) is None
+    assert made.state is State.RESTORING
+    assert made.due_at == float("inf")
+    assert not drawer.open
+
+
+def test_an_unknown_commit_leads_back_to_created_and_closing_is_final() -> None:
+    made, drawer = fresh()
+    made.advance(WHOLE.before(30))
+    made.reopen()
+    assert made.state is State.CREATED
+    assert not drawer.open
+    drawer.discard()  # as its next acquisition does
+    made.resume(Resumption(Model(MODEL, 3), 0, 0, None))
+    made.advance(WHOLE)
+    assert wire(drawer.pending) == expected()
+    made.close()
+    assert drawer.discarded == 2
+    with pytest.raises(RuntimeError, match="cannot go from closed"):
+        made.close()

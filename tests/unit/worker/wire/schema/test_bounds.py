@@ -1,0 +1,15 @@
+"""The scanner of fields once more, with bounds checked: it asks nowhere whether a position is still inside the text."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.worker.wire.test_scanner_bounds import run
+
+SUITE = tuple(f"tests/unit/worker/wire/schema/test_{part}.py" for part in ("fields", "convert", "times", "shapes"))
+
+
+def test_fields_stay_inside_their_text(pytestconfig: pytest.Config) -> None:
+    done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *SUITE)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout

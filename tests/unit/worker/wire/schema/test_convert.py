@@ -1,0 +1,213 @@
+"""What values become: numbers, categories, hashes, labels, and what stands beside an event's value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.events import Target
+from tests.unit.worker.rows import STAMP
+from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
+
+FAST = settings(max_examples=200, deadline=None)
+
+
+def column(values: Sequence[Any], feature: str) -> list[list[float]]:
+    """The columns of one feature `a`, event by event."""
+    batch = decoded([json.dumps({"a": value}, ensure_ascii=False).encode() for value in values], schema_of(feature))
+    assert batch.rejected == []
+    rows: list[list[float]] = batch.X.tolist()
+    return rows
+
+
+@FAST
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_numbers_are_read_to_the_bit_in_text_too(numbers: list[float]) -> None:
+    expected = np.array(numbers).tobytes()
+    assert np.array(column(numbers, "a")).tobytes() == expected
+    assert np.array(column([repr(number) for number in numbers], "a")).tobytes() == expected
+    assert np.array(column([f" {number!r}\n" for number in numbers], "a")).tobytes() == expected
+
+
+def test_numbers_that_are_none_of_json_s() -> None:
+    assert column(["+1", ".5", "1.", "007", "1E+2", "-.5e-1", "\u00a01"], "a") == [
+        [1],
+        [0.5],
+        [1],
+        [7],
+        [100],
+        [-0.05],
+        [1],
+    ]
+    assert column([True, False, 10**30, -0.0], "a") == [[1], [0], [1e30], [0]]
+
+
+@pytest.mark.parametrize(
+    ("value", "k"),
+    [
+        ("red", 0), ("grün", 1), ("7", 2), (7, 2), (7.0, 2), ("7.0", 4), (True, 3), ("true", 3), (False, 4), ("Red", 4),
+        ("re", 4), ("redd", 4), ("", 4), (0.5, 4), ("*", 4), ("a longer text than a word", 4),
+    ],
+)  # fmt: skip
+def test_categories(value: Any, k: int) -> None:
+    hot = [float(k == j) for j in range(5)]
+    assert column([value], "a:one-of=red|grün|7|true|*") == [hot]
+    assert column([value], "a:one-of=red|grün|7|true") == [hot[:4]]
+
+
+def test_texts_are_told_apart_at_every_length() -> None:
+    texts = ["x" * n for n in range(1, 26)] + ["x" * n + "y" for n in range(25)]
+    texts = list(dict.fromkeys(texts))
+    rows = column(texts, f"a:one-of={'|'.join(texts)}")
+    assert rows == np.eye(len(texts)).tolist()
+
+
+def fnv(value: Any, width: int) -> int:
+    """The column of a hash, in plain Python."""
+    if isinstance(value, bool):
+        data = bytes([4 if value else 3])
+    elif isinstance(value, str):
+        data = value.encode()
+    else:
+        data = b"\1" + np.array([value + 0.0]).tobytes()
+    h = 0xCBF29CE484222325
+    for byte in data:
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return (h ^ (h >> 32)) % width
+
+
+GOLDEN: dict[str, tuple[Any, int]] = {
+    "empty": ("", 945),
+    "text": ("corner shop", 654),
+    "beyond ascii": ("München", 686),
+    "number": (17, 441),
+    "text of a number": ("17", 774),
+    "zero": (0, 320),
+    "negative zero": (-0.0, 320),
+    "true": (True, 327),
+    "false": (False, 78),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_hashes_stay_as_they_are(name: str) -> None:
+    """Learners' weights belong to columns: a hash that moved would make every snapshot worthless."""
+    value, k = GOLDEN[name]
+    (hot,) = column([value], "a:hash=1000")
+    assert (hot.index(1), sum(hot)) == (k, 1)
+
+
+@FAST
+@given(st.lists(st.one_of(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.booleans()), min_size=1))
+def test_hashes_are_those_of_fnv(values: list[Any]) -> None:
+    assert column(values, "a:hash=13") == [[float(j == fnv(value, 13)) for j in range(13)] for value in values]
+
+
+@FAST
+@given(
+    st.lists(
+        st.one_of(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.integers(-3, 1003)),
+        min_size=1,
+    )
+)
+def test_ids_are_whole_numbers_as_they_stand_and_hashes_of_the_rest(values: list[Any]) -> None:
+    def place(value: Any) -> float:
+        is_id = not isinstance(value, str | bool) and value in range(1000)
+        return float(value if is_id else fnv(value, 1000))
+
+    assert column(values, "a:index=1000") == [[place(value)] for value in values]
+
+
+def test_ids_of_events_that_have_none() -> None:
+    schema = schema_of("a:index=10", "b:index=10,missing=-1")
+    said = [row([event], schema) for event in (b'{"b": 1}', b'{"a": [], "b": 1}', b'{"a": null, "b": 1}')]
+    assert said == ["a is missing", "a is no id", "a is missing"]
+    (read,) = decoded([b'{"a": 7}'], schema).X.tolist()
+    assert read[0] == 7.0
+    assert math.isnan(read[1]), "what stands for it is the model's to say"
+
+
+def labels(values: Sequence[Any], target: Target) -> list[Any]:
+    """Class index of each label, None where it is not known, or why it is refused."""
+    found = [row([json.dumps({"a": 1, "y": value}).encode()], schema_of("a"), target) for value in values]
+    return [one if isinstance(one, str) else one[1] for one in found]
+
+
+def test_labels_of_all_kinds() -> None:
+    given: list[Any] = [0, 1, 1.0, "1", "0", True, False, None, -0.0]
+    assert labels(given, Target()) == [0, 1, 1, 1, 0, 1, 0, None, 0]
+    assert labels([0, 2, "2", None], Target("classification", 3)) == [0, 2, 2, None]
+    assert labels(["DOWN", "UP"], Target("classification", 2, ("DOWN", "UP"))) == [0, 1]
+    assert labels([-1, 1, "-1", "1", 1.0], Target("classification", 2, ("-1", "1"))) == [0, 1, 0, 1, 1]
+    assert labels([True, "true", False], Target("classification", 2, ("true", "false"))) == [0, 0, 1]
+    assert labels([1.5, "2.5", True, None, ""], Target("regression", 0)) == [1.5, 2.5, 1.0, None, None]
+
+
+def test_labels_that_are_refused() -> None:
+    told = "is not one of"
+    assert labels([2, "2", "", "yes", [], {}, 0.5], Target()) == [
+        f"label {given} {told} 0, 1" for given in ("2", '"2"', '""', '"yes"', "given", "given", "0.5")
+    ]
+    assert labels([True], Target("classification", 3)) == [f"label true {told} 0, 1, 2"]
+    assert labels([True, 1, "down"], Target("classification", 2, ("DOWN", "UP"))) == [
+        f'label {given} {told} "DOWN", "UP"' for given in ("true", "1", '"down"')
+    ]
+    assert labels(["x", "*"], Target("classification", 2, ("*", "y"))) == [f'label "x" {told} "*", "y"', 0]
+    assert labels(["x", "1e999", [1]], Target("regression", 0)) == [
+        'label "x" is not a number',
+        'label "1e999" is not finite',
+        "label given is not a number",
+    ]
+    (long,) = labels(["x" * 1000], Target())
+    assert len(long) < 100
+
+
+def test_what_stands_beside_the_value() -> None:
+    schema = schema_of(
+        "@key.a:missing=0", "@key.b:one-of=x,missing=0", "@header.n:missing=0", "@timestamp:time=age",
+        "@timestamp:as=ms", label="@header.label", id="@key", time="@timestamp",
+    )  # fmt: skip
+    keys = Listed([b'{"a":5,"b":"x"}', b"k1", None, b'{"a":null}'])
+    headers = [
+        [("n", b"7"), ("label", b"1"), ("n", b"8")],
+        [("label", b"0")],
+        [],
+        [("n", None), ("n", b""), ("label", b"")],
+    ]
+    batch = decoded([b"{}"] * 4, schema, keys=keys, headers=headers)
+    assert [bad.reason for bad in batch.rejected] == []
+    nan = math.nan
+    np.testing.assert_equal(
+        batch.X.tolist(),
+        [[5, 1, 8, 0, STAMP], *([nan, nan, nan, 0, STAMP + i] for i in (1, 2, 3))],
+    )
+    np.testing.assert_equal(batch.y.tolist(), [1, 0, nan, nan])
+    text, (starts, ends) = batch.ids
+    names = [text[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+    assert names == [json.dumps('{"a":5,"b":"x"}').encode(), b'"k1"', b"null", json.dumps('{"a":null}').encode()]
+    assert batch.t.tolist() == [STAMP + i for i in range(4)]
+
+
+def test_a_key_or_header_that_is_no_utf_8() -> None:
+    schema = schema_of("@key:hash=3", "@header.n:hash=3,as=n,missing=0", id="@key")
+    batch = decoded([b"{}"], schema, keys=Listed([b"\xff\xfe"]), headers=[[("n", b"\x80")]])
+    text, (starts, ends) = batch.ids
+    assert text[starts[0] : ends[0]].tobytes() == '"\ufffd\ufffd"'.encode()
+    assert len(batch) == 1
+
+
+def test_nobody_asked_for_headers() -> None:
+    assert row([b"{}"], schema_of("@header.n")) == "@header.n is missing"
+    assert row([b'{"a":1}'], schema_of("a", label="@header.n"))[1] is None
+
+
+def test_a_timestamp_as_label_is_refused_in_words() -> None:
+    assert row([b'{"a":1}'], schema_of("a", label="@timestamp")) == f"label {STAMP} is not one of 0, 1"

@@ -1,0 +1,135 @@
+"""The copy at the speed of the C library: nothing on this machine moves these messages faster. The distance to go.
+
+As a process of its own, ``python -m driftway.workbench.bench.native_copy ERRAND``, like
+`driftway.workbench.bench.python_copy`, and with its settings, batch size, commit interval and guarantee. Messages go
+from librdkafka's memory to its own by its batch calls, as rows of nine words that a compiled loop reads: nothing of
+Python's is made per message.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException
+
+from driftway.workbench.bench.python_copy import CALL_SECONDS, Copier, Errand, run
+from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.librdkafka.abi_check import proven
+from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList, drain, partitions_of
+from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE
+from driftway.worker.kafka.librdkafka.message import ERROR, OFFSET, OPAQUE, PARTITION, WORDS, destroy, read
+from driftway.worker.stream.task.checkpoint import QUEUE_MESSAGES
+
+CALL_MS = int(1000 * CALL_SECONDS)
+
+
+class Limit(Copier):
+    """By the library's batch calls."""
+
+    def __init__(self, errand: Errand) -> None:
+        super().__init__(errand)
+        self._lib = lib = proven()
+        self._trouble: BaseException | None = None
+        """What a rebalance raised: the library would lose it."""
+        self._producer = Handle(lib, PRODUCER, self.producer_properties())
+        if self.exactly_once:
+            lib.check(lib.init_transactions(self._producer.address, CALL_MS))
+        self._output = self._producer.known_topic(errand.output, CALL_MS)
+        self._consumer = Handle(lib, CONSUMER, self.consumer_properties(), rebalance=REBALANCE(self._rebalance))
+        lib.require(lib.poll_set_consumer(self._consumer.address))
+        with PlaceList(lib, errand.input, [(ANY_PARTITION, 0)]) as wanted:
+            lib.require(lib.subscribe(self._consumer.address, wanted))
+        self._queue = lib.queue_get_consumer(self._consumer.address)
+        self._pointers = np.empty(BATCH_MESSAGES, np.int64)
+        self._rows = np.empty((BATCH_MESSAGES, WORDS), np.int64)
+        self._destroy = lib.address("message_destroy")
+
+    def copy(self, seconds: float) -> None:
+        n = drain(self._lib, self._queue, self._pointers, seconds)
+        if self._trouble is not None:
+            raise self._trouble
+        if not n:
+            return
+        pointers, rows = self._pointers[:n], self._rows[:n]
+        try:
+            bad = rows[:0]
+            if read(pointers, rows):
+                good = rows[:, ERROR] == 0
+                rows, bad = rows[good], rows[~good]
+            rows[:, OPAQUE] = 0
+            cuts = [0, *(np.flatnonzero(np.diff(rows[:, PARTITION])) + 1).tolist(), len(rows)]
+            for first, end in pairwise(cuts):
+                if first < end:
+                    self._produce(rows[first:end])
+            for row in bad:  # an end of partition comes behind its last row
+                self._note(int(row[ERROR]), int(row[PARTITION]))
+        finally:
+            destroy(pointers, self._destroy)
+
+    def begin(self) -> None:
+        self._lib.check(self._lib.begin_transaction(self._producer.address))
+
+    def conclude(self) -> None:
+        lib, producer, consumer = self._lib, self._producer.address, self._consumer.address
+        lib.require(lib.flush(producer, CALL_MS))
+        with PlaceList(lib, self.errand.input, self.positions.items()) as places:
+            if not self.exactly_once:
+                lib.require(lib.commit(consumer, places, 0))
+                return
+            membership = lib.consumer_group_metadata(consumer)
+            try:
+                lib.check(lib.send_offsets_to_transaction(producer, places, membership, CALL_MS))
+            finally:
+                lib.consumer_group_metadata_destroy(membership)
+        lib.check(lib.commit_transaction(producer, CALL_MS))
+
+    def leave(self) -> None:
+        self._lib.queue_destroy(self._queue)
+        self._lib.require(self._lib.consumer_close(self._consumer.address))
+        self._consumer.close()
+        self._producer.close()
+
+    def _produce(self, rows: Any) -> None:
+        """Hand over rows of one partition."""
+        self.open()
+        lib, producer, partition = self._lib, self._producer.address, int(rows[0, PARTITION])
+        while lib.outq_len(producer) + len(rows) > QUEUE_MESSAGES:
+            lib.poll(producer, 10)
+        if lib.produce_batch(self._output, partition, COPY, rows.ctypes.data, len(rows)) != len(rows):
+            raise RuntimeError(f"records of partition {partition} were refused")
+        lib.poll(producer, 0)
+        self.at_end.discard(partition)
+        self.positions[partition] = int(rows[-1, OFFSET]) + 1
+
+    def _note(self, code: int, partition: int) -> None:
+        error = KafkaError(code)
+        if code == KafkaError._PARTITION_EOF:
+            self.at_end.add(partition)
+        elif error.fatal() or not error.retriable():
+            raise KafkaException(error)
+
+    def _rebalance(self, handle: int, code: int, places: Any, _opaque: int) -> None:
+        lib, partitions = self._lib, set(partitions_of(places))
+        together = lib.rebalance_protocol(handle) != b"COOPERATIVE"
+        try:
+            if code == ASSIGN:
+                if together:
+                    lib.require(lib.assign(handle, places))
+                else:
+                    lib.check(lib.incremental_assign(handle, places))
+                self.given(partitions)
+            else:
+                self.taken(partitions)
+                if together:
+                    lib.require(lib.assign(handle, None))
+                else:
+                    lib.check(lib.incremental_unassign(handle, places))
+        except BaseException as error:
+            self._trouble = error
+
+
+if __name__ == "__main__":
+    run(Limit, sys.argv[1])

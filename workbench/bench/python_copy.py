@@ -1,0 +1,264 @@
+"""The bare client: consume in batches, produce the same bytes in batches, commit. The yardstick of the worker.
+
+As a process of its own, ``python -m driftway.workbench.bench.python_copy ERRAND`` (a JSON object, see `Errand`). It has
+the worker's client settings, batch size, commit interval and guarantee, and nothing of the worker's duties: no key, no
+timestamp, no look at a value, no state, no metrics. What it does per message is what the client makes anybody do: take
+the value out of a message, put it into a record. Its garbage collector is off: collections walk through every message
+and record of a batch, none of which is ever part of a cycle.
+
+Tuned as far as it would go: poll for the first message and drain with timeout 0; one produce call per partition
+and batch; one transactional producer for the process (one per partition was not faster at 2 partitions, and every
+commit of every producer is a round of three requests).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from driftway.worker.kafka.client_config import (
+    CONSUMER_TUNING,
+    Properties,
+    base_properties,
+    quiet,
+    without_membership,
+)
+from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, by_partition
+from driftway.worker.settings import EXACTLY_ONCE
+from driftway.worker.stream.task.checkpoint import PRODUCER_TUNING, QUEUE_MESSAGES
+from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS
+
+IDLE_SECONDS = 0.1
+CALL_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What to copy.
+
+    Parameters
+    ----------
+    bootstrap, input, output, group : str
+        Where, from which topic to which, in whose name.
+    commit_interval : float
+        Seconds from the first record of a transaction to its commit.
+    guarantee : str
+        ``exactly-once``: transactions; else flush, then commit.
+    stop_at_end : bool
+        End when every assigned partition has been read to its end and committed.
+    passthrough : dict
+        Further client properties.
+    """
+
+    bootstrap: str
+    input: str
+    output: str
+    group: str
+    commit_interval: float
+    guarantee: str
+    stop_at_end: bool
+    passthrough: dict[str, Any] = field(default_factory=dict)
+
+
+class Copier:
+    """Copies until told to stop; by which client, subclasses say.
+
+    Parameters
+    ----------
+    errand : Errand
+        What to copy.
+    """
+
+    def __init__(self, errand: Errand) -> None:
+        self.errand = errand
+        self.stopped = False
+        self.exactly_once = errand.guarantee == EXACTLY_ONCE
+        self.positions: dict[int, int] = {}
+        """Partition -> next offset, of those with records since the last commit."""
+        self.assigned: set[int] = set()
+        self.at_end: set[int] = set()
+        self._opened_at = 0.0
+
+    def run(self) -> None:
+        """Copy; then commit what is open and leave."""
+        while not (self.stopped or self._finished()):
+            self.copy(self._patience())
+            if self.positions and time.monotonic() >= self._opened_at + self.errand.commit_interval:
+                self.commit()
+        self.commit()
+        self.leave()
+
+    def copy(self, seconds: float) -> None:
+        """Copy what is there, after waiting so long for the first message; note positions and ends."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        raise NotImplementedError
+
+    def conclude(self) -> None:
+        """Deliver everything and commit `positions`."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Leave the group."""
+        raise NotImplementedError
+
+    def open(self) -> None:
+        """Before the first records since a commit."""
+        if not self.positions:
+            if self.exactly_once:
+                self.begin()
+            self._opened_at = time.monotonic()
+
+    def commit(self) -> None:
+        """Make visible what was copied."""
+        if self.positions:
+            self.conclude()
+            self.positions.clear()
+
+    def given(self, partitions: set[int]) -> None:
+        """Partitions have been assigned."""
+        self.assigned |= partitions
+
+    def taken(self, partitions: set[int]) -> None:
+        """Partitions are being revoked."""
+        self.commit()
+        self.assigned -= partitions
+        self.at_end -= partitions
+
+    def producer_properties(self) -> Properties:
+        """The worker's, of the errand's guarantee."""
+        base = base_properties(self.errand.bootstrap, self.errand.passthrough)
+        own: Properties = {"enable.idempotence": True}
+        if self.exactly_once:
+            transactional_id = f"{self.errand.group}-{os.getpid()}"
+            own = {"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+        return quiet({**PRODUCER_TUNING, **without_membership(base), **own})
+
+    def consumer_properties(self) -> Properties:
+        """Likewise."""
+        own = {
+            "group.id": self.errand.group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": self.errand.stop_at_end,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        }
+        return quiet({**CONSUMER_TUNING, **base_properties(self.errand.bootstrap, self.errand.passthrough), **own})
+
+    def _patience(self) -> float:
+        if not self.positions:
+            return IDLE_SECONDS
+        return max(0.0, min(IDLE_SECONDS, self._opened_at + self.errand.commit_interval - time.monotonic()))
+
+    def _finished(self) -> bool:
+        return self.errand.stop_at_end and bool(self.assigned) and self.assigned <= self.at_end and not self.positions
+
+
+class Passthrough(Copier):
+    """By the Python client."""
+
+    def __init__(self, errand: Errand) -> None:
+        super().__init__(errand)
+        self._producer = Producer(self.producer_properties())
+        if self.exactly_once:
+            self._producer.init_transactions(CALL_SECONDS)
+        self._consumer = Consumer(self.consumer_properties())
+        self._consumer.subscribe(
+            [errand.input],
+            on_assign=lambda _consumer, places: self.given({place.partition for place in places}),
+            on_revoke=lambda _consumer, places: self.taken({place.partition for place in places}),
+        )
+
+    def copy(self, seconds: float) -> None:
+        first = self._consumer.poll(seconds)
+        if first is not None:
+            self._copy([first, *self._consumer.consume(BATCH_MESSAGES - 1, timeout=0)])
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def conclude(self) -> None:
+        places = [TopicPartition(self.errand.input, p, offset) for p, offset in self.positions.items()]
+        if self._producer.flush(CALL_SECONDS):
+            raise RuntimeError(f"the broker did not take the records in {CALL_SECONDS:.0f} s")
+        if self.exactly_once:
+            membership = self._consumer.consumer_group_metadata()
+            self._producer.send_offsets_to_transaction(places, membership, CALL_SECONDS)
+            self._producer.commit_transaction(CALL_SECONDS)
+        else:
+            self._consumer.commit(offsets=places, asynchronous=False)
+
+    def leave(self) -> None:
+        self._consumer.close()
+
+    def _copy(self, messages: list[Message]) -> None:
+        try:
+            shares = by_partition(messages)
+        except TypeError:  # an error that belongs to no partition
+            for message in messages:
+                if message.partition() is None:
+                    self._note(message.error(), None)
+            shares = by_partition([message for message in messages if message.partition() is not None])
+        for partition, share in shares.items():
+            rows = share if _all_rows(share) else [message for message in share if message.error() is None]
+            if rows:
+                self.at_end.discard(partition)
+                self._produce(partition, rows)
+            if rows is not share:
+                for message in share:
+                    self._note(message.error(), partition)
+
+    def _produce(self, partition: int, messages: list[Message]) -> None:
+        self.open()
+        producer = self._producer
+        records = [{"value": message.value()} for message in messages]
+        while len(producer) + len(records) > QUEUE_MESSAGES:
+            producer.poll(0.01)
+        if producer.produce_batch(self.errand.output, records, partition=partition) != len(records):
+            raise RuntimeError(f"records of partition {partition} were refused")
+        producer.poll(0)
+        self.positions[partition] = (messages[-1].offset() or 0) + 1
+
+    def _note(self, error: KafkaError | None, partition: int | None) -> None:
+        if error is None:
+            return
+        if error.code() == KafkaError._PARTITION_EOF and partition is not None:
+            self.at_end.add(partition)
+        elif error.fatal() or not error.retriable():
+            raise KafkaException(error)
+
+
+def _all_rows(share: list[Message]) -> bool:
+    """Whether there is no error among one partition's messages, without asking each.
+
+    An error takes the place of a message but has no offset of its own, so the offsets of a gapless log then do not
+    add up. The bench's inputs are gapless: they are written without transactions and not compacted.
+    """
+    first, last = share[0].offset(), share[-1].offset()
+    return share[-1].error() is None and first is not None and last is not None and last - first == len(share) - 1
+
+
+def run(copier: Callable[[Errand], Copier], argument: str) -> None:
+    """Run one errand, until its end or a SIGTERM."""
+    gc.disable()
+    running = copier(Errand(**json.loads(argument)))
+    stop: Callable[[int, object], None] = lambda *_: setattr(running, "stopped", True)  # noqa: E731
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, stop)
+    running.run()
+
+
+if __name__ == "__main__":
+    run(Passthrough, sys.argv[1])

@@ -1,0 +1,146 @@
+"""How fast and at what cost: one side over a full input, timed by the broker's own clock.
+
+**What is timed.** The predictions topic stamps records when they are appended (LogAppendTime). A run's seconds are
+those between its first and its last output record, over all partitions; start-up, group join and compilation lie
+before the first, leaving the group behind the last. The rate is messages / seconds; it counts the first batch in
+the messages and not in the seconds, for all sides alike (1 % at 10^6 messages). A run counts only if its processes
+ended with exit code 0 after committing everything, and every output partition is as long as its input.
+
+**What is counted.** CPU seconds (user + system, all threads) of the side's processes as the kernel reports them at
+their end, less those of the same process over a tiny input: interpreter, imports, kernels, joining, leaving. The
+broker's CPU seconds are not in it, but its work takes its share of the machine from both sides.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from driftway.workbench.bench.cases import Case
+from driftway.workbench.bench.contender import Cost, Side
+from driftway.workbench.bench.workload import drop, make_outputs
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.topics import Topics
+
+RUN_SECONDS = 900.0
+READ_SECONDS = 30.0
+VISIBLE_SECONDS = 5.0
+TAIL_RECORDS = 100
+"""Last offsets looked at: each commit adds one marker, which no reader sees."""
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One side's run.
+
+    Parameters
+    ----------
+    pair : int
+        Which repetition.
+    side : str
+        ``passthrough``, ``limit`` or ``worker``.
+    messages_per_second : float
+        As above.
+    cpu_seconds : float
+        Per million messages, start-up subtracted.
+    peak_rss : int
+        Bytes of the largest process.
+    seconds : float
+        Between first and last output.
+    """
+
+    pair: int
+    side: str
+    messages_per_second: float
+    cpu_seconds: float
+    peak_rss: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a bench works: the cluster, the client properties of both sides, a word that its topics start with."""
+
+    bootstrap: str
+    properties: Mapping[str, Any]
+    prefix: str
+
+    def topics(self, number: int, topic: str) -> Topics:
+        """Topics of an input; each run is a group of its own."""
+        return Topics(topic, f"{self.prefix}-{number}")
+
+    def drop(self, topics: Topics, input_too: bool = False) -> None:
+        """Delete a run's outputs."""
+        names = [*topics.outputs(), *([topics.input] if input_too else [])]
+        drop(self.bootstrap, self.properties, names)
+
+
+def copy_all(side: str, case: Case, place: Place, topics: Topics, n: int) -> tuple[Cost, float]:
+    """Let a side work through an input of n messages; its cost, and the seconds from first to last output.
+
+    Raises
+    ------
+    Failure
+        It failed, or its output is not complete.
+    """
+    make_outputs(place.bootstrap, place.properties, topics, case)
+    try:
+        with Side(side, case, place.bootstrap, place.properties, topics, stop_at_end=True) as processes:
+            cost = processes.wait(RUN_SECONDS)
+        return cost, _span(place, topics.predictions, case.partitions, n)
+    finally:
+        place.drop(topics)
+
+
+def startup(side: str, case: Case, place: Place, topic: str, n: int, number: Callable[[], int]) -> Cost:
+    """What a side costs over a tiny input: the smaller of two runs, after one that fills caches."""
+    costs = [copy_all(side, case, place, place.topics(number(), topic), n)[0] for _ in range(3)]
+    return min(costs[1:], key=lambda cost: cost.cpu_seconds)
+
+
+def measure(pair: int, side: str, case: Case, place: Place, topics: Topics, tiny: tuple[Cost, int]) -> Run:
+    """One run over the full input; `tiny` is the cost of a tiny one, and its messages."""
+    cost, seconds = copy_all(side, case, place, topics, case.messages)
+    start, rows = tiny
+    more = max(1, case.messages - rows)
+    cpu = max(0.0, cost.cpu_seconds - start.cpu_seconds) * MILLION / more
+    return Run(pair, side, case.messages / seconds, cpu, cost.peak_rss, seconds)
+
+
+def _span(place: Place, topic: str, partitions: int, n: int) -> float:
+    """Seconds between the first and the last record of a topic, at least a millisecond: the stamps' unit."""
+    from driftway.worker.admin.watch.topic_tail import Ends
+
+    reader, deadline = Ends(place.bootstrap, place.properties), time.monotonic() + VISIBLE_SECONDS
+    ends = reader.of({topic: partitions})
+    for p in range(partitions):
+        wanted = n // partitions + (p < n % partitions)
+        # A commit is answered before its markers stand in every partition: the last one may show a moment later.
+        while ends[topic, p] < wanted:
+            if time.monotonic() > deadline:
+                raise Failure(f"{topic}/{p} holds {ends[topic, p]} records of {wanted}: the run is not complete")
+            time.sleep(0.1)
+            ends = reader.of({topic: partitions})
+    first = min(_stamps(place, topic, partitions, dict.fromkeys(ends, 0), last=False))
+    last = max(_stamps(place, topic, partitions, {at: max(0, end - TAIL_RECORDS) for at, end in ends.items()}, True))
+    return max(1, last - first) / 1000
+
+
+def _stamps(place: Place, topic: str, partitions: int, starts: dict[tuple[str, int], int], last: bool) -> list[int]:
+    """Timestamp of each partition's first, or last, record from `starts` on."""
+    from driftway.worker.admin.watch.topic_tail import Tail
+
+    found: dict[int, int] = {}
+    deadline = time.monotonic() + READ_SECONDS
+    with closing(Tail(place.bootstrap, place.properties, {topic: partitions}, starts)) as tail:
+        while not tail.at_end if last else len(found) < partitions:
+            for message in tail.take(0.1):
+                if last or message.partition() not in found:
+                    found[message.partition()] = message.timestamp()[1]
+            if time.monotonic() > deadline:
+                raise Failure(f"{topic} could not be read in {READ_SECONDS:.0f} s")
+    return list(found.values())

@@ -1,0 +1,327 @@
+"""A real Apache Kafka as a child process: one KRaft node on loopback, in a temporary or a given directory."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from driftway.workbench.broker import distribution, settings
+from driftway.workbench.broker.health import await_ready
+from driftway.workbench.broker.supervised import Guarded
+from driftway.worker.errors import Failure, UsageFailure
+
+READY_SECONDS = 60.0
+END_SECONDS = 20.0
+FORMAT_SECONDS = 60.0
+PORTS = range(20_000, 32_000)
+"""Below the range of outgoing connections, one of which could take the port between stop and restart."""
+
+ATTEMPTS = 5
+"""Starts with freshly drawn ports, should another process take one between the draw and Kafka's bind."""
+
+
+class LocalKafka:
+    """A Kafka broker that lives no longer than this process.
+
+    Parameters
+    ----------
+    data_dir : str or Path, optional
+        Where topics are kept; what is there is reused. Without it, a temporary directory, removed by `stop`.
+    port : int
+        Port of 127.0.0.1; 0 draws a free one.
+    heap : str
+        Java's heap, like ``512m``.
+    properties : mapping, optional
+        Broker properties over those of `driftway.workbench.broker.settings.DEVELOPMENT`.
+    steady : bool
+        For long and heavy work: slower to start, less CPU per message once warm.
+    progress : callable, optional
+        Told what a first start downloads; by default a line on stderr.
+
+    Examples
+    --------
+    ::
+
+        with LocalKafka() as kafka:
+            producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    """
+
+    def __init__(
+        self,
+        data_dir: str | Path | None = None,
+        port: int = 0,
+        heap: str = "512m",
+        properties: Mapping[str, str] | None = None,
+        steady: bool = False,
+        progress: distribution.Progress | None = None,
+    ) -> None:
+        self._given = None if data_dir is None else Path(data_dir).absolute()
+        self._wanted_port = port
+        self._heap = heap
+        self._own = dict(properties or {})
+        self._steady = steady
+        self._progress = progress or show_progress
+        self._home = Path()
+        self._port = port
+        self._controller_port = 0
+        self._cluster = ""
+        self._guarded: Guarded | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """``127.0.0.1:port``, for clients."""
+        return f"{settings.HOST}:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of Kafka's Java.
+
+        Raises
+        ------
+        Failure
+            The broker was not started.
+        """
+        pid = self._running().pid
+        if pid is None:
+            raise Failure("the local Kafka is not running")
+        return pid
+
+    @property
+    def log(self) -> Path:
+        """Kafka's own log file."""
+        return self._home / "logs" / "server.log"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the broker and return when it can be used.
+
+        Raises
+        ------
+        Failure
+            The `local` extra is missing, its jars cannot be downloaded, the port is taken, the directory
+            cannot be written, or Kafka ended early. One sentence each.
+        """
+        if self._guarded is not None:
+            raise Failure("the local Kafka is running already")
+        if self._wanted_port and not _free(self._wanted_port):
+            raise Failure(f"port {self._wanted_port} is taken; --port 0 takes a free one")
+        java, classpath = distribution.java(), distribution.classpath(self._progress)
+        self._home = self._make_home()
+        self._java = [str(java), *settings.java_options(self._heap, self._home / "log4j2.properties", self._steady)]
+        self._java += ["-cp", os.pathsep.join(map(str, classpath))]
+        self._guarded = Guarded(remove=None if self._given else self._home)
+        try:
+            self._start_with_free_ports()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the broker cleanly and remove a temporary directory. Does nothing when it is not running."""
+        guarded, self._guarded = self._guarded, None
+        if guarded is None:
+            return
+        try:
+            guarded.end(END_SECONDS)
+        except Failure:
+            pass  # the guard was killed, and Kafka with it; closing clears up after both
+        finally:
+            guarded.close()
+
+    def terminate(self) -> None:
+        """End the broker cleanly, keeping port and data for `restart`."""
+        self._running().end(END_SECONDS)
+
+    def kill(self) -> None:
+        """End the broker with SIGKILL, keeping port and data for `restart`."""
+        self._running().end(0.0)
+
+    def restart(self) -> None:
+        """Start again on the same port and data, after `terminate`, after `kill`, or from the running state.
+
+        Raises
+        ------
+        Failure
+            Kafka ended early.
+        """
+        self._running().end(END_SECONDS)
+        self._launch()
+
+    def exit_code(self) -> int | None:
+        """Exit code of Kafka's Java, None while it runs."""
+        return self._running().exit_code()
+
+    def _running(self) -> Guarded:
+        if self._guarded is None:
+            raise Failure("the local Kafka is not running")
+        return self._guarded
+
+    def _make_home(self) -> Path:
+        if self._given is None:
+            return Path(tempfile.mkdtemp(prefix="driftway-kafka-"))
+        try:
+            self._given.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._given):
+                pass
+        except OSError as error:
+            raise UsageFailure(f"data directory {self._given} cannot be written: {error.strerror}") from None
+        return self._given
+
+    def _start_with_free_ports(self) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            self._port = self._wanted_port or _draw_port()
+            self._controller_port = _draw_port(besides=self._port)
+            self._write_settings()
+            try:
+                self._launch()
+                return
+            except Failure:
+                if attempt == ATTEMPTS or not self._port_was_lost():
+                    raise
+
+    def _write_settings(self) -> None:
+        data = self._home / "data"
+        self.log.parent.mkdir(exist_ok=True)
+        (self._home / "log4j2.properties").write_text(settings.LOG4J2.format(log=self.log))
+        text = settings.server_properties(data, self._port, self._controller_port, self._own)
+        (self._home / "server.properties").write_text(text)
+        if not (data / "meta.properties").exists():
+            self._format(data)
+        self._cluster = _cluster_of(data)
+
+    def _format(self, data: Path) -> None:
+        """Prepare an empty data directory, from the second time on without starting a Java for it.
+
+        All that Kafka's tool writes beside ``meta.properties`` is a file that says which metadata version the
+        cluster starts with. It depends on nothing but Kafka's version: the first is kept with the jars.
+        """
+        kept = distribution.cache_home() / "bootstrap.checkpoint"
+        cluster = settings.kafka_uuid()
+        if kept.exists():
+            data.mkdir(exist_ok=True)
+            shutil.copyfile(kept, data / "bootstrap.checkpoint")
+            (data / "meta.properties").write_text(settings.meta_properties(cluster))
+            return
+        tool = [
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            cluster,
+            "-c",
+            str(self._home / "server.properties"),
+        ]
+        self._running().start([*self._java, *tool], self._home / "logs" / "java.log")
+        deadline = time.monotonic() + FORMAT_SECONDS
+        while self.exit_code() is None:
+            if time.monotonic() > deadline:
+                raise Failure(f"formatting {data} took more than {FORMAT_SECONDS:.0f} s")
+            time.sleep(0.02)
+        if self.exit_code() != 0:
+            raise self._ended_early("while it formatted its data directory")
+        part = kept.with_suffix(f".{os.getpid()}")
+        try:
+            shutil.copyfile(data / "bootstrap.checkpoint", part)
+            part.replace(kept)
+        except OSError:  # a cache that became read-only costs a second per start, no more
+            part.unlink(missing_ok=True)
+
+    def _launch(self) -> None:
+        self.log.unlink(missing_ok=True)  # what it says must be about this start
+        (self._home / "logs" / "java.log").unlink(missing_ok=True)
+        argv = [*self._java, "kafka.Kafka", str(self._home / "server.properties")]
+        self._running().start(argv, self._home / "logs" / "java.log")
+        await_ready(self.bootstrap, READY_SECONDS, self._check_alive, self._cluster)
+
+    def _check_alive(self) -> None:
+        if self.exit_code() is not None:
+            raise self._ended_early("before it was ready")
+
+    def _port_was_lost(self) -> bool:
+        return not self._wanted_port and "Address already in use" in _text(self.log)
+
+    def _ended_early(self, when: str) -> Failure:
+        code = self.exit_code()
+        logs = [self.log, self._home / "logs" / "java.log"]
+        said = _last_error(_text(logs[0])) or _first_words(_text(logs[1])) or "it said nothing"
+        log = logs[0] if _text(logs[0]).strip() else logs[1]
+        if self._given is None:  # the temporary directory goes, its log must stay for whoever reads the sentence
+            kept = Path(tempfile.gettempdir()) / f"driftway-kafka-{os.getpid()}.log"
+            kept.write_text(_text(logs[1]) + _text(logs[0]))
+            log = kept
+        return Failure(f"Kafka ended with exit code {code} {when}: {said} (log: {log})")
+
+
+def show_progress(text: str) -> None:
+    """Show `text` on stderr: on a terminal one line that is rewritten, elsewhere without the counting."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()
+    elif text and " jar " not in text:
+        sys.stderr.write(f"{text}\n")
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Kafka's own socket: TIME_WAIT is free
+        try:
+            probe.bind((settings.HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _draw_port(besides: int = 0) -> int:
+    for _ in range(1000):
+        port = random.choice(PORTS)  # noqa: S311  (not a secret)
+        if port != besides and _free(port):
+            return port
+    raise Failure(f"no free port between {PORTS.start} and {PORTS.stop}")
+
+
+def _cluster_of(data: Path) -> str:
+    for line in _text(data / "meta.properties").splitlines():
+        key, _, value = line.partition("=")
+        if key == "cluster.id":
+            return value.strip()
+    raise UsageFailure(f"data directory {data} holds no Kafka data: meta.properties names no cluster")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _last_error(log: str) -> str:
+    """The last line that reports an error, with the exception's message where the line itself says little."""
+    lines = log.splitlines()
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number]
+        if " ERROR " in line or " FATAL " in line:
+            cause = lines[number + 1] if number + 1 < len(lines) and "Exception" in lines[number + 1] else ""
+            return f"{line.strip()}; {cause.strip()}" if cause else line.strip()
+    return ""
+
+
+def _first_words(output: str) -> str:
+    """The first line that Java itself printed, apart from its warnings: later ones only say that it gave up."""
+    lines = (line.strip() for line in output.splitlines())
+    return next((line for line in lines if line and not line.startswith(("WARNING", "Picked up"))), "")

@@ -1,0 +1,115 @@
+"""The parent's side of the guard: start, watch and end one process that cannot outlive this one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from driftway.workbench.broker import supervisor
+from driftway.worker.errors import Failure
+
+CLOSE_SECONDS = 30.0
+
+
+class Guarded:
+    """One child process under a guard (see `driftway.workbench.broker.supervisor`).
+
+    Parameters
+    ----------
+    remove : Path or None
+        Directory that the guard removes when it ends, whatever ended it short of its own SIGKILL.
+    """
+
+    def __init__(self, remove: Path | None = None) -> None:
+        self._lock = threading.Lock()
+        self._remove = remove
+        self._pid: int | None = None
+        argv = [sys.executable, "-I", "-S", supervisor.__file__, *([str(remove)] if remove else [])]
+        self._guard = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C in the terminal is this process's to handle, not Java's
+        )
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the last started child."""
+        return self._pid
+
+    def start(self, argv: list[str], log: Path) -> int:
+        """Start `argv`, output appended to `log`; end what ran before. Returns the process id.
+
+        Raises
+        ------
+        Failure
+            The program cannot be started.
+        """
+        reply = self._ask({"start": argv, "log": str(log)})
+        if "error" in reply:
+            raise Failure(f"cannot start {argv[0]}: {reply['error']}")
+        self._pid = int(reply["pid"])
+        return self._pid
+
+    def exit_code(self) -> int | None:
+        """Exit code of the child, None while it runs.
+
+        Raises
+        ------
+        Failure
+            The guard is gone.
+        """
+        code: int | None = self._ask({"status": None})["code"]
+        return code
+
+    def end(self, seconds: float) -> int | None:
+        """SIGTERM, after `seconds` SIGKILL (0: at once); wait for the end."""
+        code: int | None = self._ask({"end": seconds})["code"]
+        return code
+
+    def close(self) -> None:
+        """End the child if it still runs, the guard, and remove the directory. May be called twice."""
+        if self._guard.stdin is None or self._guard.stdout is None or self._guard.stdin.closed:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            self._guard.stdin.close()
+        died = self._guard.poll() is not None
+        try:
+            self._guard.wait(CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()
+            self._guard.wait()
+            died = True
+        self._guard.stdout.close()
+        if died:
+            self._clear_up_for_the_guard()
+
+    def _clear_up_for_the_guard(self) -> None:
+        if self._pid is not None and not sys.platform.startswith("linux"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+        if self._remove is not None:
+            shutil.rmtree(self._remove, ignore_errors=True)
+
+    def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            line = b""
+            with contextlib.suppress(OSError, ValueError):  # a guard that is gone, or closed
+                assert self._guard.stdin is not None  # noqa: S101
+                assert self._guard.stdout is not None  # noqa: S101
+                self._guard.stdin.write(json.dumps(command).encode() + b"\n")
+                self._guard.stdin.flush()
+                line = self._guard.stdout.readline()
+        if not line:
+            raise Failure("the local Kafka is not running: its guard process has ended")
+        reply: dict[str, Any] = json.loads(line)
+        return reply

@@ -1,0 +1,218 @@
+"""`driftway demo`: the whole way on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from driftway.worker.cli.console import whole_console
+from driftway.worker.cli.model_options import make_model_settings, make_target
+from driftway.worker.cli.options import was_given
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.wire.events import CLASSIFICATION, REGRESSION
+
+if TYPE_CHECKING:
+    from driftway.workbench.demo.demo import Plan, Result
+
+LEARNERS = ("auto", "dfop:mu=0.001")
+SHOWN_SECONDS = 20
+"""How long the replay takes unless told otherwise: long enough to watch, short enough to wait for."""
+RATES = (200, 20_000)
+UNKNOWN_RATE = 2_500
+"""Rows a second for a file whose length is not known."""
+
+
+@click.command()
+@click.option("--stream", default="sea", show_default=True, help="Generator or file to replay.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
+@click.option("--rows", type=click.IntRange(1), help="Length of a generator; its concepts stretch with it.")
+@click.option("--limit", type=click.IntRange(1), help="Replay the first rows only.")
+@click.option("--label", default="y", show_default=True, help="Label column of a file.")
+@click.option("--labels", metavar="A,B,..", help="Class names in index order, of a text label column.")
+@click.option("--classes", type=click.IntRange(2), help="Number of classes.  [default: 2]")
+@click.option("--task", type=click.Choice((CLASSIFICATION, REGRESSION)), help="[default: the stream's]")
+@click.option(
+    "--learner",
+    multiple=True,
+    metavar="NAME[:PARAM=VALUE,...]",
+    help="Repeat for several; the first is the champion.  "
+    f"[default: {' and '.join(LEARNERS)}; auto and rls in regression]",
+)
+@click.option("--partitions", type=click.IntRange(1), default=2, show_default=True, help="Of the input.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Members of the group.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help=f"Rows a second.  [default: all within {SHOWN_SECONDS} s]",
+)
+@click.option(
+    "--out", default="./driftway-demo.png", show_default=True, metavar="FILE", help="Picture to write: .png or .svg."
+)
+@click.option(
+    "--broker",
+    type=click.Choice(("local", "docker")),
+    default="local",
+    show_default=True,
+    help="Where Kafka comes from; DRIFTWAY_BOOTSTRAP names a running one instead.",
+)
+@click.pass_context
+def demo(ctx: click.Context, /, **given: Any) -> None:
+    """Show the whole way on one machine: Kafka, topics, replay, workers, live table, summary, a picture.
+
+    Starts a real local Kafka (a first start downloads 45 MB), replays a stream with concept drift, and
+    predicts every row before it learns from it. Watch the window accuracy fall at each drift and recover.
+    At the end it counts predictions: exit code 0 only if every row was predicted exactly once. Everything
+    that was started is stopped, however this command ends.
+
+    \b
+    Examples:
+      driftway demo
+      driftway demo --workers 2 --partitions 4
+      driftway demo --stream electricity.csv.gz --learner dfop:mu=0.01
+      driftway demo --learner pa1 --learner arow --out sea.svg
+    """
+    plan = _make_plan(ctx.obj["open_stream"], given)
+    drawable = _check_picture(given["out"])
+    with _signals() as ended:
+        result = _run(plan, given["broker"])
+        _conclude(plan, result, given["out"] if drawable else None)
+        if not result.exact:
+            raise Failure("not every row was predicted exactly once")
+    if ended:
+        click.echo("driftway: interrupted; everything is stopped", err=True)
+        ctx.exit(128 + ended[0])
+
+
+def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> Plan:
+    """Check what was asked for before anything is started."""
+    from driftway.workbench.demo.demo import Plan
+
+    names = tuple(given["labels"].split(",")) if given["labels"] else None
+    asked = {"seed": given["seed"], "label": given["label"], "labels": names}
+    spec, limit = given["stream"], given["limit"]
+    stream = open_stream(spec, **asked)
+    if given["rows"] is not None:
+        spec, limit = _with_rows(open_stream, spec, given, asked)
+        stream = open_stream(spec, **asked)
+    task = given["task"] or stream.task or CLASSIFICATION
+    classes = given["classes"] if stream.labels is None or task == REGRESSION else len(stream.labels)
+    learners = given["learner"] or (LEARNERS if task == CLASSIFICATION else ("auto", "rls"))
+    make_model_settings(tuple(learners), make_target(task, classes, None))
+    known = [n for n in (stream.rows, limit) if n is not None]
+    total = min(known, default=None)  # a file may be shorter than its limit: the replay will tell
+    rate = given["rate"] or (UNKNOWN_RATE if not known else min(max(min(known) / SHOWN_SECONDS, RATES[0]), RATES[1]))
+    replay: tuple[Any, ...] = (
+        spec,
+        "--seed",
+        given["seed"],
+        "--label",
+        given["label"],
+        "--partitions",
+        given["partitions"],
+    )
+    replay += ("--rate", rate, "--format", "json")
+    replay += ("--labels", given["labels"]) if names else ()
+    replay += ("--limit", limit) if limit is not None else ()
+    worker: tuple[Any, ...] = ("--task", task, *(word for learner in learners for word in ("--learner", learner)))
+    worker += ("--classes", classes) if classes is not None else ()
+    return Plan(
+        os.path.basename(stream.name),
+        total,
+        tuple(drift for drift in stream.drift_points if limit is None or drift < limit),
+        given["partitions"],
+        given["workers"],
+        tuple(map(str, replay)),
+        tuple(map(str, worker)),
+    )
+
+
+def _with_rows(
+    open_stream: Callable[..., Any], spec: str, given: dict[str, Any], asked: dict[str, Any]
+) -> tuple[str, int | None]:
+    """How replay is told --rows: an option of a generator, a limit on a file."""
+    longer = f"{spec}{',' if ':' in spec else ':'}rows={given['rows']}"
+    try:
+        open_stream(longer, **asked)
+    except UsageFailure:
+        return spec, min(given["rows"], given["limit"] or given["rows"])
+    return longer, given["limit"]
+
+
+def _check_picture(path: str) -> bool:
+    """Whether a picture can be drawn; without matplotlib only one that was asked for is worth an error."""
+    from driftway.worker.plots.plotting import check_output
+
+    try:
+        check_output(path)
+    except UsageFailure:
+        raise
+    except Failure as failure:
+        if was_given("out"):
+            raise
+        click.echo(f"no picture: {failure}", err=True)
+        return False
+    return True
+
+
+def _run(plan: Plan, broker: Any) -> Result:
+    from driftway.workbench.broker import provide
+    from driftway.workbench.demo.demo import Demonstration
+    from driftway.workbench.demo.view import live_view
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    borrowed = os.environ.get("DRIFTWAY_BOOTSTRAP")
+    say(f"using Kafka at {borrowed}" if borrowed else "starting a local Kafka")
+    with (
+        provide(broker) as bootstrap,
+        live_view(plan, say) as show,
+        Demonstration(bootstrap, plan, say, show) as demonstration,
+    ):
+        try:
+            return demonstration.run()
+        finally:
+            if borrowed:
+                with contextlib.suppress(Failure, TimeoutError):
+                    demonstration.clear_up()
+
+
+def _conclude(plan: Plan, result: Result, out: str | None) -> None:
+    """Print the summary, draw the picture."""
+    from driftway.workbench.demo.view import summary
+    from driftway.worker.plots.plotting import Picture, draw
+
+    console = whole_console()
+    for part in summary(plan, result):
+        console.print(part, soft_wrap=isinstance(part, str))
+    if out is not None and result.curves.learners:
+        draw(result.curves, Picture(plan.name, None, plan.drifts, float(plan.partitions)), out)
+        console.print(f"Rolling window over rows, drifts marked: {out}", soft_wrap=True)
+
+
+class _Ended(BaseException):
+    """A signal asked for the end; no handler of errors may take it for one."""
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM break the block off, once: its clearing up is not broken off. Yields what came."""
+    came: list[int] = []
+
+    def end(number: int, _frame: object) -> None:
+        if not came:
+            came.append(number)
+            raise _Ended
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with contextlib.suppress(_Ended):
+            yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,279 @@
+"""The whole way on one machine: topics, workers and a replay as child processes, watched until all is predicted."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from driftway.workbench.demo.subprocesses import Command, end_all
+from driftway.worker.admin.watch.completeness import Account, Ledger
+from driftway.worker.admin.watch.dashboard import Board, Row
+from driftway.worker.admin.watch.topic_tail import Ends, Tail, outcome_place, readings, reason_kind
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.log_reader.reader import Place
+from driftway.worker.kafka.topics import Topics, create_topics, output_plan
+from driftway.worker.plots.curves import Curves, Dip, dips, scaled
+
+WINDOW = 500
+ACCURACY_EVERY = 100
+START_SECONDS = 240.0
+"""Until every worker has subscribed: its first start on a machine compiles all kernels."""
+STALL_SECONDS = 60.0
+"""Without any movement for so long, something is wrong: a rebalance after a lost member takes less."""
+END_SECONDS = 30.0
+LAST_READ_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is shown.
+
+    Parameters
+    ----------
+    name : str
+        The stream's, for people.
+    total : int or None
+        Rows to come, if that is known.
+    drifts : tuple of int
+        Rows at which a new concept starts.
+    partitions, workers : int
+        How many.
+    replay, worker : tuple of str
+        Arguments of the two commands beside topic, group and address.
+    """
+
+    name: str
+    total: int | None
+    drifts: tuple[int, ...]
+    partitions: int
+    workers: int
+    replay: tuple[str, ...]
+    worker: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a demonstration stands: rows sent, outcomes read, rows in all (None: not known), the board, an outage."""
+
+    sent: int
+    done: int
+    total: int | None
+    seconds: float
+    rows: list[Row]
+    silent_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a demonstration has shown."""
+
+    accounts: list[Account]
+    curves: Curves
+    dips: dict[str, list[Dip]]
+    seconds: float
+    sent_per_second: float
+    sent: int
+    rejected: dict[str, int]
+    """Kind of reason -> rejections."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row sent has exactly one outcome."""
+        return all(account.exact for account in self.accounts) and self.sent == sum(a.end for a in self.accounts)
+
+
+@dataclass
+class Demonstration:
+    """One run of the demo on a running broker; use as a context manager, whose end leaves no child behind.
+
+    Parameters
+    ----------
+    bootstrap : str
+        The broker's address.
+    plan : Plan
+        What is shown.
+    say : callable
+        Told in a sentence what happens next.
+    show : callable
+        Called several times a second while rows are on their way.
+    """
+
+    bootstrap: str
+    plan: Plan
+    say: Callable[[str], None]
+    show: Callable[[Progress], None]
+    input: str = field(default_factory=lambda: f"driftway-demo-{uuid.uuid4().hex[:8]}")
+
+    def __post_init__(self) -> None:
+        self.board, self.curves, self.ledger = Board(), Curves(), Ledger()
+        # A group of its own: members of an earlier demo that was killed would keep it waiting.
+        self._topics = Topics(self.input, self.input, self.input)
+        self._children: list[Command] = []
+        self._tails: list[Tail] = []
+        self._started = 0.0
+
+    def __enter__(self) -> Demonstration:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children:
+            child.close()
+        for tail in self._tails:
+            tail.close()
+
+    def run(self) -> Result:
+        """Create topics, start the children, watch until everything is accounted for, end the workers, count.
+
+        Raises
+        ------
+        Failure
+            A child failed or nothing moves any more.
+        """
+        n = self.plan.partitions
+        create_topics(self.bootstrap, {}, {self.input: (n, {}), **output_plan(self._topics, n)})
+        workers = self._start_workers()
+        self._ends = Ends(self.bootstrap, {})
+        self._points = self._tail(self._topics.accuracy)
+        self._outcomes = self._tail(self._topics.predictions, self._topics.rejected)
+        replay = self._start("replay", "replay", *self.plan.replay, "--to", self.input, "--quiet", "--json")
+        report = self._watch(replay, workers)
+        seconds = time.monotonic() - self._started
+        self.say("everything is predicted; ending the workers")
+        end_all(workers, END_SECONDS)
+        return self._judge(report, seconds)
+
+    def clear_up(self) -> None:
+        """Remove topics and group again, on a cluster that was there before and stays."""
+        from confluent_kafka.admin import AdminClient
+
+        from driftway.worker.kafka.client_config import base_properties, quiet
+
+        for child in self._children:
+            child.close()  # a worker would complain about missing topics, and keep the group
+        admin = AdminClient(quiet(base_properties(self.bootstrap, {})))
+        for future in admin.delete_topics([self.input, *self._topics.outputs()]).values():
+            future.exception(timeout=END_SECONDS)
+        for future in admin.delete_consumer_groups([self._topics.group]).values():
+            future.exception(timeout=END_SECONDS)  # members that were just killed keep it; it expires by itself
+
+    def _start(self, name: str, command: str, *arguments: str) -> Command:
+        child = Command(name, command, *arguments, "--bootstrap", self.bootstrap)
+        self._children.append(child)
+        return child
+
+    def _start_workers(self) -> list[Command]:
+        count = self.plan.workers
+        self.say(f"starting {'the worker' if count == 1 else f'{count} workers'} (a first start compiles the kernels)")
+        common = ("--input", self.input, "--group", self._topics.group, "--outputs", self.input, "--start", "earliest")
+        shape = ("--window", str(WINDOW), "--accuracy-every", str(ACCURACY_EVERY))
+        workers = [
+            self._start("worker" if count == 1 else f"worker {i + 1}", "worker", *common, *shape, *self.plan.worker)
+            for i in range(count)
+        ]
+        deadline = time.monotonic() + START_SECONDS
+        # Every partition runs somewhere, and every worker is in the group: then no row has to wait.
+        while not (
+            all(worker.said(" subscribed ") for worker in workers)
+            and all(any(w.said(f" running partition={p} ") for w in workers) for p in range(self.plan.partitions))
+        ):
+            _require_running(workers)
+            if time.monotonic() > deadline:
+                raise Failure(f"no worker was ready after {START_SECONDS:.0f} s{workers[0].told()}")
+            time.sleep(0.05)
+        return workers
+
+    def _tail(self, *topics: str) -> Tail:
+        tail = Tail(self.bootstrap, {}, dict.fromkeys(topics, self.plan.partitions))
+        self._tails.append(tail)
+        return tail
+
+    def _watch(self, replay: Command, workers: Sequence[Command]) -> dict[str, Any]:
+        """Show until the replay has ended and every input offset has an outcome; return the replay's report."""
+        report: dict[str, Any] | None = None
+        moved, moved_at = -1, time.monotonic()
+        self._started = moved_at
+        while True:
+            _require_running(workers)
+            if report is None and (code := replay.exit_code()) is not None:
+                if code != 0:
+                    raise Failure(f"the replay ended with exit code {code}{replay.told()}")
+                report = replay.report()
+            self._read(0.2)
+            ends = self._input_ends(self._ends.lately)
+            sent = sum(ends.values())
+            if not sent:
+                self._started = time.monotonic()  # the replay's own start is not part of the throughput
+            total = self.plan.total if report is None else sent
+            seconds, silent = time.monotonic() - self._started, self.board.silent_seconds
+            self.show(Progress(sent, self.ledger.total, total, seconds, self.board.rows(), silent))
+            if report is not None and self.ledger.complete(ends):
+                return report
+            if sent + self.ledger.total > moved or self.board.silent_seconds is not None:
+                moved, moved_at = sent + self.ledger.total, time.monotonic()
+            elif time.monotonic() - moved_at > STALL_SECONDS:
+                raise Failure(
+                    f"nothing has moved for {STALL_SECONDS:.0f} s: {self.ledger.total:,} of {sent:,} rows are "
+                    f"predicted{workers[0].told()}"
+                )
+
+    def _read(self, seconds: float) -> None:
+        for message in self._outcomes.take(seconds):
+            rejected = message.topic() == self._topics.rejected
+            partition, offset = outcome_place(message, rejected)
+            self.ledger.count(partition, offset, rejected)
+            self.board.account(partition, offset)
+        for point, written_at in readings(self._points.take(0.0)):
+            self.board.fold(point, written_at)
+            self.curves.add(point)
+
+    def _input_ends(self, asked: Callable[[dict[str, int]], dict[Place, int]]) -> dict[int, int]:
+        ends = {p: end for (_, p), end in asked({self.input: self.plan.partitions}).items()}
+        self.board.silent_seconds = self._ends.silent_seconds
+        self.board.ends(ends)
+        return ends
+
+    def _judge(self, report: dict[str, Any], seconds: float) -> Result:
+        """Count anew, as a reader sees it that comes when everything has ended; last commits included."""
+        ledger, kinds = Ledger(), Counter[str]()
+        tail = self._tail(self._topics.predictions, self._topics.rejected, self._topics.accuracy)
+        deadline = time.monotonic() + LAST_READ_SECONDS
+        while not tail.at_end:
+            messages = tail.take(0.2)
+            for point, _ in readings([m for m in messages if m.topic() == self._topics.accuracy]):
+                self.curves.add(point)
+            for message in (m for m in messages if m.topic() != self._topics.accuracy):
+                rejected = message.topic() == self._topics.rejected
+                ledger.count(*outcome_place(message, rejected), rejected)
+                if rejected:
+                    kinds[reason_kind(message)] += 1
+            if messages:
+                deadline = time.monotonic() + LAST_READ_SECONDS
+            elif time.monotonic() > deadline:
+                raise Failure(f"the end of {self._topics.predictions} was not reached")
+        n = self.plan.partitions
+        found = {
+            learner: dips(
+                scaled(self.curves.mean(learner, "window_accuracy"), n), self.plan.drifts, self.curves.window * n
+            )
+            for learner in self.curves.learners
+            if "window_accuracy" in self.curves.metrics
+        }
+        return Result(
+            ledger.accounts(self._input_ends(self._ends.of)),
+            self.curves,
+            found,
+            seconds,
+            float(report["rate"]),
+            int(report["rows"]),
+            kinds,
+        )
+
+
+def _require_running(workers: Sequence[Command]) -> None:
+    for worker in workers:
+        if (code := worker.exit_code()) is not None:
+            raise Failure(f"the {worker.name} ended by itself with exit code {code}{worker.told()}")

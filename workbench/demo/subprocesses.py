@@ -1,0 +1,139 @@
+"""Commands of Driftway as child processes that cannot outlive this one: each has a guard, as Kafka has."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from driftway.workbench.broker.supervised import Guarded
+from driftway.worker.errors import Failure
+from driftway.worker.wire.codec import read_json
+
+PASSED_ON = frozenset({"DRIFTWAY_X", "DRIFTWAY_CLIENT_PROPERTIES", "DRIFTWAY_DATA"})
+"""Environment variables that mean the same to every command; others would change a child behind its flags."""
+TOLD_LINES = 15
+TOLD_BYTES = 4000
+
+
+class Command:
+    """``driftway ARGUMENTS`` as a child; its directory and log go with it.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    *arguments : str
+        As on the command line.
+
+    Raises
+    ------
+    Failure
+        It cannot be started.
+    """
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        self.name = name
+        folder = Path(tempfile.mkdtemp(prefix=f"driftway-{name.replace(' ', '-')}-"))
+        # A guard that has a directory to remove ends its child at once when this process dies: what the
+        # child could still commit nobody would read.
+        with _environment():
+            self._guarded = Guarded(remove=folder)
+        self.log = folder / "log"
+        try:
+            self._guarded.start([sys.executable, "-P", "-m", "driftway", *arguments], self.log)
+        except BaseException:
+            self.close()
+            raise
+
+    def exit_code(self) -> int | None:
+        """None while it runs.
+
+        Raises
+        ------
+        Failure
+            Its guard is gone, and the child with it.
+        """
+        try:
+            return self._guarded.exit_code()
+        except Failure:
+            raise Failure(f"the {self.name} is not running: its guard process has ended") from None
+
+    def said(self, text: str) -> bool:
+        """Whether its output contains `text`."""
+        return text in self._output()
+
+    def report(self) -> dict[str, Any]:
+        """The JSON object that it printed last.
+
+        Raises
+        ------
+        Failure
+            There is none.
+        """
+        for line in reversed(self._output().splitlines()):
+            if line.startswith("{"):
+                found: dict[str, Any] = read_json(line.encode())
+                return found
+        raise Failure(f"the {self.name} ended without a report{self.told()}")
+
+    def told(self) -> str:
+        """The end of its output, to be appended to a sentence."""
+        lines = self._output()[-TOLD_BYTES:].splitlines()[-TOLD_LINES:]
+        return ("; its output ended:\n  " + "\n  ".join(lines)) if lines else "; it said nothing"
+
+    def signal_end(self) -> None:
+        """SIGTERM, without waiting: so that several end side by side."""
+        if self._guarded.pid is not None and self.exit_code() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._guarded.pid, signal.SIGTERM)
+
+    def close(self) -> None:
+        """End it at once if it still runs, and remove its log. May be called twice."""
+        self._guarded.close()
+
+    def _output(self) -> str:
+        try:
+            return self.log.read_text(errors="replace")
+        except OSError:
+            return ""
+
+
+def end_all(commands: Sequence[Command], seconds: float) -> None:
+    """SIGTERM to all, once: a second one would tell a worker to leave without its last commit.
+
+    Raises
+    ------
+    Failure
+        One has not ended after `seconds`, or with another exit code than 0.
+    """
+    for command in commands:
+        command.signal_end()
+    deadline = time.monotonic() + seconds
+    for command in commands:
+        while (code := command.exit_code()) is None:
+            if time.monotonic() > deadline:
+                raise Failure(f"the {command.name} did not end within {seconds:.0f} s{command.told()}")
+            time.sleep(0.02)
+        if code != 0:
+            raise Failure(f"the {command.name} ended with exit code {code}{command.told()}")
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    """Without the options that this process was given through its environment."""
+    hidden: Mapping[str, str] = {
+        key: value for key, value in os.environ.items() if key.startswith("DRIFTWAY_") and key not in PASSED_ON
+    }
+    for key in hidden:
+        del os.environ[key]
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)

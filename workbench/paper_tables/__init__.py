@@ -1,0 +1,39 @@
+"""Tables for `driftway evaluate --table`, a file or folder each: the papers', measured anew, and that of `auto`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from driftway.workbench.paper_tables.request import Asked
+
+TABLES = {
+    "auto": "driftway.workbench.paper_tables.auto.page",
+    "d-odm": "driftway.workbench.paper_tables.experiments.d_odm",
+    "dfop": "driftway.workbench.paper_tables.experiments.dfop",
+    "dfop-regression": "driftway.workbench.paper_tables.experiments.dfop_regression",
+    "moving-targets": "driftway.workbench.paper_tables.moving_targets",
+    "online-to-batch": "driftway.workbench.paper_tables.online_to_batch.page",
+    "sanity": "driftway.workbench.paper_tables.sanity",
+}
+"""Name -> module with a function `write`."""
+
+
+def write_table(name: str, asked: Asked) -> list[Path]:
+    """Measure a table and write its page and picture; return their paths.
+
+    Raises
+    ------
+    UsageFailure
+        A stream without which the table is nothing is absent.
+    Failure
+        The folder cannot be written, or matplotlib is not installed.
+    """
+    from driftway.worker.errors import Failure
+
+    try:
+        asked.out.mkdir(parents=True, exist_ok=True)
+        written: list[Path] = import_module(TABLES[name]).write(asked)
+    except OSError as error:
+        raise Failure(f"cannot write to {asked.out}: {error.strerror}") from None
+    return written

@@ -1,0 +1,135 @@
+"""`auto` without one family of its experts: how much each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.learners.auto import classification, first_order, label_history, naive_bayes, neighbours, second_order
+from driftway.learners.auto.auto import Auto
+from driftway.learners.auto.mixing import Mixing
+from driftway.learners.contract import Array, ParameterError, Rule, bare_kernel, choice, fragment
+from driftway.learners.learner import REGRESSION
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.preprocessing.standardizer import Standardized
+
+SQUASHED = "squashed inputs"
+NOTHING = "nothing"
+HISTORY = "label history"
+IN_ORDER = (HISTORY, "linear", "naive Bayes", "waves", "second order", "neighbours")
+"""As `driftway.learners.auto.classification` asks them."""
+FAMILIES = (*IN_ORDER, SQUASHED)
+
+
+class Without(NamedTuple):
+    """What the kernel is told: which experts there are, and which of them the mixture does not hear."""
+
+    waves: bool
+    filters: bool
+    near: bool
+    first: int
+    end: int
+    squashed: bool
+
+
+@fragment
+def score(x: Array, p: Any, memory: Any) -> None:
+    """As `auto` does, then mix anew without what is left out. Shapes: x f8[n]; p is a `Without`."""
+    classification.score(x, p, memory)
+    mix_without(memory.mixing, memory.S, p.first, p.end, p.squashed)
+
+
+@bare_kernel
+def mix_without(mixing: Mixing, S: Array, first: int, end: int, squashed: bool) -> None:
+    """Write the weighted sum without experts first..end - 1, or without the squashed inputs. Shapes: S f8[K].
+
+    What is left out says 0 of every class, so that its weights never move.
+    """
+    E, K = mixing.raw.shape
+    for c in range(K):
+        S[c] = 0.0
+    for e in range(E):
+        evidence, vote = mixing.input[e], mixing.input[E + e]
+        for c in range(K):
+            if first <= e < end:
+                evidence[c] = 0.0
+            if squashed or first <= e < end:
+                vote[c] = 0.0
+            S[c] += mixing.weight[e] * evidence[c] + mixing.weight[E + e] * vote[c]
+
+
+class AutoWithout(Auto):
+    """`auto` on classes whose mixture does not hear one family; not in the registry, since nobody should choose it.
+
+    Cost
+    ----
+    As `auto`: the family is asked and learns, nobody listens.
+
+    Source
+    ------
+    `driftway.learners.auto`.
+    """
+
+    name = "auto_without"
+
+    class Params(Auto.Params):
+        family: str = choice(NOTHING, (NOTHING, *FAMILIES), "What is left out.")
+
+    def rule(self) -> Rule:
+        if self.task == REGRESSION:
+            raise ParameterError("only experts on classes can be left out")
+        made = super().rule()
+        left = without(made.parameters, self.parameters.family)
+        return Rule(score, made.learn, left, made.memory, made.sizes, made.classes)
+
+
+def without(asked: classification.Asked, family: str) -> Without:
+    """Where a family stands among the experts that there are."""
+    sizes = (
+        label_history.EXPERTS,
+        first_order.EXPERTS,
+        naive_bayes.EXPERTS,
+        first_order.EXPERTS * asked.waves,
+        second_order.EXPERTS * asked.filters,
+        neighbours.EXPERTS * asked.near,
+    )
+    if family not in IN_ORDER:
+        return Without(*asked, 0, 0, family == SQUASHED)
+    place = IN_ORDER.index(family)
+    first = sum(sizes[:place])
+    return Without(*asked, first, first + sizes[place], False)
+
+
+class Apart(NamedTuple):
+    """A run of `auto` without a family over the first rows of a stream; no limit: all."""
+
+    stream: str
+    n_classes: int
+    family: str
+    data_dir: str | None
+    seed: int = 1
+    limit: int | None = None
+
+
+@cache
+def rows_of(
+    open_stream: Callable[..., Any], stream: str, data_dir: str | None, limit: int | None
+) -> tuple[Array, Array]:
+    """A stream's first rows, kept for the next run on it."""
+    from driftway.worker.evaluation.rows import first_rows
+
+    blocks = list(first_rows(open_stream(stream, seed=1, data_dir=data_dir).blocks(), limit))
+    X, y = (np.ascontiguousarray(np.concatenate([block[i] for block in blocks])) for i in range(2))
+    return X, y
+
+
+def accuracy_apart(open_stream: Callable[..., Any], work: Apart) -> float:
+    """Prequential accuracy in per cent, behind the standardiser."""
+    X, y = rows_of(open_stream, work.stream, work.data_dir, work.limit)
+    learner = Standardized(AutoWithout(X.shape[1], work.n_classes, family=work.family, seed=work.seed))
+    scores = np.empty((len(X), learner.n_scores))
+    learner.predict_then_update(X, y, scores)
+    return float(100.0 * (predicted_class(scores, learner.kind) == y).mean())

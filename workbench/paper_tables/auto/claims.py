@@ -1,0 +1,152 @@
+"""What is claimed of `auto`, each beside the figures: how often it holds, and where it does not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from driftway.workbench.paper_tables.auto.measure import AUTO, Results
+from driftway.workbench.paper_tables.auto.streams import (
+    ABOVE_NO_CHANGE,
+    AT_LEAST,
+    OF_THE_PAPERS,
+    ONE_SIDED,
+    REGRESSION_STREAMS,
+    STREAMS,
+)
+from driftway.workbench.paper_tables.experiments.d_odm import CONTEST as D_ODM
+from driftway.workbench.paper_tables.experiments.dfop import CONTEST as DFOP
+from driftway.workbench.paper_tables.published import Printed
+
+NEAR_BEST = 0.3
+"""Points that `auto` may be below the best single learner."""
+
+
+class Claim(NamedTuple):
+    """A sentence, by how much each stream keeps it (below 0: it does not), and how many may miss it."""
+
+    key: str
+    text: str
+    margins: dict[str, float]
+    spared: int = 0
+    unit: str = ""
+    strict: bool = False
+    """Whether equal is not enough."""
+
+    @property
+    def of(self) -> int:
+        """How many streams it is about."""
+        return len(self.margins)
+
+    @property
+    def misses(self) -> dict[str, float]:
+        """Streams on which it does not hold, and by how much."""
+        return {name: one for name, one in self.margins.items() if one < 0.0 or (self.strict and one == 0.0)}
+
+
+PAPERS, SINGLE, PEER, ASKED = "papers", "single", "peer", "asked"
+NO_CHANGE, ONE_VS_REST, DFOP_MSE, PEER_MSE = "no change", "one against all", "dfop", "peer's error"
+
+WHY = {
+    (
+        PAPERS,
+        "UG-2C-2D",
+    ): "the figure is the print's of D-ODM, which none of the papers' methods reaches here: DFOP gives "
+    "its printed 95.59, D-ODM at best 95.57 (docs/results/d-odm.md); `auto` is above both",
+    (PAPERS, "1CHT"): "the figure is the print's of D-ODM, which has 99.75 here (docs/results/d-odm.md), DFOP 99.84 as "
+    "printed; over these pieces each of our methods has a deviation of 0.16 or more, the printed one is 0.05",
+    (PEER, "ozone_eighthr"): "2,534 rows, of which this is two; there is little to be learned beyond the majority",
+    (
+        PEER,
+        "occupancy",
+    ): "20,560 rows, of which this is a dozen; labels change so rarely that there is hardly more to win",
+    (NO_CHANGE, "occupancy"): "20,560 rows, of which this is half a dozen, lost within the first 5,000; from there on "
+    "`auto` errs less often than no change",
+    (PEER, "keystroke"): "1,600 rows, of which this is 36; the registry's best, one nearest neighbour, is below `auto` "
+    "too, and issue 19 does not say which peer has 94.00",
+    (ASKED, "MG-2C-2D"): "93.3 is the figure of a prototype, rounded, with waves and experts of its own",
+    (DFOP_MSE, "hyperplane_regression"): "the factor was chosen for these four stages of 500 rows, and the least error "
+    "is that of rows as they are, without an intercept, as their law has none; behind the standardiser, where `auto` "
+    "is, DFOP errs more than `auto`",
+}
+"""(claim, stream) -> why it is missed, as far as that is known."""
+
+
+def best_printed(data_set: str) -> tuple[str, Printed]:
+    """The best column of both papers' tables, and its figure."""
+    columns = {column: figure for contest in (DFOP, D_ODM) for column, figure in contest.printed[data_set].items()}
+    return max(columns.items(), key=lambda pair: pair[1].mean)
+
+
+def bar_of(printed: Printed) -> float:
+    """The mean minus one printed deviation."""
+    return printed.mean - (printed.deviation or 0.0)
+
+
+def least_dfop(results: Results, stream: str) -> float:
+    """The MSE of DFOP with its factor: behind the standardiser or not, whichever is less."""
+    return min(float(m["mse"]) for name, m in results.whole[stream].items() if name.startswith("dfop:"))
+
+
+def claims(results: Results) -> list[Claim]:
+    """All that can be judged by what was measured."""
+    streams = results.compared
+    targets = [name for name in REGRESSION_STREAMS if name in results.whole]
+    ours = {name: results.accuracy(name, AUTO) for name in streams}
+    errors = {name: float(results.whole[name][AUTO]["mse"]) for name in targets}
+    peers = {name: STREAMS[name].peer for name in streams}
+    peers_errors = {name: REGRESSION_STREAMS[name].peer for name in targets}
+    means = {name: figure.mean or 0.0 for name, figure in results.pieces.items()}
+    found = [
+        Claim(
+            PAPERS,
+            "Ten pieces: at least the best printed column minus its standard deviation",
+            {name: means[name] - bar_of(best_printed(name)[1]) for name in OF_THE_PAPERS if name in means},
+        ),
+        Claim(
+            SINGLE,
+            f"Whole streams: never more than {NEAR_BEST} points below the best single learner",
+            {name: ours[name] - results.best_single(name)[1] + NEAR_BEST for name in streams},
+        ),
+        Claim(
+            PEER,
+            "Whole streams: at least the best peer's accuracy",
+            {name: ours[name] - peer for name, peer in peers.items() if peer is not None},
+            spared=2,
+        ),
+        Claim(
+            ASKED,
+            "Whole streams: at least " + ", ".join(f"{least} on {name}" for name, least in AT_LEAST.items()),
+            {name: ours[name] - least for name, least in AT_LEAST.items() if name in ours},
+        ),
+        Claim(
+            NO_CHANGE,
+            "Whole streams: above no change on " + " and ".join(ABOVE_NO_CHANGE),
+            {n: ours[n] - results.accuracy(n, "no_change_accuracy") for n in ABOVE_NO_CHANGE if n in ours},
+            strict=True,
+        ),
+        Claim(
+            ONE_VS_REST,
+            "Several classes: above both `ova:pa` and `ova:dfop`",
+            {name: ours[name] - above_both(results, name) for name in ONE_SIDED if name in ours},
+            strict=True,
+        ),
+        Claim(
+            DFOP_MSE,
+            "Targets: MSE at most that of DFOP with its factor",
+            {name: 100.0 * (1.0 - errors[name] / least_dfop(results, name)) for name in targets},
+            unit=" %",
+        ),
+        Claim(
+            PEER_MSE,
+            "Targets: MSE at most the best peer's",
+            {n: 100.0 * (1.0 - errors[n] / peer) for n, peer in peers_errors.items() if peer is not None},
+            spared=1,
+            unit=" %",
+        ),
+    ]
+    return [one for one in found if one.of]
+
+
+def above_both(results: Results, stream: str) -> float:
+    """The better of one against all by passive-aggressive and by DFOP."""
+    return max(results.accuracy(stream, f"ova:{rival}") for rival in ("pa", "dfop"))

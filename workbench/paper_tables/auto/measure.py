@@ -1,0 +1,197 @@
+"""The runs of `--table auto`: `auto` and its rivals, each once on each stream that is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from driftway.learners.registry import LEARNERS, find
+from driftway.learners.spec import Spec
+from driftway.workbench.paper_tables.auto.ablation import HISTORY, Apart, accuracy_apart
+from driftway.workbench.paper_tables.auto.streams import (
+    OF_THE_PAPERS,
+    ORDER_TELLS,
+    PROBABILITY_STREAMS,
+    REGRESSION_STREAMS,
+    STREAMS,
+)
+from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
+from driftway.workbench.paper_tables.request import Asked
+from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.protocols import PREQUENTIAL, SEGMENTS, Figure, Job, Outcome, run
+from driftway.worker.wire.events import REGRESSION, Target
+
+AUTO = "auto"
+SLOW_PER_ROW = {AUTO: 10.0, "ova:svm_win": 40.0, "svm_win": 8.0, "ova:particle_filter": 70.0, "ova:eos_elm": 30.0}
+"""Microseconds, about, so that the longest runs come first; all others are taken to take 1."""
+LONG = ("kddcup99_10pct", "MG-2C-2D", "FG-2C-2D", "movingSquares", "transientChessboard", "interchangingRBF", "spam500")
+"""Streams that keep a learner for longer than others do."""
+
+
+class Asking(NamedTuple):
+    """Streams of each part of the page."""
+
+    papers: tuple[str, ...] = OF_THE_PAPERS
+    whole: tuple[str, ...] = tuple(STREAMS)
+    regression: tuple[str, ...] = tuple(REGRESSION_STREAMS)
+    probabilities: tuple[str, ...] = tuple(PROBABILITY_STREAMS)
+    order: tuple[str, ...] = ORDER_TELLS
+
+
+@dataclass
+class Results:
+    """What was measured.
+
+    Parameters
+    ----------
+    pieces : dict
+        Data set of the papers -> accuracy of `auto` over ten pieces, in per cent, with n - 1.
+    whole : dict
+        Stream -> learner -> metrics over all of it; of targets too.
+    apart : dict
+        Stream -> accuracy in per cent of `auto` without the label history.
+    compared : list of str
+        Streams on which all rivals ran.
+    rows : dict
+        Stream -> its length.
+    missing : list of str
+        Streams that are not there.
+    seconds : float
+        Wall time of all.
+    """
+
+    pieces: dict[str, Figure] = field(default_factory=dict)
+    whole: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    apart: dict[str, float] = field(default_factory=dict)
+    compared: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def accuracy(self, stream: str, learner: str) -> float:
+        """In per cent; `no_change_accuracy` and `majority_accuracy` are those of the rows, whoever learns."""
+        if learner.endswith("_accuracy"):
+            return 100.0 * float(self.whole[stream][AUTO][learner])
+        return 100.0 * float(self.whole[stream][learner]["accuracy"])
+
+    def best_single(self, stream: str) -> tuple[str, float]:
+        """The best that is not `auto`, baselines among them, and its accuracy in per cent."""
+        found = {name: self.accuracy(stream, name) for name in self.whole[stream] if name != AUTO}
+        found["no_change"] = self.accuracy(stream, "no_change_accuracy")
+        found["majority_class"] = self.accuracy(stream, "majority_accuracy")
+        return max(found.items(), key=lambda pair: pair[1])
+
+    def least_error(self, stream: str) -> tuple[str, float]:
+        """The learner with default parameters that has the least MSE, and that."""
+        found = {n: float(m["mse"]) for n, m in self.whole[stream].items() if n != AUTO and ":" not in n}
+        return min(found.items(), key=lambda pair: pair[1])
+
+
+class Work(NamedTuple):
+    """A run, and where its result belongs."""
+
+    stream: str
+    learner: str
+    job: Job | Apart
+
+
+def measure(asked: Asked, asking: Asking | None = None) -> Results:
+    """Run all.
+
+    Raises
+    ------
+    UsageFailure
+        None of the streams is there.
+    """
+    from driftway.worker.processes import run_all
+
+    asking = asking or Asking()
+    started, results = time.perf_counter(), Results()
+    works = list(_works(asked, asking, results))
+    if not works:
+        raise UsageFailure("none of the streams of the table auto is there; name their folder with --data-dir")
+    asked.told(f"auto: {len(works)} runs on {len({work.stream for work in works})} streams")
+    works.sort(key=_weight, reverse=True)  # the longest first, so that no process is left alone with one at the end
+    outcomes = run_all(partial(_run_one, asked.open_stream), [work.job for work in works], asked.processes)
+    for work, outcome in zip(works, outcomes, strict=True):
+        _put(results, work, outcome)
+    results.seconds = time.perf_counter() - started
+    return results
+
+
+def _put(results: Results, work: Work, outcome: Outcome | float) -> None:
+    if isinstance(outcome, float):
+        results.apart[work.stream] = outcome
+    elif outcome.protocol == SEGMENTS:
+        values = outcome.figure("accuracy").values
+        results.pieces[work.stream] = Figure.of((None if v is None else 100.0 * v for v in values), ddof=1)
+    else:
+        results.whole.setdefault(work.stream, {})[work.learner] = outcome.parts[0]
+        results.rows[work.stream] = outcome.rows
+
+
+def _run_one(open_stream: Callable[..., Any], job: Job | Apart, progress: Callable[[int], None]) -> Outcome | float:
+    if isinstance(job, Apart):
+        accuracy = accuracy_apart(open_stream, job)
+        progress(1)
+        return accuracy
+    return run(open_stream, job, progress)
+
+
+def _weight(work: Work) -> float:
+    if isinstance(work.job, Apart):
+        return SLOW_PER_ROW[AUTO]
+    pieces = 8.0 if work.job.protocol == SEGMENTS else 1.0
+    return SLOW_PER_ROW.get(work.learner, 1.0) * pieces * (5.0 if work.stream in LONG else 1.0)
+
+
+def _works(asked: Asked, asking: Asking, results: Results) -> Iterator[Work]:
+    """Every run on streams that are there, each once."""
+    opening = {"seed": asked.seed, "data_dir": asked.data_dir}
+    for data_set in asking.papers:
+        name = _first_there(DATA_SETS[data_set].streams, data_set, asked, results)
+        if name is not None:
+            yield Work(data_set, AUTO, Job(name, Spec.parse(AUTO), Target(), opening, SEGMENTS, first=0))
+    there = {}
+    for name in dict.fromkeys((*asking.whole, *asking.probabilities, *asking.order)):
+        there[name] = _first_there((STREAMS[name].opens,), name, asked, results) is not None
+        if there[name]:
+            results.compared += [name] * (name in asking.whole)
+            rivals = STREAMS[name].rivals if name in asking.whole else ()
+            likely = PROBABILITY_STREAMS[name] if name in asking.probabilities else ()
+            for learner in dict.fromkeys((AUTO, *rivals, *likely)):
+                target = Target(n_classes=STREAMS[name].n_classes)
+                yield Work(name, learner, Job(STREAMS[name].opens, Spec.parse(learner), target, opening, PREQUENTIAL))
+    for name in asking.order:
+        if there[name]:
+            one = STREAMS[name]
+            yield Work(name, HISTORY, Apart(one.opens, one.n_classes, HISTORY, asked.data_dir))
+    for name in asking.regression:
+        if _first_there((name,), name, asked, results) is not None:
+            yield from _of_targets(name, opening)
+
+
+def _of_targets(name: str, opening: dict[str, Any]) -> Iterator[Work]:
+    """All of the registry behind the standardiser, and DFOP with its factor, there and on rows as they are."""
+    target = Target(REGRESSION, 0)
+    for learner in LEARNERS:
+        if "regression" in find(learner).tasks:
+            yield Work(name, learner, Job(name, Spec.parse(learner), target, opening))
+    for ending in ("", ",intercept=false"):
+        spec = Spec.parse(f"dfop:mu={REGRESSION_STREAMS[name].mu:g}{ending}")
+        yield Work(name, spec.text, Job(name, spec, target, opening, standardize=not ending))
+
+
+def _first_there(streams: tuple[str, ...], name: str, asked: Asked, results: Results) -> str | None:
+    for stream in streams:
+        try:
+            asked.open_stream(stream, seed=asked.seed, data_dir=asked.data_dir)
+        except UsageFailure:
+            continue
+        return stream
+    if name not in results.missing:
+        results.missing.append(name)
+    return None

@@ -1,0 +1,67 @@
+"""How far `auto` is from the best of the others: a panel for the papers' tables, one for whole streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftway.workbench.paper_tables.auto.claims import best_printed
+from driftway.workbench.paper_tables.auto.measure import AUTO, Results
+from driftway.workbench.paper_tables.auto.streams import OF_THE_PAPERS, STREAMS
+from driftway.worker.errors import Failure
+from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
+
+SINGLE, PEER, PRINT = COLOURS[0], COLOURS[1], COLOURS[2]
+WIDEST = 10.0
+"""Points beyond which a bar is cut off, and its length written beside it."""
+
+
+def draw(results: Results, path: str) -> bool:
+    """Write the picture; False if there is nothing to show.
+
+    Raises
+    ------
+    Failure
+        It cannot be written, or matplotlib is not installed.
+    """
+    data_sets = [name for name in OF_THE_PAPERS if name in results.pieces]
+    printed = {n: (results.pieces[n].mean or 0.0) - best_printed(n)[1].mean for n in data_sets}
+    streams = results.compared
+    single = {n: results.accuracy(n, AUTO) - results.best_single(n)[1] for n in streams}
+    known = {n: peer for n in streams if (peer := STREAMS[n].peer) is not None}
+    peers = {n: results.accuracy(n, AUTO) - peer for n, peer in known.items()}
+    if not printed and not streams:
+        return False
+    check_output(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 1.6 + 0.28 * max(len(printed), len(streams))), layout="constrained")
+    FigureCanvasAgg(figure)  # no display, no global state
+    left, right = figure.subplots(1, 2)
+    _panel(left, data_sets, [(printed, PRINT, "best printed column")], "ten pieces, beside the papers")
+    both = [(single, SINGLE, "best single learner"), (peers, PEER, "best peer")]
+    _panel(right, streams, both, "whole streams")
+    try:
+        figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    return True
+
+
+def _panel(axes: Any, names: list[str], bars: list[tuple[dict[str, float], str, str]], title: str) -> None:
+    """Bars to the right where `auto` is better, one below the other."""
+    height = 0.8 / len(bars)
+    for number, (differences, colour, label) in enumerate(bars):
+        at = [names.index(name) + (number - (len(bars) - 1) / 2) * height for name in differences]
+        shown = [max(-WIDEST, min(WIDEST, value)) for value in differences.values()]
+        drawn = axes.barh(at, shown, height, color=colour, label=f"beside the {label}")
+        axes.bar_label(drawn, [f"{value:+.2f}" for value in differences.values()], fontsize=6.5, padding=2)
+    axes.axvline(0.0, color="#333333", linewidth=0.8)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlim(-1.3 * WIDEST, 1.3 * WIDEST)
+    axes.set_xlabel(f"points of accuracy, cut off at {WIDEST:g}")
+    axes.set_title(f"auto: {title}", fontsize=10)
+    axes.legend(fontsize=8, frameon=False, loc="lower left")
+    for edge in ("top", "right"):
+        axes.spines[edge].set_visible(False)

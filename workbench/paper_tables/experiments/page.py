@@ -1,0 +1,217 @@
+"""A contest's page: our figures beside the printed ones, who wins, ranks, robustness, and what differs and why."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from driftway.workbench.paper_tables.experiments.experiment import Contest, Results, measure_contest
+from driftway.workbench.paper_tables.published import BETTER, WORSE, Printed
+from driftway.workbench.paper_tables.request import Asked
+from driftway.worker.evaluation.comparison import ranks_in_words
+from driftway.worker.evaluation.protocols import Figure
+from driftway.worker.evaluation.results import NONE, markdown
+from driftway.worker.evaluation.significance import LOSS, WIN, paired_t, robustness, special, win_tie_loss
+
+NEAR = 0.5
+"""Points of accuracy that a figure may fall short of the printed one: ALGORITHMS.md 19.5."""
+NEAR_SHARE = 0.1
+"""Of a printed error, by which ours may exceed it."""
+
+HEAD = """# {title}
+
+The table of {source}, measured anew: {measure}, mean ± standard deviation (n - 1) over ten pieces of each stream,
+4T/5 rows from row 0, T/50, .., 9T/50 on, each from scratch (ALGORITHMS.md 19.1), in brackets the printed mean.
+{rows}; an intercept unless the parameters say otherwise. **Bold**: the best of ours on a data set. {better} {method} is
+significantly better than this contender, {worse} significantly worse: paired t test on the ten pieces, two-sided,
+95 %. {dash}: not measured.
+
+Made by `{command}` in {seconds:.0f} s on {processes} processes."""
+
+
+def write_contest(contest: Contest, asked: Asked) -> list[Path]:
+    """Measure, then write the page and the picture.
+
+    Raises
+    ------
+    UsageFailure
+        None of the streams is there.
+    """
+    from driftway.workbench.paper_tables.experiments.picture import draw_robustness
+
+    special()  # or say at once that there is none
+    results = measure_contest(contest, asked)
+    page, picture = asked.out / f"{contest.name}.md", asked.out / f"{contest.name}.png"
+    drawn = draw_robustness(contest, results, str(picture))
+    page.write_text(contest_page(contest, results, asked, picture.name if drawn else None), encoding="utf-8")
+    return [page, picture] if drawn else [page]
+
+
+def contest_page(contest: Contest, results: Results, asked: Asked, picture: str | None) -> str:
+    """The whole page, Markdown."""
+    regression = not contest.larger_is_better
+    head = HEAD.format(
+        title=contest.title,
+        source=contest.source,
+        measure="100 times the mean squared error" if regression else "prequential accuracy in per cent",
+        method=contest.method,
+        better=BETTER,
+        worse=WORSE,
+        dash=NONE,
+        rows="Behind the online standardiser" if contest.standardize else "Rows as they are, no standardiser",
+        command=f"driftway evaluate --table {contest.name} --seed {asked.seed}",
+        seconds=results.seconds,
+        processes=asked.processes,
+    )
+    text = "\n\n".join(textwrap.fill(part, 120, break_on_hyphens=False) for part in head.split("\n\n"))
+    text += "\n\n" + _main_table(contest, results)
+    text += f"\n{contest.remarks}\n" if contest.remarks else ""
+    text += _missing(results)
+    text += _learners(contest, results)
+    text += _checks(contest, results)
+    text += _ranks(contest, results)
+    if not regression:
+        text += _robustness(contest, results, picture)
+    return text
+
+
+def verdicts(contest: Contest, results: Results, column: str) -> list[int]:
+    """Of the paper's method against a contender, on each data set where both were measured."""
+    found = []
+    for figures in results.figures.values():
+        if column in figures and contest.method in figures:
+            found.append(_verdict(contest, figures[contest.method], figures[column]))
+    return found
+
+
+def _verdict(contest: Contest, ours: Figure, theirs: Figure) -> int:
+    if ours.mean is None or theirs.mean is None:
+        return 0
+    verdict = paired_t(_known(ours), _known(theirs)).verdict
+    return verdict if contest.larger_is_better else -verdict
+
+
+def _known(figure: Figure) -> list[float]:
+    return [value for value in figure.values if value is not None]
+
+
+def _main_table(contest: Contest, results: Results) -> str:
+    digits = 2 if contest.larger_is_better else 3
+    lines = []
+    for name, printed in contest.printed.items():
+        figures = results.figures.get(name, {})
+        means = [figure.mean for figure in figures.values() if figure.mean is not None]
+        best = (max if contest.larger_is_better else min)(means, default=None)
+        cells = []
+        for column in contest.contenders:
+            mark = ""
+            if column in figures and contest.method in figures and column != contest.method:
+                verdict = _verdict(contest, figures[contest.method], figures[column])
+                mark = {WIN: BETTER, LOSS: WORSE}.get(verdict, "")
+            cells.append(_cell(figures.get(column), printed.get(column), best, mark, digits))
+        lines.append([name, *cells])
+    counts = []
+    for column in contest.contenders:
+        found = verdicts(contest, results, column) if column != contest.method else []
+        counts.append("/".join(map(str, win_tie_loss(found))) if found else "")
+    lines.append([f"{contest.method}: win/tie/loss, ours", *counts])
+    marks = [_printed_counts(contest, column) if column != contest.method else "" for column in contest.contenders]
+    lines.append([f"{contest.method}: win/tie/loss, printed marks", *marks])
+    return markdown(["data set", *contest.contenders], lines)
+
+
+def _cell(figure: Figure | None, printed: Printed | None, best: float | None, mark: str, digits: int) -> str:
+    theirs = "" if printed is None else f" ({printed.mean:.{digits}f})"
+    if figure is None or figure.mean is None:
+        return NONE + theirs
+    text = f"{figure.mean:.{digits}f}±{figure.deviation:.{digits}f}"
+    shown = f"**{text}**" if round(figure.mean, digits) == round(best or 0.0, digits) else text
+    return shown + mark + theirs
+
+
+def _printed_counts(contest: Contest, column: str) -> str:
+    marks = [printed[column].mark for printed in contest.printed.values() if column in printed]
+    return f"{marks.count(BETTER)}/{marks.count('')}/{marks.count(WORSE)}"
+
+
+def _missing(results: Results) -> str:
+    text = ""
+    if results.missing_streams:
+        names = "; ".join(f"{name} ({why})" for name, why in results.missing_streams.items())
+        text += f"\nData sets that are not there: {names}.\n"
+    if results.missing_learners:
+        names = "; ".join(f"{column}: {why}" for column, why in results.missing_learners.items())
+        text += f"\nContenders with the printed figure only: {names}.\n"
+    return text
+
+
+def _learners(contest: Contest, results: Results) -> str:
+    lines = []
+    for name in contest.data_sets:
+        if name in results.figures:
+            specs = [f"`{results.learners[name][c]}`" for c in results.columns if c in results.learners[name]]
+            lines.append([name, f"`{results.streams[name]}`", ", ".join(specs)])
+    seconds = ", ".join(f"{column} {spent:.0f} s" for column, spent in results.kernel_seconds.items())
+    text = "\n## What ran\n\n" + markdown(["data set", "stream", "learners"], lines, text_columns=3)
+    return f"{text}\nTime in kernels: {seconds}.\n"
+
+
+def _checks(contest: Contest, results: Results) -> str:
+    """Our figures beside the printed ones, with a reason for what is worse."""
+    regression = not contest.larger_is_better
+    rule = f"at most {NEAR_SHARE:.0%} above the printed error" if regression else f"at most {NEAR} points below"
+    text = f"\n## Beside the print\n\nA figure holds if it is {rule}, or better.\n\n"
+    lines = []
+    short = 0
+    for name, figures in results.figures.items():
+        for column in contest.checked:
+            figure, printed = figures.get(column), contest.printed[name].get(column)
+            if figure is None or figure.mean is None or printed is None:
+                continue
+            difference = figure.mean - printed.mean
+            holds = difference <= NEAR_SHARE * printed.mean if regression else difference >= -NEAR
+            why = "" if holds else contest.differences.get((name, column), "**not explained**")
+            short += not holds
+            digits = 3 if regression else 2
+            figures_shown = [f"{value:.{digits}f}" for value in (figure.mean, printed.mean)]
+            word = "holds" if holds else "worse"
+            lines.append([name, column, *figures_shown, f"{difference:+.{digits}f}", word, why])
+    head = ["data set", "learner", "ours", "printed", "difference", "", "why"]
+    table = markdown(head, lines, text_columns=len(head))
+    return f"{text}{table}\n{len(lines) - short} of {len(lines)} figures hold.\n"
+
+
+def _complete(contest: Contest, results: Results) -> tuple[list[str], list[str], list[list[float]]]:
+    """Data sets on which all measured columns have a figure, the columns, and the means."""
+    columns = results.columns
+    names = [
+        name
+        for name, figures in results.figures.items()
+        if all(column in figures and figures[column].mean is not None for column in columns)
+    ]
+    return names, columns, [[float(results.figures[name][c].mean or 0.0) for c in columns] for name in names]
+
+
+def _ranks(contest: Contest, results: Results) -> str:
+    names, columns, table = _complete(contest, results)
+    if len(columns) < 2 or len(names) < 2:
+        return ""
+    words = ranks_in_words(columns, table, contest.larger_is_better, "data sets")
+    return f"\n## Ranks\n\n{words}\n"
+
+
+def _robustness(contest: Contest, results: Results, picture: str | None) -> str:
+    names, columns, table = _complete(contest, results)
+    if len(columns) < 2:
+        return ""
+    ours = robustness(table).sum(axis=0)
+    printed = robustness([[contest.printed[name][c].mean for c in columns] for name in names]).sum(axis=0)
+    text = (
+        f"\n## Robustness\n\nA learner's accuracy over the least of the data set, summed over {len(names)} data sets, "
+        "among the contenders that were measured.\n\n"
+    )
+    text += markdown(
+        ["", *columns],
+        [["ours", *(f"{value:.2f}" for value in ours)], ["printed", *(f"{value:.2f}" for value in printed)]],
+    )
+    return text + (f"\n![Robustness]({picture})\n" if picture else "")

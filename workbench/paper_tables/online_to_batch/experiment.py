@@ -1,0 +1,205 @@
+"""`--table online-to-batch`: the experiments of Tao and Lu, beside the measurements of ALGORITHMS.md 19.7."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.online_to_batch.registry import find
+from driftway.learners.online_to_batch.training_set import Problem, collect
+from driftway.learners.spec import Spec
+from driftway.workbench.paper_tables.request import Asked
+from driftway.worker.errors import UsageFailure
+from driftway.worker.processes import run_all
+
+Array = NDArray[np.float64]
+Opener = Callable[..., Any]
+
+LINEAR, QUADRATIC = "perceptron:ties=correct", "quadratic_perceptron:ties=correct"
+BASES = {"linear": LINEAR, "quadratic": QUADRATIC}
+SEEDS = 10
+DATA = {
+    "phishing": "phishing",
+    "htru2": "htru2",
+    "magic": "magic04",
+    "creditcard": "creditcard_default",
+    "a9a": "a9a",
+    "w8a": "w8a_train",
+}
+"""Name in the paper -> stream; of w8a only the training part is to be had."""
+MARKS = (1, 2, 3, 4, 5, 10, 20, 40, 80, 100)
+"""The phi at which the paper draws Algorithm II."""
+LENGTHS = (1, 10, 100)
+"""Of the drawn streams, in n rows."""
+DRAWN = ("random-stopping", "longest-survival")
+AVERAGED = ("average", "cutoff-average")
+AVERAGED_LENGTHS = (1, 10)
+
+
+class Cut(NamedTuple):
+    """What is left of a heavy case: Algorithm II's seeds and its largest phi, and the longest stream in n rows."""
+
+    seeds: int
+    phi_max: int
+    longest: int
+
+
+WHOLE = Cut(SEEDS, MARKS[-1], LENGTHS[-1])
+CUTS = {("quadratic", "a9a"): Cut(3, 100, 100), ("quadratic", "w8a"): Cut(2, 40, 10)}
+"""(base, data) -> what is left of it, where all of it would take too long."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One run of a batch algorithm: base and data by name, the algorithm's spec, its seed."""
+
+    base: str
+    data: str
+    algorithm: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a run found.
+
+    Parameters
+    ----------
+    error : float
+        Empirical error of the hypothesis, 0..1.
+    passes : int
+        Passes over the rows.
+    seconds : float
+        Of processor time, from the first pass to the last, without reading.
+    curve : tuple of (phi, least error so far, error, seconds, passes)
+        Of Algorithm II.
+    """
+
+    error: float
+    passes: int
+    seconds: float
+    curve: tuple[tuple[int, float, float, float, int], ...] = ()
+
+
+Results = dict[tuple[str, str, str], list[Found]]
+"""(base, data, algorithm) -> a run for each seed."""
+
+
+def cut_of(base: str, data: str) -> Cut:
+    """What is measured of a case."""
+    return CUTS.get((base, data), WHOLE)
+
+
+def algorithms(base: str, data: str) -> list[str]:
+    """The specs that are run on a case."""
+    cut = cut_of(base, data)
+    drawn = [f"{name}:mult={length}" for name in DRAWN for length in LENGTHS if length <= cut.longest]
+    averaged = [f"{name}:mult={length}" for name in AVERAGED for length in AVERAGED_LENGTHS if length <= cut.longest]
+    return [f"ii:phi_max={cut.phi_max}", "iii", "i", "iii-weak", *drawn, *(averaged if base == "linear" else [])]
+
+
+def seeds_of(base: str, data: str, algorithm: str) -> int:
+    """How many runs an algorithm has on a case."""
+    return cut_of(base, data).seeds if algorithm.startswith("ii:") else SEEDS
+
+
+@lru_cache(maxsize=1)
+def problem_of(open_stream: Opener, data: str, data_dir: str | None) -> Problem:
+    """The rows of a data set; the jobs of a process come one data set after the other."""
+    stream = open_stream(DATA[data], data_dir=data_dir)
+    return collect((block.X, block.y) for block in stream.blocks())
+
+
+@lru_cache
+def compiled(base: str, algorithm: str) -> None:
+    """Run an algorithm on a few rows, so that no compiler is measured."""
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
+    found(collect([(X, np.array([0.0, 1.0, 0.0, 1.0]))]), Work(base, "", algorithm, 0), lambda _: None)
+
+
+def found(problem: Problem, work: Work, progress: Callable[[int], None]) -> Found:
+    """Run an algorithm to its end."""
+    spec = Spec.parse(work.algorithm)
+    procedure = find(spec.name)(problem, Spec.parse(BASES[work.base]), work.seed, **dict(spec.parameters))
+    seconds, started, at = [0.0], time.process_time(), [0]
+    while not procedure.done:
+        procedure.advance()
+        seconds.append(time.process_time() - started)
+        at.append(procedure.progress.passes)
+        progress(0)
+    result = procedure.result()
+    curve = curve_of(result.report, problem.n, at, seconds) if spec.name == "ii" else ()
+    return Found(result.empirical_error, result.report["passes"], seconds[-1], curve)
+
+
+def curve_of(
+    report: dict[str, Any], n: int, passes: list[int], seconds: list[float]
+) -> tuple[tuple[int, float, float, float, int], ...]:
+    """Algorithm II's curve with the seconds that had passed: seconds[i] after passes[i] passes, both rising."""
+    curve, least = [], 1.0
+    for point in report["curve"]:
+        error = point["errors"] / n
+        least = min(least, error)
+        after = seconds[int(np.searchsorted(passes, point["passes"]))]
+        curve.append((point["phi"], least, error, after, point["passes"]))
+    return tuple(curve)
+
+
+def run_one(open_stream: Opener, data_dir: str | None, work: Work, progress: Callable[[int], None]) -> Found:
+    """A job."""
+    compiled(work.base, work.algorithm)
+    problem = problem_of(open_stream, work.data, data_dir)
+    one = found(problem, work, progress)
+    progress(1)
+    return one
+
+
+def present(asked: Asked) -> Iterator[str]:
+    """The data sets that are on this machine."""
+    for name, stream in DATA.items():
+        try:
+            asked.open_stream(stream, data_dir=asked.data_dir)
+        except UsageFailure:
+            continue
+        yield name
+
+
+def measure(asked: Asked, seeds: int | None = None) -> Results:
+    """Run everything on every data set that is there; `seeds` are at most that many, for tests.
+
+    Raises
+    ------
+    UsageFailure
+        None of them is there.
+    """
+    names = list(present(asked))
+    if not names:
+        raise UsageFailure(
+            f"none of {', '.join(DATA.values())} is on this machine: name their folder with --data-dir or DRIFTWAY_DATA"
+        )
+    jobs = [
+        Work(base, data, algorithm, seed)
+        for data in reversed(names)  # the largest first
+        for base in reversed(BASES)
+        for algorithm in algorithms(base, data)
+        for seed in range(1, min(seeds_of(base, data, algorithm), seeds or SEEDS) + 1)
+    ]
+    asked.told(f"online-to-batch: {len(jobs)} runs")
+    outcomes = run_all(partial(run_one, asked.open_stream, asked.data_dir), jobs, asked.processes)
+    results: Results = {}
+    for work, one in zip(jobs, outcomes, strict=True):
+        results.setdefault((work.base, work.data, work.algorithm), []).append(one)
+    return results
+
+
+def runs(results: Results, base: str, data: str, algorithm: str) -> list[Found]:
+    """The runs of an algorithm on a case; of II whatever its largest phi was."""
+    if algorithm == "ii":
+        algorithm = f"ii:phi_max={cut_of(base, data).phi_max}"
+    return results.get((base, data, algorithm), [])

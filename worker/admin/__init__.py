@@ -1,0 +1,1 @@
+"""Tools for operators of a running deployment: audit, snapshots, explanations, rejections, watching, schemas."""

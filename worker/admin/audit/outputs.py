@@ -1,0 +1,261 @@
+"""An output topic's partition beside the recomputed records: the same ones, in the same order, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+from driftway.worker.admin.audit.column_equality import same
+from driftway.worker.admin.audit.diff import Difference, contrast, contrast_headers, input_offset, shown
+from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.kafka.log_reader.stream import Stream
+from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.headers import Headers
+from driftway.worker.wire.rejections import answered, headers_of
+
+Face = tuple[Any, ...]
+"""What must be equal in a record: key and value, and the headers where they say something."""
+
+DRAINED = 10_000
+
+
+class Ledger:
+    """Checks off one output topic's records of one partition.
+
+    Parameters
+    ----------
+    stream : Stream or RecordStream
+        The records that are there.
+    input_name : str
+        The input partition, for sentences: ``EVENTS/0``.
+    span : tuple of int
+        Input offsets (first, committed): records of others are not compared.
+    """
+
+    noun = "record"
+
+    def __init__(self, stream: Stream | RecordStream, input_name: str, span: tuple[int, int]) -> None:
+        self.stream = stream
+        self.matched = 0
+        self.newest = -1
+        """Largest input offset at or after `committed` that a record answers; -1: none does."""
+        self._input = input_name
+        self._begin, self._committed = span
+        self._retained = stream.low > 0
+        """Whether retention may have taken the first records."""
+
+    def require(self, wanted: Sequence[Face]) -> None:
+        """Check the next recomputed records off.
+
+        Raises
+        ------
+        Difference
+            A record is missing, too many, or has other bytes.
+        """
+        messages = self.stream.peek(len(wanted))
+        if len(messages) == len(wanted) and all(map(self._same, messages, wanted)):
+            self.stream.drop(len(wanted))
+            self.matched += len(wanted)
+            return
+        for want in wanted:
+            self._require_one(want)
+
+    def finish(self) -> None:
+        """Read to the end: nothing more may answer an offset below `committed`.
+
+        Raises
+        ------
+        Difference
+            A record is too many.
+        """
+        while messages := self.stream.peek(DRAINED):
+            for message in messages:
+                if not self._outside(message):
+                    raise self._too_many(message, f"all up to offset {self._committed} have theirs")
+            self.stream.drop(len(messages))
+
+    def first(self) -> int | None:
+        """Input offset of the first record still there; None if there is none."""
+        messages = self.stream.peek(1)
+        return self._rank(messages[0])[0] if messages else None
+
+    def face(self, message: Any) -> Face:
+        """What is compared of a message."""
+        return message.key(), message.value()
+
+    def rank(self, face: Face) -> tuple[int, int]:
+        """Input offset, and place among the records of that offset.
+
+        Raises
+        ------
+        ValueError
+            It cannot be read from the record.
+        """
+        return input_offset(face[1] or b""), 0
+
+    def explain(self, want: Face, got: Face) -> str:
+        """How two records of the same rank differ."""
+        if want[0] != got[0]:
+            return f"expected the key {shown(want[0])}, found {shown(got[0])}"
+        if len(want) > 2 and want[2] != got[2]:
+            return contrast_headers(want[2], got[2])
+        return contrast(want[1], got[1])
+
+    def _same(self, message: Any, want: Face) -> bool:
+        return self.face(message) == want
+
+    def _require_one(self, want: Face) -> None:
+        rank = self.rank(want)
+        while messages := self.stream.peek(1):
+            message = messages[0]
+            got = self.face(message)
+            if got == want:
+                self.stream.drop(1)
+                self.matched += 1
+                return
+            if self._outside(message):
+                self.stream.drop(1)
+                continue
+            found = self._rank(message)
+            if found > rank and self._retained and not self.matched:
+                return
+            if found > rank:
+                raise Difference(
+                    f"{self._input}@{rank[0]} has no {self.noun}: expected it at {self._at(message)}, "
+                    f"found that of {self._input}@{found[0]}"
+                )
+            if found < rank:
+                raise self._too_many(message, f"expected that of {self._input}@{rank[0]}")
+            raise Difference(
+                f"{self._at(message)}: the {self.noun} of {self._input}@{rank[0]} differs: {self.explain(want, got)}"
+            )
+        if not (self._retained and not self.matched):
+            raise Difference(
+                f"{self._input}@{rank[0]} has no {self.noun}: the group has committed offset {self._committed}, "
+                f"expected it in {self.stream}, found its end at {self.stream.end}"
+            )
+
+    def _outside(self, message: Any) -> bool:
+        """Whether a record answers what is not compared; notes the newest one."""
+        offset, _ = self._rank(message)
+        if offset >= self._committed:
+            self.newest = max(self.newest, offset)
+            return True
+        return offset < self._begin and not self.matched
+
+    def _rank(self, message: Any) -> tuple[int, int]:
+        try:
+            return self.rank(self.face(message))
+        except ValueError as error:
+            raise Difference(f"{self._at(message)} is no {self.noun}: {error}") from None
+
+    def _too_many(self, message: Any, instead: str) -> Difference:
+        offset, _ = self._rank(message)
+        return Difference(f"{self._at(message)} is one {self.noun} of {self._input}@{offset} too many: {instead}")
+
+    def _at(self, message: Any) -> str:
+        return f"{self.stream}@{message.offset()}"
+
+
+class Predictions(Ledger):
+    """Of the champion; JSON or packed.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `Ledger`.
+    """
+
+    noun = "prediction"
+
+    def __init__(self, stream: RecordStream, input_name: str, span: tuple[int, int]) -> None:
+        super().__init__(stream, input_name, span)
+        self.columns = stream.columns
+
+    def face(self, message: Any) -> Face:
+        return message.key(), message.value(), tuple(message.headers())
+
+    def require_columns(self, keys: Strings, values: Strings, headers: Headers | None = None) -> None:
+        """As `require`, all at once where they are the same; `headers` None: none has any, or nobody asked for them.
+
+        Raises
+        ------
+        Difference
+            As `require`.
+        """
+        found, n = self.columns(len(values)), len(values)
+        if same(found.keys, keys) and same(found.values, values) and found.headers == headers:
+            self.stream.drop(n)
+            self.matched += n
+        else:
+            self.require(list(zip(keys, values, headers or repeat((), n), strict=True)))
+
+
+class Points(Ledger):
+    """Accuracy points: at the same rows one of each learner, the champion's first.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `Ledger`.
+    keys : list of bytes
+        The points' keys, in the learners' order.
+    """
+
+    noun = "accuracy point"
+
+    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int], keys: list[bytes]) -> None:
+        super().__init__(stream, input_name, span)
+        self._places = {key: place for place, key in enumerate(keys)}
+
+    def rank(self, face: Face) -> tuple[int, int]:
+        offset, _ = super().rank(face)
+        return offset, self._places.get(face[0], len(self._places))
+
+
+class DriftAlarms(Points):
+    """Drift alarms, in the order of events; of detectors that called at the same event, in theirs.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `Ledger`.
+    keys : list of bytes
+        The alarms' keys, in the detectors' order.
+    """
+
+    noun = "drift alarm"
+
+
+class Rejections(Ledger):
+    """Events that could not be used, whole, with the reason in their headers.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `Ledger`.
+    label_topic : str
+        Where labels come; empty: among the events.
+    """
+
+    noun = "rejection"
+
+    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int], label_topic: str) -> None:
+        super().__init__(stream, input_name, span)
+        topic, _, partition = input_name.rpartition("/")
+        self._place = topic, int(partition), label_topic
+
+    def face(self, message: Any) -> Face:
+        return message.key(), message.value(), tuple(message.headers() or ())
+
+    def faces(self, rejected: Sequence[Rejection]) -> list[Face]:
+        """The records that rejections become."""
+        return [(bad.key, bad.value, headers_of(bad, *self._place)) for bad in rejected]
+
+    def rank(self, face: Face) -> tuple[int, int]:
+        try:
+            return answered(dict(face[2]))[0], 0
+        except KeyError as error:
+            raise ValueError(f"no header {error.args[0]}") from None

@@ -1,0 +1,380 @@
+"""One partition: the input recomputed in lockstep with everything that was written about it.
+
+Where the recomputation begins, with a fresh model or a snapshot:
+
+1. Where the group must have begun: with ``--start earliest`` at the log's start, if that is offset 0 or if the outputs
+   are whole (their logs begin at 0) and none answers an earlier offset; with ``--start latest`` at the offset that the
+   worker marked in the snapshot topic, else at the first output, if the outputs are whole; with ``--start OFFSET``
+   there, if the input still holds it, and then nothing may answer an earlier offset.
+2. Else at the earliest complete snapshot whose offset the input still holds; that snapshot is then believed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+
+import numpy as np
+
+from driftway.worker.admin.audit.diff import Difference, input_offset
+from driftway.worker.admin.audit.model_sharing import Hearsay, Shares
+from driftway.worker.admin.audit.outputs import DriftAlarms, Ledger, Points, Predictions, Rejections
+from driftway.worker.admin.audit.report import Account, Progress, Standing, Streams
+from driftway.worker.admin.audit.snapshots import Snapshots, Written
+from driftway.worker.admin.merged_input import OrderedInput
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader
+from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.kafka.log_reader.stream import Stream, reader_of
+from driftway.worker.kafka.log_reader.visibility import log_ends
+from driftway.worker.settings import EARLIEST, ModelSettings, WorkerSettings
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.snapshot import Pointer, unlike
+from driftway.worker.wire.codec import JSON, PACKED, key_of
+from driftway.worker.wire.events import Records
+from driftway.worker.wire.packed import are_packed
+from driftway.worker.wire.rejections import kind_of
+
+
+def audit_partition(settings: WorkerSettings, standing: Standing, progress: Progress) -> Account:
+    """Recompute a partition up to its committed offset and compare.
+
+    Raises
+    ------
+    Difference
+        The first one.
+    Failure
+        The topics cannot be read.
+    """
+    topics, model, p = settings.topics, settings.model, standing.partition
+    with closing(open_reader(settings, ANY)) as witness:
+        found = log_ends(witness, topics.outputs(), p, Deadline(ASK_SECONDS))
+    with ExitStack() as stack:
+
+        def records(name: str, end: int, headers: bool) -> RecordStream:
+            return stack.enter_context(RecordStream(settings, settings.client, name, p, end, headers))
+
+        def messages(name: str) -> Stream:
+            return stack.enter_context(Stream(settings, name, p, found[name]))
+
+        streams = Streams(
+            records(topics.input, standing.committed or 0, model.reads_headers),
+            records(topics.predictions, found[topics.predictions], bool(model.pass_headers)),
+            messages(topics.accuracy),
+            messages(topics.rejected),
+            messages(topics.alarms) if topics.watched else None,
+            messages(topics.shares) if topics.shared else None,
+            messages(topics.snapshots),
+        )
+        return Partition(settings, standing, streams, progress).audit()
+
+
+class Partition:
+    """The audit of one partition.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    standing : Standing
+        Up to where.
+    streams : Streams
+        See there.
+    progress : Progress
+        See there.
+    """
+
+    def __init__(self, settings: WorkerSettings, standing: Standing, streams: Streams, progress: Progress) -> None:
+        self.settings = settings
+        self.standing = standing
+        self.committed = standing.committed or 0
+        self.progress = progress
+        self.pointer = Pointer.parse(standing.metadata)
+        self.account = Account(standing.partition, end=self.committed)
+        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, chunks = streams
+        self._snapshots = Snapshots(chunks, settings.model)
+        self._model = Model(settings.model, standing.partition, settings.group)
+        self._hearsay = Hearsay(settings, standing.partition) if self._shared is not None else None
+        self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
+        self._position = 0
+        self._ahead: Written | None = None
+        """The next snapshot to compare."""
+        self._pointed = False
+        self._newest_snapshot = -1
+
+    def audit(self) -> Account:
+        """Go through it once.
+
+        Raises
+        ------
+        Difference
+            The first one.
+        """
+        self._require_log()
+        self._ahead = self._next_snapshot()
+        if self.committed and not self._begin():
+            self.account.begin = self.committed
+            return self.account
+        self._make_ledgers()
+        for whole in self._batches():
+            rest = whole
+            while len(rest):
+                self._compare_snapshots(int(rest.offsets[0]))
+                part = rest.before(self._cut(rest))
+                self._require(self._model.advance(part))
+                rest = rest.after(len(part))
+            self.account.records += len(whole)
+            self.progress(len(whole))
+        self._compare_snapshots(self.committed)
+        self._conclude()
+        return self.account
+
+    # Where it begins.
+
+    def _require_log(self) -> None:
+        if self.committed > self._input.high:
+            raise Difference(
+                f"{self._input}@{self.committed} is committed: expected it in the log, found its end at "
+                f"{self._input.high}"
+            )
+
+    def _begin(self) -> bool:
+        """Stand the model where it is known; False if that is nowhere."""
+        low, fresh, hearsay = self._input.low, self._fresh_at(), self._hearsay
+        if fresh is not None and (hearsay is None or hearsay.whole(self._model, fresh)):
+            self._stand(fresh)
+            return True
+        while self._ahead is not None and (self._ahead.offset < low or not self._tells(self._ahead)):
+            self._ahead = self._next_snapshot()
+        found = self._ahead
+        if found is None or found.offset > self.committed:
+            self._unchecked(f"nothing can be checked: the log begins at {low}, and no complete snapshot stands in it")
+            return False
+        self._model.load(found.saved)
+        self._stand(found.offset)
+        self._ahead = self._next_snapshot()
+        self._unchecked(f"offsets before {found.offset} cannot be checked; the snapshot at {found.where} was believed")
+        return True
+
+    def _stand(self, offset: int) -> None:
+        """The model stands there, and goes on from there."""
+        self._position = self.account.begin = offset
+        if self._hearsay is not None:
+            self._hearsay.attend(self._model, offset)
+
+    def _tells(self, written: Written) -> bool:
+        """Whether what the learners took in behind a snapshot is known."""
+        if self._hearsay is None:
+            return True
+        model = Model(self.settings.model, self.standing.partition)
+        model.load(written.saved)
+        return self._hearsay.whole(model, written.offset)
+
+    def _fresh_at(self) -> int | None:
+        """The offset at which the group began with a fresh model; None if that is not known or not in the log."""
+        low, start = self._input.low, self.settings.start
+        if self._ahead is not None and self._ahead.taken_over:
+            return None
+        earliest = start == EARLIEST
+        if isinstance(start, int):
+            return self._told(start) if low <= start else None
+        if earliest and low == 0:
+            return 0
+        if self._predicted.low or self._rejected.low:
+            return None
+        firsts = [ledger.first() for ledger in self._pair((0, self.committed))]
+        first = min((offset for offset in firsts if offset is not None), default=-1)
+        if first < low:
+            return None
+        began = self._snapshots.began
+        if not earliest and began is not None and low <= began <= first:
+            return began
+        return low if earliest else min(first, self.committed)
+
+    def _told(self, start: int) -> int:
+        """The offset at which the group began by its option, which nothing that was written contradicts.
+
+        Raises
+        ------
+        Difference
+            Something answers an earlier event.
+        """
+        for ledger in self._pair((0, self.committed)):
+            first = ledger.first()
+            if first is not None and first < start:
+                raise Difference(
+                    f"{self._input}@{first} has a {ledger.noun} in {ledger.stream}: expected none before offset "
+                    f"{start}, where the group is said to have started"
+                )
+        return start
+
+    def _pair(self, span: tuple[int, int]) -> tuple[Predictions, Rejections]:
+        more = str(self._input), span
+        return Predictions(self._predicted, *more), Rejections(self._rejected, *more, self.settings.label_topic)
+
+    def _make_ledgers(self) -> None:
+        span = self._position, self.committed
+        self.predictions, self.rejections = self._pair(span)
+        self._kinds: Counter[str] = Counter()
+        keys = [key_of(name, self.standing.partition) for name in self.settings.model.names]
+        self.points = Points(self._accuracy, str(self._input), span, keys)
+        self._ledgers: tuple[Ledger, ...] = self.predictions, self.rejections, self.points
+        self.alarms: DriftAlarms | None = None
+        if self._alarmed is not None:
+            detectors = [key_of(spec.text, self.standing.partition) for spec in self.settings.model.detectors]
+            self.alarms = DriftAlarms(self._alarmed, str(self._input), span, detectors)
+            self._ledgers += (self.alarms,)
+        self.shares: Shares | None = None
+        if self._shared is not None:
+            self.shares = Shares(self._shared, str(self._input), span)
+            self._ledgers += (self.shares,)
+        for ledger in self._ledgers:
+            if ledger.stream.low and self.committed:
+                first = ledger.first()
+                until = self.committed if first is None else first
+                if until > self._position:
+                    self._unchecked(f"{ledger.noun}s before offset {until} are no longer in {ledger.stream}")
+
+    # Lockstep.
+
+    def _batches(self) -> Iterator[Records]:
+        """The input from the beginning to the committed offset."""
+        if self.settings.label_topic:
+            place = self.settings.label_topic, self.standing.partition
+            with OrderedInput(self.settings, *place, self._position, self.committed) as both:
+                yield from iter(both.take, None)
+            return
+        while (records := self._input.take()) is not None:
+            records = records.after(int(records.offsets.searchsorted(self._position)))
+            if len(records):
+                yield records
+
+    def _cut(self, rest: Records) -> int:
+        """How many records go to the model at once: up to the next snapshot, and of one form of predictions."""
+        n = len(rest)
+        if self._ahead is not None:
+            n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
+        found = self.predictions.columns(n).values
+        packed = are_packed(found)
+        if len(packed):
+            form = PACKED if packed[0] else JSON
+            self._model.settings = self._forms.get(form, self._model.settings)
+            others = np.flatnonzero(packed != packed[0])
+            if not len(others):
+                return n
+            try:
+                change = input_offset(found[int(others[0])] or b"")
+            except ValueError:
+                return n  # the comparison will say what it is
+            n = min(n, int(rest.offsets.searchsorted(change)) or n)
+        return n
+
+    def _require(self, outputs: Outputs) -> None:
+        self.predictions.require_columns(outputs.keys, outputs.predictions, outputs.headers)
+        outputs.predictions.release()
+        self.rejections.require(self.rejections.faces(outputs.rejected))
+        self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
+        self.points.require(outputs.points)
+        if self.alarms is not None:
+            self.alarms.require([(alarm.key, alarm.value) for alarm in outputs.alarms])
+        if self.shares is not None:
+            self.shares.require([(minute.key, minute.value) for minute in outputs.shares])
+        self._position = outputs.next_offset
+
+    # Snapshots.
+
+    def _next_snapshot(self) -> Written | None:
+        written = self._snapshots.take()
+        if written is not None and self.pointer is not None and written.first == self.pointer.first:
+            named = self.pointer.chunks, self.pointer.state_offset
+            if named != (written.chunks, written.offset):
+                raise Difference(
+                    f"{written.where}: expected {named[0]} chunks that stand at {named[1]}, as the pointer says, "
+                    f"found {written.chunks} that stand at {written.offset}"
+                )
+            self._pointed = True
+        return written
+
+    def _compare_snapshots(self, until: int) -> None:
+        """Those that stand at most at `until`, the next record's offset."""
+        while self._ahead is not None and self._ahead.offset <= until:
+            written = self._ahead
+            if written.offset < self._position:
+                raise Difference(
+                    f"{written.where}: expected a snapshot at or after {self._input}@{self._position}, "
+                    f"found one at {written.offset}"
+                )
+            difference = unlike(written.saved, self._model.save())
+            if written.taken_over:
+                self._model.load(written.saved)
+                if self._hearsay is not None:
+                    self._hearsay.attend(self._model, written.offset)
+                self._unchecked(f"the snapshot at {written.where} was imported or kept, and believed")
+            elif difference is not None:
+                raise Difference(f"{written.where}, which stands at {self._input}@{written.offset}: {difference}")
+            else:
+                self.account.snapshots += 1
+            self._ahead = self._next_snapshot()
+
+    # The end.
+
+    def _conclude(self) -> None:
+        for ledger in self._ledgers:
+            ledger.finish()
+        while self._ahead is not None:
+            self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
+            self._ahead = self._next_snapshot()
+        account = self.account
+        account.predictions, account.rejections = self.predictions.matched, self.rejections.matched
+        account.rejected = dict(self._kinds.most_common())
+        account.points, account.orphans = self.points.matched, self._snapshots.orphans
+        account.alarms = 0 if self.alarms is None else self.alarms.matched
+        account.shares = 0 if self.shares is None else self.shares.matched
+        if self._hearsay is not None and self._hearsay.unknown:
+            self._unchecked(f"what was taken in at {self._hearsay.unknown} meetings: the others' records are gone")
+        with closing(reader_of(self.settings)) as reader:
+            now = committed_offset(reader, self.settings.input, account.partition, Deadline(ASK_SECONDS))
+        self._require_pointer(now[1])
+        self._require_nothing_beyond(now[0] or 0)
+
+    def _require_pointer(self, metadata_now: str | None) -> None:
+        if not self.committed:
+            return
+        place = f"{self._input}@{self.committed} is committed"
+        if self.pointer is None:
+            raise Difference(f"{place}: expected a snapshot's place in the commit, found {self.standing.metadata!r}")
+        if self.pointer.state_offset > self.committed:
+            raise Difference(f"{place}: expected a snapshot up to there, found one at {self.pointer.state_offset}")
+        if self._pointed:
+            return
+        where = f"{self._snapshots.stream}@{self.pointer.first}"
+        if metadata_now == self.standing.metadata:
+            raise Difference(f"{place}: expected its snapshot at {where}, found no complete one there")
+        self._unchecked(f"the snapshot at {where} was replaced during the audit")
+
+    def _require_nothing_beyond(self, committed_now: int) -> None:
+        """Everything visible is committed: what is newer than the audit's beginning was committed meanwhile."""
+        for ledger in self._ledgers:
+            if ledger.newest >= committed_now:
+                raise Difference(
+                    f"{self._input}@{ledger.newest} has a {ledger.noun} in {ledger.stream}: expected none, "
+                    f"for the group has committed offset {committed_now}"
+                )
+        if self._newest_snapshot > committed_now:
+            raise Difference(
+                f"{self._snapshots.stream} holds a snapshot that stands at {self._newest_snapshot}: expected none "
+                f"after offset {committed_now}, which the group has committed"
+            )
+
+    def _unchecked(self, sentence: str) -> None:
+        self.account.unchecked.append(f"{self._input}: {sentence}")
+
+
+def output_forms(settings: ModelSettings) -> tuple[str, ...]:
+    """Forms in which these predictions can be written: the packed one has a limit of its own."""
+    from driftway.worker.wire.packed import MOST_SCORES
+
+    return (JSON, PACKED) if settings.target.n_classes <= MOST_SCORES else (JSON,)

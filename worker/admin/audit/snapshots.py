@@ -1,0 +1,105 @@
+"""Snapshots as they lie in their topic: chunks put together again, and those that belong to no whole one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from driftway.worker.admin.audit.diff import Difference
+from driftway.worker.kafka.log_reader.stream import Stream
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.snapshot_assembler import Assembler
+from driftway.worker.state.changelog.snapshot_scan import read_mark
+from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.snapshot import CLAIM, BadSnapshot, is_order_key, mark_key, position_key
+
+
+@dataclass(frozen=True)
+class Written:
+    """A complete snapshot that reads well.
+
+    Parameters
+    ----------
+    where : str
+        The place of its first chunk, for sentences.
+    first, chunks : int
+        Offset of its first chunk, and how many there are.
+    offset : int
+        Input offset that it stands at.
+    saved : Saved
+        What is in it.
+    taken_over : bool
+        It was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or the learner kept
+        what it had learned before.
+    """
+
+    where: str
+    first: int
+    chunks: int
+    offset: int
+    saved: Saved
+    taken_over: bool = False
+
+
+class Snapshots:
+    """The complete snapshots of a partition, one at a time.
+
+    Parameters
+    ----------
+    stream : Stream
+        The chunks.
+    settings : ModelSettings
+        The model that they must belong to.
+    """
+
+    def __init__(self, stream: Stream, settings: ModelSettings) -> None:
+        self.stream = stream
+        self.settings = settings
+        self.orphans: list[str] = []
+        """Places of chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
+        self.began: int | None = None
+        """Where the workers' last mark says that the learners began empty; see `snapshot_scan`."""
+        self._assembler = Assembler[Any](stream.partition, self._orphaned)
+        self._taken_over = False
+
+    def take(self) -> Written | None:
+        """The next complete one; None at the end.
+
+        Raises
+        ------
+        Difference
+            It is damaged or of another model.
+        """
+        while messages := self.stream.peek(1):
+            self.stream.drop(1)
+            message = messages[0]
+            key, partition = message.key() or b"", self.stream.partition
+            if key == position_key(partition) or key.startswith(CLAIM) or is_order_key(key, partition):
+                continue
+            if key == mark_key(partition):
+                self._assembler.give_up()
+                self.began = read_mark(message.value())
+                self._taken_over = self.began is None
+                continue
+            pile = self._assembler.take(message, message.key(), message.value() or b"")
+            if pile is not None:
+                return self._read(pile.chunks)
+        self._assembler.give_up()
+        return None
+
+    def _read(self, chunks: list[Any]) -> Written:
+        where = self._at(chunks[0])
+        blob = b"".join([chunk.value() or b"" for chunk in chunks])
+        try:
+            saved, offset = snapshot.read(blob, Model(self.settings, self.stream.partition))
+        except BadSnapshot as error:
+            raise Difference(f"{where}: expected a snapshot of this model, found: {error}") from None
+        taken_over, self._taken_over = self._taken_over, False
+        return Written(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
+
+    def _orphaned(self, chunks: list[Any]) -> None:
+        self.orphans += map(self._at, chunks)
+
+    def _at(self, message: Any) -> str:
+        return f"{self.stream}@{message.offset()}"

@@ -1,0 +1,144 @@
+"""`driftway audit`: exactly once and same bits, proven or refuted from the topics alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from driftway.worker.cli.console import bar, whole_console
+from driftway.worker.cli.event_options import schema_options
+from driftway.worker.cli.model_options import event_options, given_model, target_options
+from driftway.worker.cli.options import client_options, label_topic_option, outputs_option, reading_option
+from driftway.worker.cli.start_option import START_PLACES, start_place
+from driftway.worker.cli.warm_start_options import warm_options
+from driftway.worker.kafka.client_config import parse_properties
+from driftway.worker.settings import EARLIEST, WorkerSettings
+from driftway.worker.wire.rejections import tally
+
+if TYPE_CHECKING:
+    from driftway.worker.admin.audit.report import Account
+
+ORPHANS_SHOWN = 5
+COUNTED = "predictions", "rejections", "points", "alarms", "shares", "snapshots", "orphans"
+
+
+@click.command()
+@click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events that the workers read.")
+@click.option("--group", required=True, help="The workers' consumer group.")
+@target_options
+@event_options
+@schema_options()
+@label_topic_option
+@warm_options
+@outputs_option
+@client_options
+@reading_option
+@click.option(
+    "--start",
+    metavar=START_PLACES,
+    callback=start_place,
+    default=EARLIEST,
+    show_default=True,
+    help="Where the group began; latest: the first output tells.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
+    """Recompute what the workers of a group have written, from the topics alone, and compare every byte.
+
+    Per partition, the input is read up to the offset that the group has committed when this begins, and learned
+    from as a worker would. Then every event has exactly one prediction (of either format, whatever --output-format
+    says) or one rejection, no other is visible, accuracy points of all learners and drift alarms of all detectors
+    are the same, and every complete snapshot holds the state of its offset. Give the options that the workers were
+    given; without --pass-headers nobody looks at the headers of predictions. Workers may go on meanwhile; nothing
+    is written, no group joined, and memory stays bounded.
+
+    Where retention has taken the input's beginning, the earliest snapshot whose offset is still there is believed
+    and what follows is checked; the last lines say what was not. Exit code 1 names the first difference.
+
+    \b
+    Examples:
+      driftway audit --input EVENTS --group sea
+      driftway audit --input EVENTS --group sea --learner dfop:mu=0.001 --learner arow
+      driftway audit --input TRADES --group t --labels DOWN,UP --start latest --json
+      driftway audit --input EVENTS --group e --warm-start electricity.driftway --start 20000
+    """
+    from driftway.worker.admin.audit.deployment import Deployment
+    from driftway.worker.admin.audit.diff import Difference
+    from driftway.worker.kafka.client_factory import resolved
+
+    model = given_model(given)
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    settings = WorkerSettings(
+        given["bootstrap"],
+        input_,
+        group,
+        model,
+        start=given["start"],
+        passthrough=passthrough,
+        outputs=given["outputs"],
+        label_topic=given["label_topic"],
+        client=resolved(given["client"])[0],
+    )
+    deployment = Deployment(settings)
+    try:
+        with bar(input_, deployment.total) as progress:
+            accounts = deployment.audit(progress or (lambda _: None))
+    except Difference as difference:
+        if as_json:
+            _print_object(input_, group, [], str(difference))
+        raise
+    if as_json:
+        _print_object(input_, group, accounts, None)
+    else:
+        _show(input_, accounts)
+
+
+def _print_object(name: str, group: str, accounts: list[Account], difference: str | None) -> None:
+    from dataclasses import asdict
+
+    from driftway.worker.wire.codec import write_json
+
+    told = {
+        "input": name,
+        "group": group,
+        "holds": difference is None,
+        "difference": difference,
+        "partitions": [asdict(account) for account in accounts],
+    }
+    click.echo(write_json(told).decode())
+
+
+def _show(name: str, accounts: list[Account]) -> None:
+    """Table, what was not checked, orphans, and the sentence."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    for heading in ("partition", "from", "to", "events", *COUNTED):
+        table.add_column(heading, justify="right")
+    for one in accounts:
+        row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.points,
+               one.alarms, one.shares, one.snapshots, len(one.orphans))  # fmt: skip
+        table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
+    console = whole_console()
+    console.print(table)
+    for one in accounts:
+        for place in one.orphans[:ORPHANS_SHOWN]:
+            console.print(f"Chunk of no complete snapshot: {place}", soft_wrap=True)
+        if len(one.orphans) > ORPHANS_SHOWN:
+            console.print(f"... and {len(one.orphans) - ORPHANS_SHOWN} more of partition {one.partition}")
+    for sentence in (sentence for one in accounts for sentence in one.unchecked):
+        console.print(f"Not checked: {sentence}", soft_wrap=True, markup=False)
+    kinds = sum((Counter(one.rejected) for one in accounts), Counter[str]())
+    if kinds:
+        console.print(f"Rejected: {tally(kinds)}; driftway rejected shows them.", soft_wrap=True, markup=False)
+    if kinds and not any(one.predictions for one in accounts):
+        console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
+    events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)
+    console.print(
+        f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, and "
+        f"{snapshots:,} snapshots are the recomputed state.",
+        soft_wrap=True,
+        markup=False,
+    )

@@ -1,0 +1,52 @@
+"""`driftway explain`: why this prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from driftway.worker.admin.cli.snapshot import asked, group_options, partition_option, replay_options
+from driftway.worker.errors import Failure
+
+
+@click.command()
+@group_options()
+@partition_option(required=True)
+@click.option("--offset", type=click.IntRange(0), required=True, metavar="O", help="The event's offset in the input.")
+@click.option(
+    "--class", "about", metavar="LABEL", help="Class whose score is taken apart.  [default: the predicted one]"
+)
+@replay_options
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+def explain(partition: int, offset: int, about: str | None, as_json: bool, **given: Any) -> None:
+    """Say what each feature of an event added to the score of its prediction.
+
+    The learner's exact state just before the event is rebuilt from a snapshot and the log; that the score is the
+    emitted one, bit for bit, is checked where the predictions topic still holds it. What a feature adds is the score
+    of the baseline with that feature's value put in, less the score of the baseline: the features' means at that
+    moment, or zeros where the learner keeps none. For a linear learner, standardised or not, these add up to the
+    score; the remainder is what features do together.
+
+    Exit code 1: the emitted score is another one.
+
+    \b
+    Examples:
+      driftway explain --input EVENTS --group sea --partition 0 --offset 120000
+      driftway explain --input TRADES --group t --partition 3 --offset 77 --class UP --json
+      driftway explain --input T --group t --partition 0 --offset 7 --format avro --registry http://localhost:8081
+    """
+    from driftway.worker.admin.cli.snapshot_tables import bars, print_why
+    from driftway.worker.admin.explain import DIFFERS, why
+    from driftway.worker.wire.codec import write_json
+
+    (source,) = asked(given, partition)
+    with bars() as shown:
+        found = why(source, offset, about, shown)
+    if as_json:
+        place = {"input": given["input_"], "group": given["group"], "partition": partition, "offset": offset}
+        click.echo(write_json({**place, **found.as_dict()}).decode())
+    else:
+        print_why(found)
+    if found.emitted.verdict == DIFFERS:
+        raise Failure(f"{source}@{offset}: the scores are {found.scores}, emitted were {found.emitted.scores}")

@@ -1,0 +1,82 @@
+"""`driftway plot`: rolling accuracy as a picture."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from driftway.worker.cli.options import client_options, group_of_outputs
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import parse_properties
+
+if TYPE_CHECKING:
+    from driftway.worker.plots.curves import Curves
+
+READ_SECONDS = 120.0
+
+
+@click.command()
+@click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
+@click.option("--out", required=True, metavar="FILE", help="Picture to write: .png, .svg or .html.")
+@group_of_outputs
+@client_options
+@click.option(
+    "--metric", metavar="NAME", help="Field of the accuracy points.  [default: window_accuracy or window_mse]"
+)
+@click.option("--stream", metavar="STREAM", help="The replayed stream: marks its known drifts, counts its rows.")
+@click.option("--rows", type=click.IntRange(1), help="Length of that stream, if it was replayed with one.")
+@click.option("--label", default="y", show_default=True, help="Label column of a file given with --stream.")
+@click.pass_obj
+def plot(obj: dict[str, Any], /, **given: Any) -> None:
+    """Draw rolling accuracy over rows, beside no-change and majority, from an input's accuracy points.
+
+    One line per learner, the mean over the partitions. The baselines are those of the same rolling window.
+    Drift alarms of the workers are marked; with --stream also the drifts that a generator is known to have.
+
+    \b
+    Examples:
+      driftway plot --input EVENTS --out accuracy.png
+      driftway plot --input EVENTS --out accuracy.svg --metric kappa_temporal
+      driftway plot --input EVENTS --out accuracy.html --stream sea
+    """
+    from driftway.worker.plots.plotting import Picture, draw
+    from driftway.worker.plots.web_page import HTML, check_picture, write_page
+
+    check_picture(given["out"])
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    name, drifts = given["input"], ()
+    if given["stream"]:
+        stream = obj["open_stream"](given["stream"], rows=given["rows"], label=given["label"])
+        name, drifts = os.path.basename(stream.name), stream.drift_points
+    curves, partitions = _read(passthrough, given)
+    rows = float(partitions) if given["stream"] else 0.0  # replay deals row i to partition i mod N
+    picture = Picture(name, given["metric"], drifts, rows)
+    if given["out"].lower().endswith(HTML):
+        write_page([(curves, picture)], given["out"])
+    else:
+        draw(curves, picture, given["out"])
+    click.echo(f"wrote {given['out']}", err=True)
+
+
+def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, int]:
+    """All accuracy points up to the present end, and the input's number of partitions."""
+    import time
+    from contextlib import closing
+
+    from driftway.worker.admin.watch.topic_tail import Tail, readings
+    from driftway.worker.admin.watch.watcher import chosen
+    from driftway.worker.plots.curves import Curves
+
+    topics, counts = chosen(given["bootstrap"], passthrough, given)
+    accuracy = topics.accuracy
+    curves = Curves()
+    deadline = time.monotonic() + READ_SECONDS
+    with closing(Tail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})) as tail:
+        while not tail.at_end:
+            for point, _ in readings(tail.take(0.1)):
+                curves.add(point)
+            if time.monotonic() > deadline:
+                raise Failure(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s")
+    return curves, counts[topics.input]

@@ -1,0 +1,75 @@
+"""`driftway rejected`: what was rejected and why, and the events once more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from driftway.worker.cli.options import client_options, group_of_outputs
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import parse_properties
+
+SAMPLES = 1
+
+
+@click.command()
+@click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
+@group_of_outputs
+@client_options
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only rejections of this kind; repeatable.")
+@click.option(
+    "--samples", type=click.IntRange(0), default=SAMPLES, show_default=True, metavar="N", help="Events shown per kind."
+)
+@click.option("--send-again", is_flag=True, help="Write the events of the kinds named into the input once more.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bool, **given: Any) -> None:
+    """List why events were rejected, how often, and examples; send them again once what was wrong is mended.
+
+    Each rejection is of a kind: null, not-json, not-object, no-x, bad-x, features (other ones than the first event's),
+    not-a-number, not-finite, label, late-label, id, packed, registry (a schema registry is asked). With --send-again,
+    events of the kinds that --kind names go back into the partition that they came from, with a header driftway-again
+    that says which rejection they were; workers that would still reject them reject them once more.
+
+    \b
+    Examples:
+      driftway rejected --input EVENTS
+      driftway rejected --input EVENTS --kind label --samples 5
+      driftway rejected --input EVENTS --kind label --send-again
+    """
+    from driftway.worker.admin import rejected as topic
+    from driftway.worker.admin.watch.watcher import chosen
+    from driftway.worker.stream.observability.progress_log import example
+    from driftway.worker.wire.codec import write_json
+    from driftway.worker.wire.rejections import shown
+
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    topics, counts = chosen(given["bootstrap"], passthrough, given)
+    place = given["bootstrap"], passthrough, topics
+    if send_again:
+        if not kinds:
+            raise UsageFailure("--send-again needs at least one --kind")
+        sent = topic.send_again(*place[:2], topic.read(*place, counts[topics.rejected]), kinds)
+        click.echo(f"sent {sent:,} events again to where they came from", err=True)
+        return
+    piles = topic.piles(topic.read(*place, counts[topics.rejected]), samples)
+    piles = {kind: pile for kind, pile in piles.items() if not kinds or kind in kinds}
+    if as_json:
+        told = {
+            kind: {
+                "count": pile.count,
+                "samples": [
+                    {"partition": s.partition, "offset": s.offset, "reason": s.reason, "event": example(s.value)}
+                    for s in pile.samples
+                ],
+            }
+            for kind, pile in piles.items()
+        }
+        click.echo(write_json({"input": topics.input, "topic": topics.rejected, "kinds": told}).decode())
+        return
+    if not piles:
+        click.echo(f"nothing in {topics.rejected}")
+    for kind, pile in piles.items():
+        click.echo(f"{kind}: {pile.count:,}")
+        for one in pile.samples:
+            click.echo(f"  {one.topic}/{one.partition}@{one.offset}: {shown(one.reason)}: {example(one.value)}")

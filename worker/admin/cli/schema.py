@@ -1,0 +1,113 @@
+"""`driftway schema`: how events of any shape are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from driftway.worker.cli.options import client_options, reading_option
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import parse_properties
+from driftway.worker.wire.schema.schema import ENVELOPES
+
+if TYPE_CHECKING:
+    from driftway.worker.admin.schema.scan import Survey
+    from driftway.worker.wire.schema.paths import Path
+
+ROWS = 1000
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def schema() -> None:
+    """A schema says where in an event features, label, id and time stand, and what kind each is.
+
+    \b
+    Examples:
+      driftway schema infer SHOP
+      driftway schema infer orders.jsonl --label fraud
+    """
+
+
+@schema.command()
+@click.argument("name", metavar="TOPIC|FILE")
+@click.option(
+    "--rows", type=click.IntRange(1), default=ROWS, show_default=True, metavar="N", help="Rows that are looked at."
+)
+@click.option("--label", metavar="PATH", help="Where the label stands.")
+@click.option("--id", "id_", metavar="PATH", help="Where the event's id stands.")
+@click.option("--time", metavar="PATH", help="Where the event's time stands.")
+@click.option("--envelope", type=click.Choice(ENVELOPES), help="What is around each row.")
+@client_options
+@reading_option
+@click.option("--json", "as_json", is_flag=True, help="Print an object, with all that was seen per path.")
+@click.pass_obj
+def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: Any) -> None:
+    """Propose a schema from the first rows of a topic or file: a table [event] for a TOML file, on standard output.
+
+    Of a topic the values are read that a read_committed reader sees first, equally many of each partition. A FILE ends
+    in .jsonl, .ndjson or .json (an event a line), .csv or .parquet, each also .gz. PATHs are written a.b."with.dot",
+    @envelope.a, @key.a, @header.NAME or @timestamp.
+
+    Comments say what was seen of each field, why others were left out, and which options go with the label. The
+    rows are read once more as a worker with that schema would: what it would reject is told.
+
+    \b
+    Examples:
+      driftway schema infer SHOP
+      driftway schema infer SHOP --label fraud --rows 10000
+      driftway schema infer db.public.orders --envelope debezium --id @key.id
+      driftway schema infer orders.csv.gz --json
+    """
+    from driftway.worker.admin.schema import render
+    from driftway.worker.admin.schema.dry_run import rejections
+    from driftway.worker.admin.schema.proposal import propose
+    from driftway.worker.admin.schema.scan import survey
+    from driftway.worker.wire.codec import write_json
+    from driftway.worker.wire.schema.paths import Path
+
+    known: dict[str, Path | None] = {
+        key: None if given[option] is None else Path.parse(given[option])
+        for key, option in (("label", "label"), ("id", "id_"), ("time", "time"))
+    }
+    values = _values(obj["open_rows"](name), name, rows, given)
+    found = survey(values, given["envelope"], [path for path in known.values() if path is not None])
+    _require_rows(found, name)
+    if 2 * found.plain > found.events and given["envelope"] is None and not any(known.values()):
+        click.echo(f"{name}: {render.no_schema(found)}", err=True)
+        plain = {"plain": True, "event": {}, "events": render.counts(found)}
+        click.echo(write_json(plain).decode() if as_json else f"# {render.no_schema(found)}")
+        return
+    proposal = propose(found, **known)
+    if not proposal.features:
+        told = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
+        raise Failure(f"nothing in {name} can be learned from: {told or 'there are no fields'}")
+    rejected = rejections(proposal, values)
+    for line in render.in_words(proposal, rejected, name):
+        click.echo(line, err=True)
+    if as_json:
+        click.echo(write_json(render.as_object(proposal, rejected)).decode())
+    else:
+        click.echo(render.as_toml(proposal, rejected), nl=False)
+
+
+def _values(file: Iterator[bytes] | None, name: str, rows: int, given: dict[str, Any]) -> list[bytes | None]:
+    """The first rows of a file, or of a topic."""
+    if file is not None:
+        return list(islice(file, rows))
+    from driftway.worker.admin.schema.topic import first_values
+    from driftway.worker.kafka.client_factory import resolved
+
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    return first_values(given["bootstrap"], passthrough, resolved(given["client"])[0], name, rows)
+
+
+def _require_rows(found: Survey, name: str) -> None:
+    if not found.events:
+        raise Failure(f"there is nothing in {name} yet")
+    if found.no_json == found.events:
+        raise Failure(f"none of the {found.events:,} values in {name} is a JSON object")
+    if not found.rows:
+        raise Failure(f"none of the {found.events:,} events in {name} has a row in its envelope {found.envelope}")

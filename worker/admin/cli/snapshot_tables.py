@@ -1,0 +1,228 @@
+"""What `driftway snapshot` and `driftway explain` show on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from driftway.worker.cli.console import whole_console
+from driftway.worker.wire.rejections import shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from driftway.worker.admin.explain import Why
+    from driftway.worker.admin.state_admin.listing import Listing
+    from driftway.worker.admin.state_admin.source import Source
+    from driftway.worker.admin.state_admin.state_at_offset import Bars
+
+MOST_FEATURES = 40
+"""Rows of a table by feature; --json has them all."""
+MOST_COLUMNS = 6
+"""Arrays side by side in one table."""
+
+
+@contextlib.contextmanager
+def bars() -> Iterator[Bars]:
+    """Progress bars on a terminal."""
+    from driftway.worker.admin.state_admin.state_at_offset import no_bars
+
+    if not sys.stderr.isatty():
+        yield no_bars
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+
+        def bar(what: str, total: int) -> Any:
+            job = progress.add_task(what, total=total)
+            return lambda n: progress.advance(job, n)
+
+        yield bar
+
+
+def listed(source: Source, listing: Listing) -> dict[str, Any]:
+    """A partition of `driftway snapshot list` as an object."""
+    from driftway.worker.admin.state_admin.listing import Mark
+
+    entries: list[dict[str, Any]] = []
+    for one in listing.found:
+        if isinstance(one, Mark):
+            entries.append({"kind": "history", "record": one.record, "began": one.began, "written": one.written})
+            continue
+        entries.append(
+            {
+                "kind": "snapshot",
+                "record": one.place.first,
+                "chunks": one.place.chunks,
+                "offset": one.state_offset,
+                "rows": one.rows,
+                "learners": list(one.learners),
+                "bytes": one.nbytes,
+                "written": one.written,
+                "problem": one.problem,
+                "committed": source.pointer is not None and source.pointer.first == one.place.first,
+            }
+        )
+    return {
+        "partition": source.partition,
+        "committed": source.committed,
+        "log": [source.low, source.high],
+        "orphans": listing.orphans,
+        "found": entries,
+    }
+
+
+def print_list(source: Source, listing: Listing) -> None:
+    """A partition of `driftway snapshot list`."""
+    told = listed(source, listing)
+    table = _table(("offset", "rows", "bytes"), ("written", "learners", ""))
+    for one in told["found"]:
+        written = _time(one["written"])
+        if one["kind"] == "history":
+            began = "with a state that was imported or kept" if one["began"] is None else f"at offset {one['began']}"
+            table.add_row("", "", "", written, f"-- a new history began {began} --", "")
+            continue
+        rows = "-" if one["rows"] is None else f"{one['rows']:,}"
+        learners = _plain(one["problem"] or ", ".join(one["learners"]))
+        table.add_row(
+            str(one["offset"]), rows, f"{one['bytes']:,}", written, learners, "<- committed" if one["committed"] else ""
+        )
+    console = whole_console()
+    where = "nothing committed" if source.committed is None else f"committed up to offset {source.committed}"
+    console.print(f"{source}: {where}, the log holds {source.low} to {source.high}", markup=False, soft_wrap=True)
+    if listing.found:
+        console.print(table)
+    else:
+        console.print("no complete snapshot")
+    if listing.orphans:
+        console.print(f"and {listing.orphans} chunks of no complete snapshot")
+
+
+def print_state(told: dict[str, Any]) -> None:
+    """What `driftway.worker.admin.state_admin.description.describe` says, and before it where the state comes from."""
+    console = whole_console()
+    for key in ("file", "digest", "bytes", "input", "group", "rebuilt_from"):
+        if told.get(key) is not None:
+            console.print(f"{key.replace('_', ' ')}: {told[key]}", markup=False, soft_wrap=True)
+    for note in told.get("notes", ()):
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
+    for line in _origin(told.get("origin") or {}, ""):
+        console.print(f"origin: {line}", markup=False, soft_wrap=True)
+    classes = f", {told['n_classes']} classes" if told["n_classes"] else ""
+    labels = f" ({', '.join(told['labels'])})" if told["labels"] else ""
+    where = f"partition {told['partition']} at offset {told['offset']}: {told['rows']:,} rows"
+    console.print(f"{where}; {told['task']}{classes}{labels}", markup=False, soft_wrap=True)
+    if told["maps"]:
+        console.print(f"feature maps: {', '.join(told['maps'])}", markup=False, soft_wrap=True)
+    if told["features"] is None:
+        console.print("no good event yet, so that there are no learners")
+    for learner in told["learners"]:
+        _print_learner(console, learner)
+
+
+def _origin(given: dict[str, Any], before: str) -> Iterator[str]:
+    """A line for each value, nested ones by their whole name; curves are for --json."""
+    for key, value in given.items():
+        if isinstance(value, dict):
+            yield from _origin(value, f"{before}{key}.")
+        elif key == "curve" and isinstance(value, list):
+            yield f"{before}{key}: {len(value)} points, with --json"
+        else:
+            yield f"{before}{key} = {_short(value)}"
+
+
+def _print_learner(console: Console, learner: dict[str, Any]) -> None:
+    console.print()
+    console.print(learner["learner"], style="bold", markup=False)
+    for what in ("parameters", "counters"):
+        values = ", ".join(f"{name} = {_short(value)}" for name, value in learner[what].items())
+        console.print(f"{what}: {values or 'none'}", markup=False, soft_wrap=True)
+    if "experts" in learner:
+        shares = sorted(learner["experts"].items(), key=lambda expert: -expert[1])
+        told = ", ".join(f"{name} {share:.1%}" for name, share in shares)
+        console.print(f"experts: {told}", markup=False, soft_wrap=True)
+    columns = list(learner["by_feature"].items())
+    for start in range(0, len(columns), MOST_COLUMNS):
+        some = columns[start : start + MOST_COLUMNS]
+        table = _table(tuple(name for name, _ in some), (), first="feature")
+        for j, name in enumerate(learner["rows"][:MOST_FEATURES]):
+            table.add_row(_plain(name), *(f"{array[j]:.6g}" if j < len(array) else "" for _, array in some))
+        console.print(table)
+    if columns and len(learner["rows"]) > MOST_FEATURES:
+        console.print(f"... and {len(learner['rows']) - MOST_FEATURES:,} more features; --json has them all")
+    for name, array in learner["arrays"].items():
+        shape = " x ".join(map(str, array["shape"]))
+        span = f"{_short(array['least'])} to {_short(array['largest'])}, mean {_short(array['mean'])}"
+        console.print(f"{name}: {shape} numbers, {array['nonzero']:,} not 0, {span}", markup=False, soft_wrap=True)
+    metrics = ", ".join(f"{name} = {_short(value)}" for name, value in learner["metrics"].items())
+    console.print(f"metrics: {metrics}", markup=False, soft_wrap=True)
+
+
+def print_why(why: Why) -> None:
+    """A prediction taken apart, the largest contribution first."""
+    console, e = whole_console(), why.explanation
+    console.print(
+        f"{why.learner} predicted {why.prediction}; label {'not known' if why.y is None else why.y}", markup=False
+    )
+    about = "" if why.about is None else f" for class {why.about}"
+    table = _table(("value", "baseline", "contribution"), (), first="feature")
+    order = sorted(range(len(why.names)), key=lambda j: -abs(e.contributions[j]))
+    for j in order[:MOST_FEATURES]:
+        table.add_row(_plain(why.names[j]), f"{why.x[j]:.6g}", f"{e.baseline[j]:.6g}", f"{e.contributions[j]:+.6g}")
+    rest = order[MOST_FEATURES:]
+    if rest:
+        table.add_row(f"{len(rest):,} others", "", "", f"{sum(e.contributions[j] for j in rest):+.6g}")
+    table.add_section()
+    table.add_row("all features at their baseline", "", "", f"{e.baseline_score:+.6g}")
+    table.add_row("features together (remainder)", "", "", f"{e.remainder:+.6g}")
+    table.add_row(_plain(f"score{about}"), "", "", f"{e.score:+.6g}")
+    console.print(table)
+    console.print(f"rebuilt from {why.way}; {SAID[why.emitted.verdict]}", markup=False, soft_wrap=True)
+
+
+SAID = {
+    "same": "the score is the emitted one, bit for bit",
+    "differs": "the score is NOT the emitted one",
+    "absent": "the predictions topic does not hold its prediction any more",
+    "not yet predicted": "the group has not predicted it yet",
+}
+"""Verdict of `driftway.worker.admin.explain.Emitted` -> what is said."""
+
+
+def _table(right: tuple[str, ...], left: tuple[str, ...], first: str | None = None) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    if first is not None:
+        table.add_column(first)
+    for heading in right:
+        table.add_column(_plain(heading), justify="right")
+    for heading in left:
+        table.add_column(heading)
+    return table
+
+
+def _plain(text: str) -> str:
+    """Text fit for a table's cell: names may hold control characters, and brackets that rich takes for markup."""
+    from rich.markup import escape
+
+    return escape(shown(text))
+
+
+def _short(value: Any) -> str:
+    """A number to six digits, anything else as it is."""
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.6g}"
+    return shown(str(value))
+
+
+def _time(ms: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,122 @@
+"""`driftway watch`: live table of rolling accuracy, throughput and lag."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from driftway.worker.cli.options import client_options, group_of_outputs
+from driftway.worker.kafka.client_config import parse_properties
+
+if TYPE_CHECKING:
+    from driftway.worker.admin.watch.watcher import Observation
+
+START, NOW = "start", "now"
+TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
+
+
+@click.command()
+@click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
+@group_of_outputs
+@client_options
+@click.option(
+    "--from",
+    type=click.Choice((START, NOW)),
+    default=NOW,
+    show_default=True,
+    help="Read all accuracy points and drift alarms, or only the newest.",
+)
+@click.option("--interval", type=click.FloatRange(min=0.05), metavar="SECONDS", help="Time between two refreshes.")
+@click.option("--once", is_flag=True, help="Show the newest values once and exit.")
+@click.option("--json", is_flag=True, help="A list of objects on standard output, one line per refresh.")
+def watch(**given: Any) -> None:
+    """Show rolling accuracy, throughput and lag of an input, per partition and learner, until Ctrl-C.
+
+    Rows counts input offsets up to the newest prediction or rejection, lag what waits behind it. The window
+    is the worker's (--window); no-change always answers the last label, majority the most frequent one, both
+    over all rows so far. On a terminal a table refreshed four times a second, elsewhere plain lines every
+    two seconds. Sparklines share one scale, which stands above them. Rejections are counted by kind, from the last
+    10,000 of each partition on. Where detectors watch, a partition's last alarm is shown: whose it was and how many
+    rows ago, and how many there were (in the last 10,000 records of their topic, with --from start in all). A broker
+    that is away is waited for. Nothing is committed and no group joined.
+
+    \b
+    Examples:
+      driftway watch --input EVENTS
+      driftway watch --input EVENTS --once --json
+      driftway watch --input EVENTS --from start
+    """
+    from driftway.worker.admin.watch.dashboard import Board
+    from driftway.worker.admin.watch.watcher import Observation, chosen
+
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    with _until_stopped():
+        topics, counts = chosen(given["bootstrap"], passthrough, given)
+        observation = Observation(given["bootstrap"], passthrough, topics, counts, given["from"] == START, Board())
+        try:
+            _show(observation, given, topics.prefix)
+        finally:
+            observation.close()
+
+
+def _show(observation: Observation, given: dict[str, Any], name: str) -> None:
+    from driftway.worker.wire.codec import write_json
+
+    rows = observation.catch_up()
+    live = sys.stdout.isatty() and not given["json"]
+    seconds = given["interval"] or (TERMINAL_SECONDS if live else PLAIN_SECONDS)
+    if live:
+        _show_table(observation, given, seconds, name)
+        return
+    from driftway.worker.admin.watch.view import lines, silence
+
+    while True:
+        if given["json"]:
+            click.echo(write_json([row.as_object() for row in rows]))
+        else:
+            click.echo("\n".join(lines(rows, silence(observation.board.silent_seconds))))
+        if given["once"]:
+            return
+        rows = observation.refresh(seconds)
+
+
+def _show_table(observation: Observation, given: dict[str, Any], seconds: float, name: str) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    from driftway.worker.admin.watch.view import silence, table
+
+    console = Console()
+    if given["once"]:
+        console.print(table(observation.board.rows(), console.width, name))
+        return
+    with Live(console=console, auto_refresh=False) as screen:
+        while True:
+            note = silence(observation.board.silent_seconds)
+            screen.update(table(observation.board.rows(), console.width, name, note), refresh=True)
+            observation.refresh(seconds)
+
+
+class _Stopped(BaseException):
+    """A signal asked for the end; no handler of errors may take it for one."""
+
+
+@contextlib.contextmanager
+def _until_stopped() -> Iterator[None]:
+    """SIGINT and SIGTERM end the block quietly: that is how a live view is meant to end."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise _Stopped
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with contextlib.suppress(_Stopped, BrokenPipeError):
+            yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

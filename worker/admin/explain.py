@@ -1,0 +1,256 @@
+"""Why this prediction: the state that made it, rebuilt, and what each feature of its event added to the score.
+
+The score is computed anew from the state just before the event. That it is the one which was emitted, bit for bit, is
+checked against the predictions topic where that still holds it.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from confluent_kafka import TopicPartition
+from numpy.typing import NDArray
+
+from driftway.learners.explain import Explanation, explain
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.worker.admin.state_admin.source import Source
+from driftway.worker.admin.state_admin.state_at_offset import Bars, no_bars, require_form, rows, travel
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.client_config import require_broker
+from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, records_of
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
+from driftway.worker.kafka.log_reader.stream import Stream, reader_of
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.events import REGRESSION, Records, Target
+from driftway.worker.wire.packed import decode_predictions, is_packed
+
+CLOCKS_MS = 600_000
+"""How far the clocks of producers and workers may be apart before a prediction is looked for in the whole log."""
+SAME, DIFFERS, ABSENT, AHEAD = "same", "differs", "absent", "not yet predicted"
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """What the predictions topic has for an event.
+
+    Parameters
+    ----------
+    verdict : str
+        ``same``: the recomputed scores, bit for bit; ``differs``; ``absent``: nothing of this learner (any more);
+        ``not yet predicted``: the group has not committed that far.
+    scores : list of float or None
+        As emitted.
+    """
+
+    verdict: str
+    scores: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class Why:
+    """One prediction, taken apart.
+
+    Parameters
+    ----------
+    learner : str
+        The champion, as outputs call it.
+    id, prediction, y, about : object
+        The event's id; class (as on the wire) or number predicted; label, None: not known; the class whose score is
+        taken apart, None in regression.
+    names : list of str
+        Of the features.
+    x : f8[d]
+        The features' values, as the event has them.
+    scores : list of float
+        All of them.
+    explanation : Explanation
+        Of the score of `about`.
+    way : str
+        How the state was rebuilt.
+    emitted : Emitted
+        What the predictions topic says.
+    """
+
+    learner: str
+    id: Any
+    prediction: Any
+    y: Any
+    about: Any
+    names: list[str]
+    x: NDArray[np.float64]
+    scores: list[float]
+    explanation: Explanation
+    way: str
+    emitted: Emitted
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, features with the largest contribution first."""
+        e = self.explanation
+        columns = zip(self.names, self.x.tolist(), e.baseline.tolist(), e.contributions.tolist(), strict=True)
+        features = [dict(zip(("name", "value", "baseline", "contribution"), row, strict=True)) for row in columns]
+        return {
+            "learner": self.learner,
+            "id": self.id,
+            "prediction": self.prediction,
+            "y": self.y,
+            "scores": self.scores,
+            "class": self.about,
+            "score": e.score,
+            "baseline_score": e.baseline_score,
+            "remainder": e.remainder,
+            "features": sorted(features, key=lambda feature: -abs(feature["contribution"])),
+            "rebuilt_from": self.way,
+            "emitted": {"verdict": self.emitted.verdict, "scores": self.emitted.scores},
+        }
+
+
+def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_bars) -> Why:
+    """Explain the prediction for the event at an offset.
+
+    Parameters
+    ----------
+    source : Source
+        Which partition of which group.
+    offset : int
+        The event's.
+    about : str or None
+        The class whose score is taken apart, as on the wire; None: the predicted one.
+    bars : Bars
+        Shows progress.
+
+    Raises
+    ------
+    UsageFailure
+        There is no such offset or class.
+    Failure
+        The event was rejected, or the state before it cannot be had.
+    Unreachable
+        The broker does not answer.
+    """
+    if not source.low <= offset < source.high:
+        held = f"its log holds {source.low} to {source.high}"
+        raise UsageFailure(f"there is no event at offset {offset} of {source}: {held}")
+    arrival = travel(source, offset, bars)
+    model, records = arrival.model, _event(source, offset, arrival.model.settings.reads_headers)
+    if source.labels:
+        with closing(rows(source, model.settings, offset, offset + 1, arrival.begin)) as found:
+            for taken in found:  # the labels that were taken before the event
+                if taken.apart.any():
+                    model.advance(taken.chosen(taken.apart), emit=False)
+    batch = model.decode(records)
+    if batch.rejected:
+        require_form(model.settings, records)
+        raise Failure(f"the event at offset {offset} of {source} was rejected: {batch.rejected[0].reason}")
+    if not len(batch):
+        raise Failure(f"at offset {offset} of {source} stands the label of an earlier event, which has no prediction")
+    target, champion = model.settings.target, model.champion
+    score = np.empty((1, champion.n_scores))
+    champion.predict(batch.X, score)
+    predicted = float(predicted_class(score, champion.kind)[0])
+    column, shown = _chosen(target, champion.n_scores, predicted, about)
+    text, (starts, ends) = batch.ids
+    return Why(
+        model.settings.names[0],
+        read_json(text[starts[0] : ends[0]].tobytes()),
+        _word(target, predicted),
+        _word(target, float(batch.y[0])),
+        shown,
+        list(model.columns),
+        batch.X[0],
+        score[0].tolist(),
+        explain(champion, batch.X[0], column),
+        arrival.way,
+        _emitted(source, offset, model.settings.names[0], score[0], int(records.timestamps[0]), bars),
+    )
+
+
+def _event(source: Source, offset: int, headers: bool) -> Records:
+    settings = source.settings
+    with told(settings), Stream(settings, settings.input, source.partition, offset + 1, offset) as stream:
+        messages = stream.peek(1)
+    if not messages:
+        raise Failure(f"there is no event at offset {offset} of {source}: a transaction's marker, or an aborted event")
+    return records_of(source.partition, messages, headers)
+
+
+def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) -> tuple[int, Any]:
+    """The column that is taken apart, and the class that a high score there speaks for."""
+    if target.task == REGRESSION:
+        if about is not None:
+            raise UsageFailure("--class belongs to classification")
+        return 0, None
+    words = [word.decode() for word in target.words()[:-1]]
+    if about is None:
+        k = int(predicted) if n_scores > 1 else 1
+    elif about in words or about in target.labels:
+        k = words.index(about) if about in words else target.labels.index(about)
+    else:
+        raise UsageFailure(f"--class {about} is not one of {', '.join(words)}")
+    if n_scores == 1 and k != 1:
+        raise UsageFailure(f"with two classes there is one score, which speaks for {words[1]}: leave --class out")
+    return (k if n_scores > 1 else 0), read_json(target.words()[k])
+
+
+def _word(target: Target, value: float) -> Any:
+    """A class as it is on the wire, or a number; None where it is not known."""
+    if math.isnan(value):
+        return None
+    return value if target.task == REGRESSION else read_json(target.words()[int(value)])
+
+
+def _emitted(
+    source: Source, offset: int, learner: str, score: NDArray[np.float64], appended: int, bars: Bars
+) -> Emitted:
+    """Look for the event's prediction; predictions come later than their events, if clocks agree."""
+    settings = source.settings
+    if source.committed is None or source.committed <= offset:
+        return Emitted(AHEAD)
+    topic = settings.topics.predictions
+    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    if source.partition >= counts.get(topic, 0):
+        return Emitted(ABSENT)
+    with told(settings):
+        with closing(reader_of(settings)) as reader:
+            low, high = watermarks(reader, topic, source.partition, Deadline(ASK_SECONDS))
+            asked = TopicPartition(topic, source.partition, max(0, appended - CLOCKS_MS))
+            hint = reader.offsets_for_times([asked], timeout=ASK_SECONDS)[0].offset
+        begin = hint if low <= hint < high else low
+        progress = bars("predictions", high - low)
+        other: list[float] | None = None
+        for first, end in ((begin, high), (low, begin)):
+            with Stream(settings, topic, source.partition, end, first) as stream:
+                while messages := stream.peek(BATCH_MESSAGES):
+                    stream.drop(len(messages))
+                    progress(len(messages))
+                    for message in messages:
+                        found = scores_for(message.value() or b"", offset, learner)
+                        if found is not None and np.array(found).tobytes() == score.tobytes():
+                            return Emitted(SAME, found)
+                        other = found or other
+    return Emitted(ABSENT) if other is None else Emitted(DIFFERS, other)
+
+
+def scores_for(value: bytes, offset: int, learner: str) -> list[float] | None:
+    """The scores of a prediction of either format, if it answers the event at `offset`; None if not.
+
+    A packed one does not say which learner's it is.
+    """
+    if is_packed(value):
+        if int.from_bytes(value[8:16], "little", signed=True) != offset:
+            return None
+        found: list[float] = decode_predictions([value]).scores[0].tolist()
+        return found
+    if b'"offset":%d,' % offset not in value:
+        return None
+    record = read_json(value)
+    if record["offset"] != offset or record["learner"] != learner:
+        return None
+    score = record["score"]
+    return score if isinstance(score, list) else [score]

@@ -1,0 +1,111 @@
+"""A partition's events with the labels out of a topic of their own among them, as the workers have taken them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Self
+
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
+from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.kafka.log_reader.stream import reader_of
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.snapshot_scan import orders
+from driftway.worker.state.delayed_labels.label_merger import Confluence
+from driftway.worker.state.delayed_labels.merge_order import Order, chained
+from driftway.worker.wire.events import Records
+
+
+class OrderedInput:
+    """What the workers have taken from an input offset to another, for a ``with`` block.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Topics and client properties.
+    label_topic : str
+        Where labels came.
+    partition : int
+        Which.
+    base : int
+        An input offset at which a snapshot stands, or a history has begun.
+    end : int
+        The offset behind the last event.
+    first : int or None
+        The offset of the first event, with the labels that were taken before it; None: `base`.
+
+    Raises
+    ------
+    Failure
+        The workers' order from there on is not known.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, label_topic: str, partition: int, base: int, end: int, first: int | None = None
+    ) -> None:
+        self._stack = ExitStack()
+        self._first = base if first is None else first
+        order = _order(settings, label_topic, partition, base)
+
+        def stream(topic: str, begin: int, bound: int) -> RecordStream:
+            headers = settings.model.reads_headers
+            one = RecordStream(settings, settings.client, topic, partition, bound, headers, begin)
+            return self._stack.enter_context(one)
+
+        self._events = stream(settings.input, base, end)
+        self._labels = stream(label_topic, order.begin.label, order.end.label)
+        self._confluence = Confluence(Order(order.begin), order.steps)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def take(self) -> Records | None:
+        """The next records; None: that were all.
+
+        Raises
+        ------
+        Failure, Unreachable
+            They cannot be read.
+        """
+        while (found := self._next()) is not None:
+            found = found.after(int(found.offsets.searchsorted(self._first)))
+            if len(found):
+                return found
+        return None
+
+    def _next(self) -> Records | None:
+        while True:
+            if self._confluence.needs_labels:
+                labels = self._labels.take()
+                if labels is None:
+                    self._confluence.end_labels()
+                else:
+                    self._confluence.add_labels(labels)
+            if (found := self._confluence.take(None, 0.0)) is not None:
+                return found
+            if not self._confluence.needs_labels:
+                events = self._events.take()
+                if events is None:
+                    return None
+                if (found := self._confluence.take(events, 0.0)) is not None:
+                    return found
+
+
+def _order(settings: WorkerSettings, label_topic: str, partition: int, base: int) -> Order:
+    """In which order both topics were taken from an input offset on."""
+    topic = settings.topics.snapshots
+    with closing(reader_of(settings)) as reader:
+        found = chained(orders(reader, topic, partition, Deadline(ASK_SECONDS)), base)
+    if found is None:
+        raise Failure(
+            f"{topic} does not say in which order labels of {label_topic}/{partition} were taken from offset {base} of "
+            f"{settings.input} on"
+        )
+    return found

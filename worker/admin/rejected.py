@@ -1,0 +1,143 @@
+"""What stands in a topic of rejections: by kind, with samples; and the events back to where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from driftway.worker.admin.watch.topic_tail import Ends, Tail
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import base_properties, quiet
+from driftway.worker.kafka.topics import Topics
+from driftway.worker.wire.rejections import kind_of
+
+AGAIN = "driftway-again"
+"""Header of an event that was sent again: which rejection it was."""
+SEND_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A record of the topic.
+
+    Parameters
+    ----------
+    topic, partition, offset : str, int, int
+        Where the event stands: in the input, or in the topic of labels.
+    reason : str
+        Why it was rejected.
+    value, key : bytes or None
+        The event as it came.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    value: bytes | None
+    key: bytes | None
+
+    @property
+    def kind(self) -> str:
+        """Of the reason."""
+        return kind_of(self.reason)
+
+
+@dataclass
+class Pile:
+    """Rejections of one kind.
+
+    Parameters
+    ----------
+    most : int
+        Samples that are kept.
+    """
+
+    most: int
+    count: int = 0
+    samples: list[Rejected] = field(default_factory=list)
+
+    def add(self, one: Rejected) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self.samples) < self.most:
+            self.samples.append(one)
+
+
+def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partitions: int) -> Iterator[Rejected]:
+    """All rejections up to the present end of the topic.
+
+    Raises
+    ------
+    Failure
+        The broker refuses, or a record is no rejection.
+    """
+    topic = {topics.rejected: partitions}
+    ends = Ends(bootstrap, passthrough).of(topic)  # what comes meanwhile may be what was sent again
+    with closing(Tail(bootstrap, passthrough, topic, ends=ends)) as tail:
+        while not tail.at_end:
+            yield from map(_read, tail.take(0.2))
+
+
+def piles(found: Iterator[Rejected], samples: int) -> dict[str, Pile]:
+    """Kind -> its rejections, the largest pile first."""
+    made: dict[str, Pile] = {}
+    for one in found:
+        made.setdefault(one.kind, Pile(samples)).add(one)
+    return dict(sorted(made.items(), key=lambda item: -item[1].count))
+
+
+def send_again(
+    bootstrap: str,
+    passthrough: Mapping[str, Any],
+    found: Iterator[Rejected],
+    kinds: Collection[str],
+) -> int:
+    """Write the events of some kinds once more where they came from, each into its partition; say how many.
+
+    Raises
+    ------
+    Failure
+        The broker did not take one; those before it have been sent.
+    """
+    producer = Producer(quiet({**base_properties(bootstrap, passthrough), "enable.idempotence": True}))
+    failed: list[str] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failed.append(error.str())
+
+    sent = 0
+    for one in found:
+        if one.kind not in kinds:
+            continue
+        header: dict[str, Any] = {AGAIN: f"{one.topic}/{one.partition}@{one.offset}".encode()}
+        while True:
+            try:
+                producer.produce(one.topic, one.value, one.key, one.partition, on_delivery=delivered, headers=header)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        producer.poll(0)
+        if failed:
+            break
+        sent += 1
+    left = producer.flush(SEND_SECONDS)
+    if failed or left:
+        raise Failure(f"{left + len(failed)} of {sent} events were not taken: {failed[0] if failed else 'no answer'}")
+    return sent
+
+
+def _read(message: Any) -> Rejected:
+    headers = dict(message.headers() or ())
+    try:
+        place = headers["topic"].decode(), int(headers["partition"]), int(headers["offset"])
+        reason = headers["reason"].decode()
+    except (KeyError, ValueError, TypeError):
+        where = f"{message.topic()}/{message.partition()} at {message.offset()}"
+        raise Failure(f"{where} is no rejection: it lacks the headers of one") from None
+    return Rejected(*place, reason, message.value(), message.key())

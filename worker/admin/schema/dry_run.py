@@ -1,0 +1,30 @@
+"""The events once more, as a worker with the proposed schema reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from driftway.worker.admin.schema.proposal import Proposal
+from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records
+
+
+def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[str]:
+    """Why events are rejected, by reason.
+
+    Keys, headers and timestamps of the records are not looked at.
+
+    Raises
+    ------
+    UsageFailure
+        The proposal has no feature.
+    """
+    n = len(values)
+    nothing, zeros = Listed([None] * n), np.zeros(n, np.int64)
+    records = Records(0, np.arange(n), Listed(values), nothing, zeros)
+    batch = Decoder(proposal.target, events=proposal.schema()).decode(records)
+    return Counter(one.reason for one in batch.rejected)

@@ -1,0 +1,47 @@
+"""What labels mean: classes or numbers, and the options that say so."""
+
+from __future__ import annotations
+
+from driftway.worker.admin.schema.scan import Seen, Survey
+from driftway.worker.admin.schema.wording import in_order, percent, shares
+from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target, as_number
+from driftway.worker.wire.schema.paths import ENVELOPE, ROW
+
+MOST_CLASSES = 12
+"""Different whole numbers that are classes; more are a regression."""
+OTHER = "OTHER"
+"""What to write a name for."""
+MOST_LABELS = 50
+"""Texts that are classes; of more, somebody has to say which."""
+
+
+def target_of(found: Survey, seen: Seen | None) -> tuple[str, Target, dict[str, str]]:
+    """What was seen of the label, what it means, and the options that say so."""
+    if seen is None:
+        return "", Target(), {}
+    if not seen.scalars:
+        beside = seen.path.source not in (ROW, ENVELOPE)
+        return "beside the value: not looked at" if beside else "in no event that was read", Target(), {}
+    words = list({as_number(word): word for word in in_order(seen.values)}.values())
+    lacking = found.rows - seen.scalars
+    unlabelled = f", {percent(lacking, found.rows)} without" if lacking else ""
+    if set(words) <= {"0", "1"} or seen.truths == seen.scalars:
+        return shares(seen) + unlabelled, Target(), {}
+    if seen.numeric == seen.scalars and (seen.fractions or len(words) > MOST_CLASSES):
+        return f"number, {seen.low:.6g} to {seen.high:.6g}{unlabelled}", Target(REGRESSION, 0), {"task": REGRESSION}
+    if words == list(map(str, range(len(words)))):
+        return shares(seen) + unlabelled, Target(CLASSIFICATION, len(words)), {"classes": str(len(words))}
+    if len(words) == 1:
+        only = f"{shares(seen)}{unlabelled}, no other yet"
+        return only, Target(labels=(words[0], OTHER)), {"labels": f"{words[0]},{OTHER}"} if _plain(words) else {}
+    target = Target(CLASSIFICATION, len(words), tuple(words))
+    if len(words) > MOST_LABELS:
+        return f"{len(words):,} different values: say which are classes{unlabelled}", target, {}
+    if not _plain(words):
+        return f"{shares(seen)}{unlabelled}: --labels cannot name one with a comma, or a space around it", target, {}
+    return shares(seen) + unlabelled, target, {"labels": ",".join(target.labels)}
+
+
+def _plain(words: list[str]) -> bool:
+    """Whether ``--labels`` can name them."""
+    return not any("," in word or word != word.strip() for word in words)

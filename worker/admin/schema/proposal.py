@@ -1,0 +1,176 @@
+"""A schema made of what was seen.
+
+The rules, all of them, so that nobody has to guess what they did:
+
+- Values that are numbers, truth values or numbers in text, at least NEARLY_ALL of them, are a number; likewise ISO 8601
+  texts are a time, and numbers under a name such as ``created_at`` or ``ts_ms``, if all lie between the years 2000 and
+  2100 in one unit. What is left, and whatever is called ``.._id``, is a category.
+- A category of up to MOST_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
+  NARROW columns up to MOST_NARROW values, else WIDE. Columns are few because some learners' cost is their square.
+- Left out: lists, a field with one value only (from ENOUGH rows on), categories of which more than MOST_DIFFERENT of
+  the values are different, whole numbers that rise with every row, fields that fewer than RARE of the rows have.
+- The id: a field of whole numbers or text, called ``id``, ``uuid``, ``key`` or ``.._id``, different in every row.
+- The label: a field called ``y``, ``label``, ``target`` or ``class``.
+- The time: of the fields that are times the one that falls in fewer than FALLS of the steps from a row to the next; one
+  called ``t``, ``ts``, ``time`` or ``timestamp`` before others, of Debezium also the change's own. Its hour and weekday
+  are features; of other times their age is.
+- Missing values are replaced by the running mean if any was missing, else an event that lacks one is rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from driftway.worker.admin.schema.feature_kinds import NEARLY_ALL, feature_of, missing_share, moment_of, rises
+from driftway.worker.admin.schema.labels import target_of
+from driftway.worker.admin.schema.scan import AROUND, Survey
+from driftway.worker.admin.schema.values import LABELS, id_rank, words_of
+from driftway.worker.admin.schema.wording import percent, spread
+from driftway.worker.wire.events import Target
+from driftway.worker.wire.schema.feature import MEAN, Feature, Missing
+from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path
+from driftway.worker.wire.schema.schema import EventSchema
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where label, id or time stands.
+
+    Parameters
+    ----------
+    path : Path
+        There.
+    about : str
+        What was seen, for people.
+    """
+
+    path: Path
+    about: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What to write into the configuration.
+
+    Parameters
+    ----------
+    features : mapping
+        Feature -> what was seen of it.
+    left_out : mapping
+        Path -> why.
+    label, id, time : Place or None
+        None: nothing that was seen is one.
+    target : Target
+        What labels mean.
+    options : mapping
+        Option beside the schema -> its value: task, classes or labels.
+    missing : mapping
+        Path of a feature -> the share of rows that lack its value.
+    """
+
+    survey: Survey
+    features: Mapping[Feature, str]
+    left_out: Mapping[Path, str]
+    label: Place | None = None
+    id: Place | None = None
+    time: Place | None = None
+    target: Target = field(default_factory=Target)
+    options: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[Path, float] = field(default_factory=dict)
+
+    @property
+    def policy(self) -> str | None:
+        """What stands for missing values; None: nothing was missing."""
+        return MEAN if self.missing else None
+
+    def schema(self) -> EventSchema:
+        """The schema that this is.
+
+        Raises
+        ------
+        UsageFailure
+            There is no feature.
+        """
+        named = {"label": self.label, "id": self.id, "time": self.time}
+        paths: dict[str, Any] = {name: place.path for name, place in named.items() if place is not None}
+        missing = Missing() if self.policy is None else Missing(self.policy)
+        return EventSchema(tuple(self.features), envelope=self.survey.envelope, missing=missing, **paths)
+
+
+def propose(found: Survey, label: Path | None = None, id: Path | None = None, time: Path | None = None) -> Proposal:  # noqa: A002
+    """Make a schema of what was seen; the paths are what somebody knows already."""
+    y = _given(found, label) or _label(found)
+    taken = {y.path} if y else set()
+    name = _given(found, id) or _id(found, taken)
+    taken |= {name.path} if name else set()
+    t = _given(found, time, a_time=True) or _time(found, taken)
+    features: dict[Feature, str] = {}
+    left_out: dict[Path, str] = {}
+    when = None if t is None else t.path
+    for path, seen in found.paths.items():
+        if path in taken or (seen.objects and not (seen.scalars or seen.lists)):
+            continue
+        feature, about = feature_of(found, seen, when)
+        if feature is None:
+            left_out[path] = about
+        elif columns := {column for one in features for column in one.columns} & set(feature.columns):
+            left_out[path] = f"makes a column {min(columns)}, as another does: name it with as=NAME"
+        else:
+            features[feature] = about
+    missing = {feature.path: share for feature in features if (share := missing_share(found, feature)) > 0}
+    about, target, options = target_of(found, None if y is None else found.at(y.path))
+    y = None if y is None else replace(y, about=about)
+    return Proposal(found, features, left_out, y, name, t, target, options, missing)
+
+
+def _given(found: Survey, path: Path | None, a_time: bool = False) -> Place | None:
+    """A path that somebody names, with what stands there."""
+    if path is None:
+        return None
+    if path.source not in (ROW, ENVELOPE):
+        return Place(path, "beside the value: not looked at")
+    seen = found.at(path)
+    if not seen.scalars:
+        return Place(path, "in no event that was read")
+    if a_time:
+        return Place(path, moment_of(seen, named=True) or "no time that is known")
+    lacking = found.rows - seen.scalars
+    return Place(path, spread(seen) + (f", not in {percent(lacking, found.rows)}" if lacking else ""))
+
+
+def _label(found: Survey) -> Place | None:
+    named = {path.steps[-1].lower(): path for path in reversed(found.paths) if found.paths[path].scalars}
+    name = next((name for name in LABELS if name in named), None)
+    return None if name is None else Place(named[name], "")
+
+
+def _id(found: Survey, taken: set[Path]) -> Place | None:
+    ranked: list[tuple[int, int, Path]] = []
+    for path, seen in found.paths.items():
+        rank = id_rank(path.steps[-1])
+        whole = not (seen.lists or seen.objects or seen.truths or seen.fractions)
+        if rank is not None and path not in taken and whole and seen.scalars == found.rows:
+            different = len(seen.values) == found.rows
+            if different or path.steps == ("id",):  # which is read as the id, whatever a schema names
+                ranked.append((rank if different else 3, len(path.steps), path))
+    if not ranked:
+        return None
+    path = min(ranked, key=lambda item: item[:2])[2]
+    return Place(path, spread(found.paths[path]))
+
+
+def _time(found: Survey, taken: set[Path]) -> Place | None:
+    ranked: list[tuple[int, int, Path]] = []
+    beside = [found.asked[path] for path in AROUND if path in found.asked]
+    for seen in (*found.paths.values(), *beside):
+        if seen.path in taken or seen.scalars < NEARLY_ALL * found.rows or not rises(seen) or not moment_of(seen):
+            continue
+        exact = words_of(seen.path.steps[-1])[:1] in (["t"], ["ts"], ["time"], ["timestamp"])
+        rank = 2 + AROUND.index(seen.path) if seen.path in AROUND else 1 - exact
+        ranked.append((rank, len(seen.path.steps), seen.path))
+    if not ranked:
+        return None
+    path = min(ranked, key=lambda item: item[:2])[2]
+    return Place(path, moment_of(found.at(path)))

@@ -1,0 +1,244 @@
+"""What stands where in a number of events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from driftway.worker.admin.schema.values import number_in, time_in, word_of
+from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.events import MAX_FEATURES, Reject
+from driftway.worker.wire.schema.decoder import beside_row, row_of
+from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, ROW, Path, look_up
+from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD
+
+DEEP = 16
+"""Objects are walked so many levels down; below, they count as lists do."""
+MOST_PATHS = MAX_FEATURES
+"""Fields that are looked at, so that events whose field names are data cannot take all memory."""
+PLAIN = {"x", "id", "t"}
+AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)
+"""When a row of Debezium's was changed, and when that was seen."""
+
+
+@dataclass
+class Seen:
+    """The values at one path, counted by what they look like.
+
+    Parameters
+    ----------
+    path : Path
+        Where they stood.
+    """
+
+    path: Path
+    numbers: int = 0
+    truths: int = 0
+    numbers_in_text: int = 0
+    times: int = 0
+    """In ISO 8601."""
+    clocks: int = 0
+    """Of these, with a time of day."""
+    texts: int = 0
+    """All others."""
+    nulls: int = 0
+    empties: int = 0
+    """Texts without a character that is no space."""
+    lists: int = 0
+    objects: int = 0
+    fractions: int = 0
+    """Numbers, in text or not, that are not whole."""
+    values: Counter[str] = field(default_factory=Counter)
+    """Different values and how often they came, as categories are written; without nulls and empties."""
+    low: float = float("inf")
+    high: float = float("-inf")
+    steps: int = 0
+    """From a number or time to the next."""
+    rises: int = 0
+    falls: int = 0
+    _last: float | None = None
+
+    @property
+    def numeric(self) -> int:
+        """What a feature reads as a number."""
+        return self.numbers + self.truths + self.numbers_in_text
+
+    @property
+    def scalars(self) -> int:
+        """Values that are no list, no object, not null and not empty."""
+        return self.values.total()
+
+    def add(self, value: Any) -> None:
+        """Count one more value; ABSENT counts for nothing."""
+        if value is ABSENT:
+            return
+        if value is None:
+            self.nulls += 1
+        elif isinstance(value, bool):
+            self.truths += 1
+            self.values["true" if value else "false"] += 1
+            self._measure(float(value))
+        elif isinstance(value, int | float):
+            self.numbers += 1
+            self.fractions += not float(value).is_integer()
+            self.values[word_of(value)] += 1
+            self._measure(float(value))
+        elif isinstance(value, str):
+            self._add_text(value)
+        elif isinstance(value, dict):
+            self.objects += 1
+        else:
+            self.lists += 1
+
+    def _add_text(self, text: str) -> None:
+        if not text.strip():
+            self.empties += 1
+            return
+        self.values[text] += 1
+        if (number := number_in(text)) is not None:
+            self.numbers_in_text += 1
+            self.fractions += not number.is_integer()
+            self._measure(number)
+        elif (found := time_in(text)) is not None:
+            self.times += 1
+            self.clocks += found[1]
+            self._measure(found[0])
+        else:
+            self.texts += 1
+
+    def _measure(self, size: float) -> None:
+        self.low, self.high = min(self.low, size), max(self.high, size)
+        if self._last is not None:
+            self.steps += 1
+            self.rises += size > self._last
+            self.falls += size < self._last
+        self._last = size
+
+
+@dataclass
+class Survey:
+    """What was found in events.
+
+    Parameters
+    ----------
+    envelope : str
+        Around each row: CONNECT, DEBEZIUM or nothing.
+    """
+
+    envelope: str = ""
+    events: int = 0
+    no_json: int = 0
+    """Also nulls, and JSON that is no object."""
+    no_row: int = 0
+    """Events without the row that the envelope should hold: deletions, heartbeats."""
+    rows: int = 0
+    plain: int = 0
+    """Events that need no schema: numbers under x, as many and with the same names as in most."""
+    paths: dict[Path, Seen] = field(default_factory=dict)
+    """Of the row, in the order in which they came."""
+    asked: dict[Path, Seen] = field(default_factory=dict)
+    """Those that somebody named, and those beside the row that may be its time."""
+    unseen: int = 0
+    """Values of fields above MOST_PATHS."""
+
+    def at(self, path: Path) -> Seen:
+        """What was seen at a path: nothing, if it was not looked at."""
+        return self.asked.get(path) or self.paths.get(path) or Seen(path)
+
+    def absent(self, seen: Seen) -> int:
+        """Rows in which nothing stands there, or null."""
+        return self.rows - seen.scalars - seen.empties - seen.lists - seen.objects
+
+    def add(self, row: dict[str, Any], event: dict[str, Any]) -> None:
+        """Look at one more row, and at the event that it stands in."""
+        self.rows += 1
+        self._walk(row, ())
+        for path, seen in self.asked.items():
+            if path.source == ROW:
+                seen.add(look_up(row, path.steps))
+            elif path.source == ENVELOPE:
+                seen.add(beside_row(event, path.steps))
+
+    def _walk(self, row: dict[str, Any], above: tuple[str, ...]) -> None:
+        for name, value in row.items():
+            path = Path((*above, name))
+            seen = self.paths.get(path)
+            if seen is None:
+                if len(self.paths) >= MOST_PATHS:
+                    self.unseen += 1
+                    continue
+                seen = self.paths[path] = Seen(path)
+            if isinstance(value, dict) and len(path.steps) < DEEP:
+                seen.add(value)
+                self._walk(value, path.steps)
+            else:
+                seen.add([] if isinstance(value, dict) else value)
+
+
+def survey(values: Sequence[bytes | None], envelope: str | None = None, asked: Iterable[Path] = ()) -> Survey:
+    """Look at events.
+
+    Parameters
+    ----------
+    values : sequence of bytes or None
+        As they stand on a topic.
+    envelope : str or None
+        What is around each row; None: what is around most.
+    asked : iterable of Path
+        Look there, too: into lists, or beside the row.
+    """
+    events = [_object(value) for value in values]
+    objects = [event for event in events if event is not None]
+    found = Survey(_envelope(objects) if envelope is None else envelope, len(events), len(events) - len(objects))
+    beside = AROUND if found.envelope == DEBEZIUM else ()
+    found.asked = {path: Seen(path) for path in (*asked, *beside)}
+    shapes = Counter(shape for shape in map(_shape, objects) if shape is not None)
+    found.plain = max(shapes.values(), default=0)
+    for event in objects:
+        try:
+            row = row_of(event, found.envelope)
+        except Reject:
+            found.no_row += 1
+            continue
+        found.add(row, event)
+    return found
+
+
+def _object(value: bytes | None) -> dict[str, Any] | None:
+    try:
+        event = None if value is None else read_json(value)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _envelope(events: Sequence[dict[str, Any]]) -> str:
+    """What is around at least half of the events."""
+    for envelope, test in ((DEBEZIUM, _is_change), (CONNECT, _has_schema)):
+        if events and 2 * sum(map(test, events)) >= len(events):
+            return envelope
+    return ""
+
+
+def _is_change(event: dict[str, Any]) -> bool:
+    """``before``, ``after`` and ``op``, in the event or its payload."""
+    payload = event.get(PAYLOAD)
+    outer = payload if isinstance(payload, dict) else event
+    return isinstance(outer.get("op"), str) and (isinstance(outer.get(AFTER), dict) or "before" in outer)
+
+
+def _has_schema(event: dict[str, Any]) -> bool:
+    return event.keys() == {"schema", PAYLOAD} and isinstance(event[PAYLOAD], dict)
+
+
+def _shape(event: dict[str, Any]) -> Any:
+    """Length or names of an x of numbers only, in an event of the plain form; None: it has another."""
+    x = event.get("x")
+    if not isinstance(x, list | dict) or not x or not ("y" in event or event.keys() <= PLAIN):
+        return None
+    numbers = x.values() if isinstance(x, dict) else x
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in numbers):
+        return None
+    return frozenset(x) if isinstance(x, dict) else len(x)

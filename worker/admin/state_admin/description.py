@@ -1,0 +1,83 @@
+"""What is in a state: every array of every learner, tabled by feature where it has one number for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.learner import Learner
+from driftway.worker.state.model import Model
+
+INTERCEPT = "(intercept)"
+"""What the last column of a learner with an intercept is called; no feature of an event has such a name by accident."""
+
+
+def feature_names(model: Model) -> list[str]:
+    """Names of a model's features in the order of its columns: as events name them, else x[0], x[1], ..."""
+    return list(model.columns)
+
+
+def describe(model: Model, offset: int) -> dict[str, Any]:
+    """Everything about a model that stands at an input offset; arrays are numpy's, views of its state."""
+    settings, names = model.settings, feature_names(model)
+    points, classes = model.latest_points(), [word.decode() for word in settings.target.words()[:-1]]
+    identity = {key: value for key, value in model.identity().items() if key not in ("learners", "states")}
+    return {
+        "offset": offset,
+        "partition": model.partition,
+        "rows": model.rows,
+        **identity,
+        "maps": [spec.text for spec in settings.maps],
+        "features": names if model.schema is not None else None,
+        "learners": [
+            {"learner": name, **_parts(learner, [] if settings.maps else names, classes), "metrics": points[name]}
+            for name, learner in zip(settings.names, model.learners, strict=False)
+        ],
+    }
+
+
+def _parts(learner: Learner, names: list[str], classes: list[str]) -> dict[str, Any]:
+    """A learner's parameters, and its arrays sorted by what they are.
+
+    `counters` has those of one number; `by_feature` those of d numbers, or of d and one for the intercept, and those
+    of so many for each class; `arrays` all others. Behind feature maps there are no names: the numbers belong to
+    mapped features.
+    """
+    identity, d = learner.identity(), len(names)
+    counters: dict[str, Any] = {}
+    by_feature: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, dict[str, Any]] = {}
+    for name in learner.state:
+        array = learner.state[name]
+        if array.shape == (1,):
+            counters[name] = array[0].item()
+        elif names and array.shape in ((d,), (d + 1,)):
+            by_feature[name] = array
+        elif names and array.shape in ((len(classes), d), (len(classes), d + 1)) and len(set(array.shape)) > 1:
+            by_feature.update({f"{name}[{word}]": array[k] for k, word in enumerate(classes)})
+        else:
+            arrays[name] = {"shape": list(array.shape), **_summary(array), "values": array}
+    longest = max((len(array) for array in by_feature.values()), default=0)
+    return {
+        "parameters": identity["parameters"],
+        "state_bytes": learner.state.nbytes,
+        **({"experts": learner.experts()} if learner.mixes else {}),
+        "counters": counters,
+        "rows": [*names, INTERCEPT][:longest],
+        "by_feature": by_feature,
+        "arrays": arrays,
+    }
+
+
+def _summary(array: NDArray[Any]) -> dict[str, Any]:
+    """Least, largest and mean number, and how many are not 0."""
+    if array.size == 0:
+        return {"least": None, "largest": None, "mean": None, "nonzero": 0}
+    return {
+        "least": array.min().item(),
+        "largest": array.max().item(),
+        "mean": float(array.mean(dtype=np.float64)),
+        "nonzero": int(np.count_nonzero(array)),
+    }

@@ -1,0 +1,167 @@
+"""A file's state becomes the state of a partition: the group's next worker goes on from there.
+
+1. The group must have no members, and learn what the file has learned.
+2. The partition's transactional id is acquired, as a worker would: it fences whoever is left of the group.
+3. One transaction holds the mark of a new history, the snapshot's chunks, the input offset and the pointer to them.
+
+So the import is there as a whole or not at all, and a worker that starts meanwhile fences it, or is fenced by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from driftway.worker.admin.state_admin.source import Source, read_snapshot
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.client_config import base_properties, quiet, require_broker, without_membership
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
+from driftway.worker.kafka.log_reader.stream import reader_of
+from driftway.worker.kafka.topics import create_topics, output_plan, partition_counts
+from driftway.worker.state.changelog.ownership import claim
+from driftway.worker.state.changelog.snapshot_scan import IMPORTED
+from driftway.worker.state.model_file import ModelFile, pack
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.snapshot import mark_key
+from driftway.worker.stream.task.checkpoint import Due
+from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.wire.events import Schema
+
+PLANT_SECONDS = 60.0
+"""For the takeover and the transaction; the last owner's may have to be aborted first."""
+MOST_NAMES = 5
+"""Of features, that a sentence lists."""
+
+
+def plant(source: Source, file: ModelFile, offset: int, force: bool = False) -> None:
+    """Commit a file's state as the state of a partition at an input offset.
+
+    Parameters
+    ----------
+    source : Source
+        The partition; the group may be new.
+    file : ModelFile
+        Of whatever partition, topic and group.
+    offset : int
+        The first input offset that the next worker predicts.
+    force : bool
+        Also where the group has learned something else until now.
+
+    Raises
+    ------
+    UsageFailure
+        The log does not hold the offset.
+    Failure
+        The group has members or learns something else, or the broker refuses.
+    Fenced
+        A worker has started meanwhile.
+    Unreachable
+        The broker does not answer in time.
+    """
+    if not source.low <= offset <= source.high:
+        raise UsageFailure(f"offset {offset} is not in {source}: its log holds {source.low} to {source.high}")
+    settings, deadline = source.settings, Deadline(PLANT_SECONDS)
+    model = file.model()
+    model.partition = source.partition
+    blob = pack(model, file.saved, offset, file.origin)
+    with told(settings):
+        require_no_members(source)
+        if not force:
+            require_same_model(source, file)
+        _make_topic(source)
+        checkpoint, reader = TransactionalCheckpoint(settings, source.partition), reader_of(settings)
+        try:
+            checkpoint.acquire(deadline)
+            require_no_members(source)  # who comes from now on fences this
+            checkpoint.produce(Outputs(offset))
+            checkpoint.sender.send_one(settings.topics.snapshots, IMPORTED, mark_key(source.partition))
+            checkpoint.flush(deadline)
+            checkpoint.sender.begin_spans()  # the mark is no part of the snapshot
+            checkpoint.commit(Due(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
+        except BaseException:
+            with contextlib.suppress(KafkaException):
+                checkpoint.give_up(deadline)
+            raise
+        finally:
+            checkpoint.discard()
+            reader.close()
+
+
+def require_no_members(source: Source) -> None:
+    """Refuse while workers of the group run: one of them holds the state that is to be replaced.
+
+    Raises
+    ------
+    Failure
+        There are some.
+    KafkaException
+        The broker does not say.
+    """
+    settings = source.settings
+    client = AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
+    asked = client.describe_consumer_groups([settings.group], request_timeout=ASK_SECONDS)[settings.group]
+    try:
+        members = len(asked.result().members)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+            raise
+        members = 0
+    if members:
+        count = "1 member" if members == 1 else f"{members} members"
+        raise Failure(
+            f"group {settings.group} has {count}: stop its workers before the import (one that was killed counts "
+            "until its session times out)"
+        )
+
+
+def require_same_model(source: Source, file: ModelFile) -> None:
+    """Refuse a file that has learned something else than the group has until now.
+
+    Raises
+    ------
+    Failure
+        It has, or the group's snapshot cannot be read; the sentence names the first difference.
+    """
+    if source.pointer is None:
+        return
+    group = source.settings.group
+    try:
+        present = read_snapshot(source, source.pointer)
+    except Failure as error:
+        raise Failure(
+            f"{error}, so that the file cannot be compared with it; --force imports it all the same"
+        ) from None
+    theirs, ours = file.contents.identity, present.contents.identity
+    for key in sorted({*theirs, *ours} - {"states"}):
+        if theirs.get(key) != ours.get(key):
+            raise Failure(
+                f"{file.name} has {key} {theirs.get(key)}, group {group} has {ours.get(key)}; --force imports it all "
+                "the same"
+            )
+    if present.saved.schema not in (None, file.saved.schema):
+        learned, known = shape(file.saved.schema), shape(present.saved.schema)
+        raise Failure(f"{file.name} learns from {learned}, group {group} from {known}; --force imports it all the same")
+
+
+def shape(schema: Schema | None) -> str:
+    """A schema in words."""
+    if schema is None:
+        return "no event yet"
+    if schema.names is None:
+        return f"{schema.n_features} features without names"
+    first = ", ".join(schema.names[:MOST_NAMES])
+    return f"{schema.n_features} features named {first}{', ...' if schema.n_features > MOST_NAMES else ''}"
+
+
+def _make_topic(source: Source) -> None:
+    """The group's snapshot topic, where no worker has run yet, and whose it is."""
+    settings = source.settings
+    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    snapshots = settings.topics.snapshots
+    plan = output_plan(settings.topics, counts[settings.input])
+    create_topics(settings.bootstrap, settings.passthrough, {snapshots: plan[snapshots]})
+    claim(settings, counts[settings.input])

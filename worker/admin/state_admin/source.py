@@ -1,0 +1,139 @@
+"""Where states are looked for: a group's topics, asked for before anything is read."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from driftway.learners.spec import Spec
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.client_config import require_broker
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, watermarks
+from driftway.worker.kafka.log_reader.stream import reader_of
+from driftway.worker.kafka.registry.event_format import PLAIN, Form
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.changelog.snapshot_scan import positions, read_chunks
+from driftway.worker.state.model_file import ModelFile, unpack
+from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
+from driftway.worker.warm_start import WarmStart
+
+NOT_ASKED = ModelSettings((Spec("no_change"),))
+"""Stands where settings want a model, while no snapshot has said yet which one it is."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A partition of a group's input, as it stood when it was asked for.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        As `settings_for` makes them.
+    partition : int
+        Which.
+    low, high : int
+        The first offset that the input's log holds, and the one after its last.
+    committed : int or None
+        The group's offset; None: it has none.
+    pointer : Pointer or None
+        The snapshot that the committed offset points to; None: none.
+    end : int
+        Of the partition's snapshots in their topic; 0: there is no such topic.
+    labels : str
+        The topic that the group takes labels from; empty: they come with the events, or among them.
+    form : Form
+        How the events are written.
+    """
+
+    settings: WorkerSettings
+    partition: int
+    low: int
+    high: int
+    committed: int | None
+    pointer: Pointer | None
+    end: int
+    labels: str = ""
+    form: Form = PLAIN
+
+    def __str__(self) -> str:
+        return f"{self.settings.input}/{self.partition}"
+
+
+def settings_for(
+    bootstrap: str,
+    input_: str,
+    group: str,
+    passthrough: dict[str, object],
+    warm: WarmStart | None = None,
+    outputs: str = "",
+) -> WorkerSettings:
+    """Settings of a reader; its model says nothing but what the group's learners began with."""
+    model = replace(NOT_ASKED, warm=warm)
+    return WorkerSettings(bootstrap, input_, group, model, passthrough=dict(passthrough), outputs=outputs)
+
+
+def ask(settings: WorkerSettings, partition: int | None = None, new: bool = False, form: Form = PLAIN) -> list[Source]:
+    """Ask for one partition, or for all.
+
+    Parameters
+    ----------
+    settings, form
+        As `Source`.
+    partition : int or None
+        Which; None: all.
+    new : bool
+        Whether the group may have no snapshot topic yet.
+
+    Raises
+    ------
+    UsageFailure
+        There is no such topic or partition.
+    Failure, Unreachable
+        The broker refuses, or does not answer.
+    """
+    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    if settings.input not in counts:
+        raise UsageFailure(f"there is no topic {settings.input}")
+    if partition is not None and partition >= counts[settings.input]:
+        raise UsageFailure(
+            f"there is no partition {partition} of {settings.input}: it has 0 to {counts[settings.input] - 1}"
+        )
+    snapshots = settings.topics.snapshots
+    if snapshots not in counts and not new:
+        raise UsageFailure(
+            f"there is no topic {snapshots}: no worker of group {settings.group} has run on {settings.input} yet"
+        )
+    wanted = range(counts[settings.input]) if partition is None else [partition]
+    deadline = Deadline(ASK_SECONDS)
+    found = []
+    with told(settings), closing(reader_of(settings)) as reader:
+        for p in wanted:
+            low, high = watermarks(reader, settings.input, p, deadline)
+            committed, metadata = committed_offset(reader, settings.input, p, deadline)
+            end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
+            last = next(iter(positions(reader, snapshots, p, deadline) if end else []), None)
+            labels = "" if last is None else last.labels or ""
+            found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
+    return found
+
+
+def read_snapshot(source: Source, place: Pointer) -> ModelFile:
+    """Read a snapshot out of its topic.
+
+    Raises
+    ------
+    Failure
+        It is damaged or not there, of a newer format, or cannot be read.
+    Unreachable
+        The broker does not answer in time.
+    """
+    topic = source.settings.topics.snapshots
+    with told(source.settings), closing(reader_of(source.settings)) as reader:
+        try:
+            chunks = read_chunks(reader, topic, source.partition, place, Deadline(ASK_SECONDS))
+        except DamagedSnapshot as error:
+            raise Failure(str(error)) from None
+    return unpack(b"".join(chunks), f"the snapshot at {topic}/{source.partition}@{place.first}")

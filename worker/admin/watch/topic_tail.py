@@ -1,0 +1,190 @@
+"""Reading topics without a group: what a read_committed reader sees, from the start or from near the end."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
+
+from driftway.worker.errors import Failure, Unreachable
+from driftway.worker.kafka.client_config import Properties, base_properties
+from driftway.worker.kafka.log_reader.reader import Place, Reader, lone_reader
+from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.packed import decode_predictions, is_packed
+from driftway.worker.wire.rejections import kind_of
+
+REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
+"""How long ends are asked for, by whom cannot go on without them, and by whom can."""
+TUNING: Properties = {
+    # As in driftway.worker.stream.consumer.partition_consumer: with the default back-off of 1 s a reader that drains
+    # its queue waits.
+    "fetch.queue.backoff.ms": 5,
+    "fetch.wait.max.ms": 50,
+    # A watcher that jumps to the end throws away what was fetched ahead: little of it.
+    "queued.min.messages": 5_000,
+    "queued.max.messages.kbytes": 16_384,
+}
+
+
+class Ends:
+    """Asks where partitions end for a read_committed reader, all in one call.
+
+    Parameters
+    ----------
+    bootstrap, passthrough
+        Of the client.
+    """
+
+    def __init__(self, bootstrap: str, passthrough: Mapping[str, Any]) -> None:
+        self._bootstrap = bootstrap
+        self._asking = lone_reader(base_properties(bootstrap, passthrough), {})
+        self._known: dict[Place, int] = {}
+        self._silent_since: float | None = None
+
+    @property
+    def silent_seconds(self) -> float | None:
+        """For how long the broker has not answered `lately`; None: it does."""
+        return None if self._silent_since is None else time.monotonic() - self._silent_since
+
+    def of(self, topics: Mapping[str, int], seconds: float = REQUEST_SECONDS) -> dict[Place, int]:
+        """End offset of every partition of `topics` (name -> number of partitions), asked for at most so long.
+
+        Raises
+        ------
+        Unreachable
+            The broker does not answer any more.
+        """
+        places = [TopicPartition(topic, p, OFFSET_END) for topic, n in topics.items() for p in range(n)]
+        try:
+            found = self._asking.offsets_for_times(places, timeout=seconds) if places else []
+            for place in found:
+                if place.error is not None:
+                    raise KafkaException(place.error)
+        except KafkaException as error:
+            raise Unreachable(f"the broker at {self._bootstrap} does not answer: {error.args[0].str()}") from None
+        self._silent_since = None
+        self._known.update(ends := {(place.topic, place.partition): place.offset for place in found})
+        return ends
+
+    def lately(self, topics: Mapping[str, int]) -> dict[Place, int]:
+        """The same, as far as it is known while the broker does not answer."""
+        try:
+            return self.of(topics, LATELY_SECONDS)
+        except Unreachable:
+            self._silent_since = time.monotonic() if self._silent_since is None else self._silent_since
+            return {place: end for place, end in self._known.items() if place[0] in topics}
+
+
+class Tail:
+    """A reader of whole topics that belongs to no group and commits nothing.
+
+    Parameters
+    ----------
+    bootstrap, passthrough
+        Of the client.
+    topics : mapping
+        Topic -> its number of partitions.
+    starts : mapping or None
+        Where to start; None, and partitions that are not in it: at the beginning.
+    ends : mapping or None
+        Where to stop; None: nowhere.
+
+    Raises
+    ------
+    UsageFailure
+        A client property is not valid.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        passthrough: Mapping[str, Any],
+        topics: Mapping[str, int],
+        starts: Mapping[Place, int] | None = None,
+        ends: Mapping[Place, int] | None = None,
+    ) -> None:
+        # A start that retention has overtaken is read from where the log begins.
+        self._consumer = lone_reader(base_properties(bootstrap, passthrough), TUNING, "earliest")
+        self.topics = dict(topics)
+        begins = {(topic, p): OFFSET_BEGINNING for topic, n in topics.items() for p in range(n)}
+        begins |= {place: first for place, first in (starts or {}).items() if place in begins}
+        self._reading = Reader(self._consumer, begins, ends, _complain)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether every partition has been read to its end, and nothing has come since."""
+        return self._reading.done
+
+    def take(self, seconds: float) -> list[Any]:
+        """What has arrived, at most BATCH_MESSAGES, after waiting up to `seconds` for the first.
+
+        Raises
+        ------
+        Failure
+            The broker refuses this reader.
+        """
+        return self._reading.take(seconds)
+
+    def jump(self, ends: Mapping[Place, int], back: int, behind: int) -> None:
+        """Leave out records: where more than `behind` remain, go on `back` before the end."""
+        here = [TopicPartition(topic, p) for topic, n in self.topics.items() for p in range(n)]
+        for at in self._consumer.position(here):
+            end = ends.get((at.topic, at.partition))
+            if end is None or at.offset < 0 or end - at.offset <= behind:
+                continue
+            with contextlib.suppress(KafkaException):  # not fetched from yet: the next refresh tries again
+                self._consumer.seek(TopicPartition(at.topic, at.partition, end - back))
+
+    def close(self) -> None:
+        """Let go of the client."""
+        self._consumer.close()
+
+
+def _complain(place: Place, error: KafkaError) -> None:
+    if error.fatal() or error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
+        raise Failure(f"cannot read {place[0]}: {error.str()}")
+
+
+def near(ends: Mapping[Place, int], back: int) -> dict[Place, int]:
+    """Starts that are `back` records before the ends."""
+    return {place: max(0, end - back) for place, end in ends.items()}
+
+
+def readings(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
+    """The accuracy points, or drift alarms, in records, each with the second at which it was written."""
+    for message in messages:
+        if message.value() is not None:
+            yield read_json(message.value()), message.timestamp()[1] / 1000
+
+
+def reason_kind(message: Any) -> str:
+    """Of what kind the reason of a rejection is."""
+    return kind_of(dict(message.headers() or ()).get("reason", b"").decode(errors="replace"))
+
+
+def outcome_place(message: Any, rejected: bool) -> tuple[int, int]:
+    """Input partition and offset that a rejection (by its headers), or a prediction of either format, answers.
+
+    The headers of a prediction are its event's, whatever they are called.
+
+    Raises
+    ------
+    Failure
+        It is no prediction of a format that is known here.
+    """
+    if rejected:
+        headers = dict(message.headers())
+        return int(headers["partition"]), int(headers["offset"])
+    value = message.value() or b""
+    try:
+        if is_packed(value):
+            found = decode_predictions([value])
+            return int(found.partition[0]), int(found.offset[0])
+        place = read_json(value)
+        return int(place["partition"]), int(place["offset"])
+    except (ValueError, KeyError, TypeError) as error:
+        where = f"{message.topic()}/{message.partition()} at {message.offset()}"
+        raise Failure(f"cannot read the prediction in {where}: {error}") from None

@@ -1,0 +1,133 @@
+"""Watching an input live: accuracy points, drift alarms, newest predictions and ends, folded into a board."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from driftway.worker.admin.watch.dashboard import Board, Row
+from driftway.worker.admin.watch.topic_tail import Ends, Tail, near, outcome_place, readings, reason_kind
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import require_broker
+from driftway.worker.kafka.topics import Topics, partition_counts, written_for
+
+POINTS_BACK = 400
+"""Records read again at the end of each accuracy partition: the newest of some 100 learners, markers included."""
+OUTCOMES_BACK = 50
+"""Records before the end among which the newest prediction must be; each commit adds one marker."""
+OUTCOMES_BEHIND = 5_000
+REJECTED_BACK = 10_000
+"""Rejections of each partition that are counted by kind, at most, and all that come later."""
+ALARMS_BACK = 10_000
+"""Records read again at the end of each partition of alarms: thousands of alarms, and a marker for each commit."""
+CATCH_UP_SECONDS = 30.0
+
+
+class Observation:
+    """An input under observation.
+
+    Parameters
+    ----------
+    bootstrap, passthrough
+        Of the client.
+    topics : Topics
+        The input and its group's outputs.
+    counts : mapping
+        Topic -> partitions; see `chosen`.
+    from_start : bool
+        Read all accuracy points and drift alarms there are, not only the newest.
+    board : Board
+        Where everything is folded into.
+
+    Raises
+    ------
+    Unreachable
+        No broker answers.
+    UsageFailure
+        A client property is not valid.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        passthrough: Mapping[str, Any],
+        topics: Topics,
+        counts: Mapping[str, int],
+        from_start: bool,
+        board: Board,
+    ) -> None:
+        self.board = board
+        self._input = {topics.input: counts[topics.input]}
+        self._outcomes = {topics.predictions: counts[topics.predictions]} if topics.predictions in counts else {}
+        rejected = {topics.rejected: counts[topics.rejected]} if topics.rejected in counts else {}
+        accuracy = {topics.accuracy: counts[topics.accuracy]}
+        self._ends = Ends(bootstrap, passthrough)
+        starts = None if from_start else near(self._ends.of(accuracy), POINTS_BACK)
+        self._points = Tail(bootstrap, passthrough, accuracy, starts)
+        alarms = {topics.alarms: counts[topics.alarms]} if topics.alarms in counts else {}
+        starts = None if from_start else near(self._ends.of(alarms), ALARMS_BACK)
+        self._alarms = Tail(bootstrap, passthrough, alarms, starts)
+        newest = near(self._ends.of(self._outcomes), OUTCOMES_BACK)
+        self._newest = Tail(bootstrap, passthrough, self._outcomes, newest)
+        self._rejected = Tail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
+        self._tails = self._points, self._newest, self._alarms, self._rejected
+
+    def catch_up(self) -> list[Row]:
+        """Read to the present end; return the rows.
+
+        Raises
+        ------
+        Failure
+            That takes too long.
+        """
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        while not all(tail.at_end for tail in self._tails):
+            self._read(0.05)
+            if time.monotonic() > deadline:
+                raise Failure(f"the end of the accuracy points was not reached in {CATCH_UP_SECONDS:.0f} s")
+        return self.refresh(0.0)
+
+    def refresh(self, seconds: float) -> list[Row]:
+        """Read for that long; return the rows."""
+        until = time.monotonic() + seconds
+        self._read(seconds / 4)
+        while (left := until - time.monotonic()) > 0:
+            self._read(min(left, seconds / 4))
+        ends = self._ends.lately({**self._input, **self._outcomes})
+        self.board.silent_seconds = self._ends.silent_seconds
+        (topic,) = self._input
+        self.board.ends({p: end for (name, p), end in ends.items() if name == topic})
+        self._newest.jump(ends, OUTCOMES_BACK, OUTCOMES_BEHIND)
+        return self.board.rows()
+
+    def close(self) -> None:
+        """Let go of the clients."""
+        for tail in self._tails:
+            tail.close()
+
+    def _read(self, seconds: float) -> None:
+        for point, written_at in readings(self._points.take(seconds)):
+            self.board.fold(point, written_at)
+        # The last record of each partition says it all; reading every prediction would be work for nothing.
+        last = {(message.topic(), message.partition()): message for message in self._newest.take(0.0)}
+        for message in last.values():
+            self.board.account(*outcome_place(message, rejected=False))
+        for alarm, written_at in readings(self._alarms.take(0.0)):
+            self.board.alarm(alarm, written_at)
+        for message in self._rejected.take(0.0):
+            place = outcome_place(message, rejected=True)
+            self.board.account(*place)
+            self.board.reject(place[0], reason_kind(message))
+
+
+def chosen(bootstrap: str, passthrough: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Topics, dict[str, int]]:
+    """The outputs that the options `input`, `group` and `outputs` mean, and topic -> partitions of the cluster.
+
+    Raises
+    ------
+    UsageFailure
+        There are none such, or those of several groups.
+    """
+    counts = partition_counts(require_broker(bootstrap, passthrough))
+    return written_for(counts, given["input"], given["group"], given["outputs"]), counts

@@ -1,0 +1,274 @@
+"""Options that say what is learned, shared by `worker`, `evaluate` and whatever learns next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from driftway.worker.cli.event_options import FeatureCount, made_events, named_features
+from driftway.worker.cli.warm_start_options import beginning
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import parse_properties
+from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import Share
+from driftway.worker.wire.codec import FORMATS
+from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
+
+if TYPE_CHECKING:
+    from driftway.learners import Spec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_LEARNER = "auto"
+SHARING = (
+    "Partitions share what their linear learners believe, each behind every N labelled rows of its own and no sooner "
+    "than the last of it is committed: average:rows=100 with all, gossip:rows=100 with the next and the previous one."
+)
+
+
+def target_options(command: F) -> F:
+    """--learner, --task, --classes, --labels, --map, --standardize, --window."""
+    options = [
+        click.option(
+            "--learner",
+            "learner",
+            multiple=True,
+            default=(DEFAULT_LEARNER,),
+            show_default=True,
+            metavar="NAME[:PARAM=VALUE,...]",
+            help="Learner and its parameters; ova:NAME is one against all, on_drift:NAME begins anew at a drift; "
+            "repeatable (the first is the champion).",
+        ),
+        click.option(
+            "--task",
+            type=click.Choice((CLASSIFICATION, REGRESSION)),
+            default=CLASSIFICATION,
+            show_default=True,
+            help="Predict a class or a number.",
+        ),
+        click.option("--classes", type=click.IntRange(2), default=None, help="Number of classes.  [default: 2]"),
+        click.option("--labels", metavar="A,B,..", help="Labels as they stand in the data, in class order."),
+        click.option(
+            "--map",
+            "maps",
+            multiple=True,
+            metavar="MAP[:PARAM=VALUE,...]",
+            help="Feature map in front of every learner and of the standardiser: polynomial:degree=2, "
+            "fourier:D=100,gamma=0.5,seed=1 or hashing:buckets=64,seed=1; repeat to map again what one has made.",
+        ),
+        click.option(
+            "--standardize/--no-standardize",
+            default=True,
+            show_default=True,
+            help="Scale features online to mean 0 and variance 1.",
+        ),
+        click.option(
+            "--window", type=click.IntRange(1), default=1000, show_default=True, help="Rows of the rolling window."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def event_options(command: F) -> F:
+    """--features, --format, --output-format, --pass-headers, --accuracy-every, --share, --detector."""
+    options = [
+        click.option(
+            "--features",
+            type=FeatureCount(),
+            help="Features per event, or their names: what stands in `x`.  [default: as the first event]",
+        ),
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice((*FORMATS, *REGISTERED)),
+            default=FORMATS[0],
+            show_default=True,
+            help="Event format; the last three with --registry and --feature.",
+        ),
+        click.option(
+            "--output-format",
+            "output_form",
+            type=click.Choice(FORMATS),
+            default=FORMATS[0],
+            show_default=True,
+            help="Format of the predictions; packed ones hold class indices and no learner.",
+        ),
+        click.option(
+            "--pass-headers",
+            default="",
+            metavar="NAME[,NAME..]",
+            help="Headers of an event that its prediction carries on, as they are; * for all.  [default: none]",
+        ),
+        click.option(
+            "--accuracy-every",
+            type=click.IntRange(1),
+            default=500,
+            show_default=True,
+            help="Rows between two accuracy points of a partition.",
+        ),
+        click.option("--share", metavar="METHOD[:rows=N]", help=SHARING),
+        click.option(
+            "--detector",
+            "detectors",
+            multiple=True,
+            metavar="NAME[:PARAM=VALUE,...]",
+            help="Drift detector that watches the champion's mistakes, in a regression its absolute errors; its alarms "
+            "stand in a topic of their own, the accuracy points, the log and the metrics: ddm, eddm, page_hinkley, "
+            "adwin, hddm_a, hddm_w or kswin; repeatable.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def make_target(task: str, classes: int | None, labels: str | None) -> Target:
+    """The target that the options describe.
+
+    Raises
+    ------
+    UsageFailure
+        They contradict each other.
+    """
+    names = tuple(name.strip() for name in labels.split(",")) if labels else ()
+    if names and (len(set(names)) < len(names) or len(names) < 2 or "" in names):
+        raise UsageFailure(f"--labels {labels}: name two or more different labels, separated by commas")
+    if names and classes is not None and classes != len(names):
+        raise UsageFailure(f"--classes {classes} contradicts {len(names)} --labels")
+    if task == REGRESSION:
+        if names or classes is not None:
+            raise UsageFailure("--classes and --labels belong to classification")
+        return Target(REGRESSION, 0)
+    target = Target(CLASSIFICATION, len(names) or classes or 2, names)
+    if len(set(target.words())) <= len(names):
+        raise UsageFailure(f"--labels {labels}: two of them are the same number")
+    return target
+
+
+def make_model_settings(
+    specs: tuple[str, ...], target: Target, maps: tuple[str, ...] = (), **rest: Any
+) -> ModelSettings:
+    """Model settings with every learner and feature map checked: name, parameters and task.
+
+    Raises
+    ------
+    UsageFailure
+        A learner or a map is not valid.
+    """
+    from driftway.learners import ParameterError, Spec, UnknownLearner
+
+    known = ModelSettings((Spec("majority_class"),), target, **rest).width
+    given, width = make_maps(maps, known or 1)
+    parsed = []
+    for text in specs:
+        try:
+            spec = Spec.parse(text)
+            if known is None:
+                spec.narrowest(target.n_classes, target.task)
+            else:
+                spec.create(width, target.n_classes, target.task)
+        except UnknownLearner as error:
+            raise UsageFailure(str(error)) from None
+        except ParameterError as error:
+            raise UsageFailure(f"learner {text}: {error}") from None
+        parsed.append(spec)
+    if rest.get("share") is not None:
+        require_sharing(parsed, target)
+    return ModelSettings(tuple(parsed), target, maps=given, **rest)
+
+
+def require_sharing(specs: Sequence[Spec], target: Target) -> None:
+    """See that some learner has something to share.
+
+    Raises
+    ------
+    UsageFailure
+        None has.
+    """
+    like = target.n_classes, target.task
+    made = [spec.create(spec.narrowest(*like), *like) for spec in specs]
+    if all(learner.sharing is None for learner in made):
+        names = ", ".join(learner.name for learner in made)
+        raise UsageFailure(
+            f"--share: {names} has nothing to share; linear learners do, like dfop, rls, arow, pa1 or ogd_hinge "
+            "(`driftway learners --json`: shares)"
+        )
+
+
+def make_maps(texts: tuple[str, ...], n_features: int) -> tuple[tuple[Spec, ...], int]:
+    """Feature maps with every name and parameter checked, and how many features they make of `n_features`.
+
+    Raises
+    ------
+    UsageFailure
+        A map is not valid.
+    """
+    from driftway.learners import ParameterError, Spec
+
+    specs: list[Spec] = []
+    for text in texts:
+        try:
+            specs.append(Spec.parse(text))
+        except ParameterError as error:
+            raise UsageFailure(f"map {text}: {error}") from None
+    if not specs:
+        return (), n_features
+    from driftway.learners.preprocessing.maps import create_maps
+
+    try:
+        return tuple(specs), create_maps(specs, n_features)[-1].width
+    except ParameterError as error:
+        raise UsageFailure(str(error)) from None
+
+
+def make_detector_specs(texts: tuple[str, ...], task: str) -> tuple[Spec, ...]:
+    """Detectors with every name and parameter checked.
+
+    Raises
+    ------
+    UsageFailure
+        One is not valid.
+    """
+    if not texts:
+        return ()
+    from driftway.learners import ParameterError, Spec
+    from driftway.worker.state.alarms import make_detectors
+
+    try:
+        specs = tuple(Spec.parse(text) for text in texts)
+    except ParameterError as error:
+        raise UsageFailure(f"detector: {error}") from None
+    make_detectors(specs, task)
+    return specs
+
+
+def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
+    """The settings that the options of a worker say; `rest` as `ModelSettings`.
+
+    Raises
+    ------
+    UsageFailure
+        As `make_model_settings`, `make_target` and `beginning`.
+    Failure
+        As `beginning`.
+    """
+    names = "maps", "standardize", "window", "accuracy_every", "form", "output_form", "registry"
+    asked = {name: given[name] for name in names}
+    asked["registry_properties"] = tuple(parse_properties(given["registry_properties"]).items())
+    target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
+    passed = given["pass_headers"]
+    asked["pass_headers"] = tuple(name.strip() for name in passed.split(",")) if passed else ()
+    asked["share"] = None if given["share"] is None else Share.parse(given["share"])
+    asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
+    began = beginning(given, target)
+    if began is not None:
+        target, learners = began.target, began.learners
+        asked |= {"maps": began.maps, "standardize": began.standardize, "warm": began.warm}
+    asked |= made_events(given) if began is None else began.reading
+    asked |= named_features(given, asked)
+    return make_model_settings(learners, target, **asked, **rest)

@@ -1,0 +1,25 @@
+"""--start: where a group begins that has committed nothing."""
+
+from __future__ import annotations
+
+import click
+
+from driftway.worker.settings import EARLIEST, LATEST
+
+LARGEST_OFFSET = 2**63 - 1
+START_PLACES = f"{EARLIEST}|{LATEST}|OFFSET"
+
+
+def start_place(context: click.Context, option: click.Parameter, value: str) -> str | int:
+    """Where a group begins, for --start: ``earliest``, ``latest``, or an offset as an int.
+
+    Raises
+    ------
+    BadParameter
+        Neither of them.
+    """
+    if value in (EARLIEST, LATEST):
+        return value
+    if value.isascii() and value.isdigit() and int(value) < LARGEST_OFFSET:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither {EARLIEST}, {LATEST} nor an offset.", context, option)

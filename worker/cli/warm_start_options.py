@@ -1,0 +1,169 @@
+"""--warm-start and --frozen: the options, and what a model file decides in place of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from driftway.worker.cli.options import was_given
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.wire.events import CLASSIFICATION, Schema, Target
+from driftway.worker.wire.schema.feature import Feature, Missing
+from driftway.worker.wire.schema.paths import Path
+
+if TYPE_CHECKING:
+    from driftway.worker.settings import ModelSettings
+    from driftway.worker.warm_start import WarmStart
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def warm_options(command: F) -> F:
+    """--warm-start, --frozen."""
+    options = [
+        click.option(
+            "--warm-start",
+            metavar="FILE",
+            help="Begin in the state of a model file's champion, by `driftway train` or `driftway snapshot export`. "
+            "The file says task, classes, labels, maps and standardising; each --learner is a challenger.",
+        ),
+        click.option("--frozen", is_flag=True, help="The model of --warm-start predicts only and learns nothing more."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is learned from a model file on.
+
+    Parameters
+    ----------
+    warm : WarmStart
+        The champion's state.
+    learners : tuple of str
+        The champion, then the challengers that were asked for.
+    target : Target
+        What is predicted.
+    maps : tuple of str
+        Feature maps in front of all.
+    standardize : bool
+        Whether the online standardiser is in front of those that take it.
+    reading : dict
+        How events are read and missing values filled, as `ModelSettings` takes it.
+    """
+
+    warm: WarmStart
+    learners: tuple[str, ...]
+    target: Target
+    maps: tuple[str, ...]
+    standardize: bool
+    reading: dict[str, Any]
+
+    def fit(self, stream: Any) -> tuple[Target, tuple[int, ...] | None]:
+        """The target for a stream of class indices, and its columns in the model's order (None: as they are).
+
+        Raises
+        ------
+        UsageFailure
+            The stream has other features, other classes or another task.
+        """
+        target, name = self.target, self.warm.name
+        if stream.task not in (None, target.task):
+            raise UsageFailure(f"{stream.name} is for {stream.task}, model file {name} does {target.task}")
+        if target.task == CLASSIFICATION and len(stream.labels or ()) not in (0, target.n_classes):
+            raise UsageFailure(
+                f"{stream.name} has {len(stream.labels)} classes, model file {name} predicts {target.n_classes}"
+            )
+        schema = self.warm.schema
+        named = stream.feature_names if schema is not None and schema.names is not None else None
+        try:
+            names = self.warm.admit(Schema(stream.n_features, named), stream.name).names
+        except Failure as error:
+            raise UsageFailure(str(error)) from None
+        order = None if names is None else tuple(stream.feature_names.index(one) for one in names)
+        columns = None if order is None or order == tuple(range(stream.n_features)) else order
+        return Target(target.task, target.n_classes), columns
+
+
+def beginning(given: dict[str, Any], named: Target) -> Beginning | None:
+    """What the file of --warm-start says; None without that option. `named`: the target that the options describe.
+
+    Raises
+    ------
+    UsageFailure
+        The file cannot be read, contradicts an option that was given, or there is none for --frozen.
+    Failure
+        The file is damaged, no model file, or of a newer version.
+    """
+    if given["warm_start"] is None:
+        if given["frozen"]:
+            raise UsageFailure("--frozen needs --warm-start FILE: an empty learner that learns nothing is of no use")
+        return None
+    from driftway.worker.state import model_file
+
+    file = model_file.load(given["warm_start"])
+    settings, warm = file.settings(), file.warm_start(given["frozen"])
+    _require_agreement(given, named, settings, warm.name)
+    target = settings.target if settings.target.labels else replace(settings.target, labels=named.labels)
+    challengers = given["learner"] if was_given("learner") else ()
+    return Beginning(
+        warm,
+        (settings.specs[0].text, *challengers),
+        target,
+        tuple(spec.text for spec in settings.maps),
+        settings.standardize,
+        {"events": settings.events, "missing": settings.missing, "indicators": settings.indicators},
+    )
+
+
+def _require_agreement(given: dict[str, Any], named: Target, settings: ModelSettings, name: str) -> None:
+    """Refuse an option that says something else than the file; labels may name classes that it only counts."""
+    from driftway.learners import ParameterError, Spec
+
+    target = settings.target
+    try:
+        maps = [Spec.parse(text).text for text in given["maps"]]
+    except ParameterError as error:
+        raise UsageFailure(str(error)) from None
+    labels = ",".join(named.labels)
+    sayings = (
+        ("task", "--task", named.task, target.task),
+        ("labels", "--labels", labels, ",".join(target.labels) or labels),
+        ("labels", "--labels", f"{named.n_classes} classes", f"{target.n_classes} classes"),
+        ("classes", "--classes", named.n_classes, target.n_classes),
+        ("maps", "--map", ", ".join(maps), ", ".join(spec.text for spec in settings.maps) or "no map"),
+        ("standardize", _said(given["standardize"]), _said(given["standardize"]), _said(settings.standardize)),
+    )
+    for option, flag, asked, theirs in (*sayings, *_of_events(given, settings)):
+        if asked != theirs and was_given(option):
+            raise UsageFailure(f"{flag} contradicts model file {name}: asked for {asked}, the file has {theirs}")
+
+
+def _of_events(given: dict[str, Any], settings: ModelSettings) -> Iterator[tuple[str, str, Any, Any]]:
+    """What the options of `schema_options` say beside what the file does; nothing of a command without them."""
+    events = settings.events
+    if "missing" not in given:
+        return
+    if events is not None:
+        features = ", ".join(str(Feature.parse(text)) for text in given["feature"])
+        yield "feature", "--feature", features, ", ".join(map(str, events.features))
+        for option, path in (("label", events.label), ("id_", events.id), ("time_", events.time)):
+            if given[option] is not None:
+                yield option, f"--{option.rstrip('_')}", str(Path.parse(given[option])), str(path)
+        yield "envelope", "--envelope", given["envelope"], events.envelope or "no envelope"
+    elif given["feature"]:
+        yield "feature", "--feature", ", ".join(given["feature"]), 'events as {"x": ..}'
+    if given["missing"] is not None:
+        yield "missing", "--missing", str(Missing.parse(given["missing"])), str((events or settings).missing)
+    theirs = settings.indicators if events is None else events.indicators
+    words = {True: "indicators", False: "none"}
+    yield "missing_indicators", "--missing-indicators", words[given["missing_indicators"]], words[theirs]
+
+
+def _said(standardize: bool) -> str:
+    return "--standardize" if standardize else "--no-standardize"

@@ -1,0 +1,1 @@
+"""Evaluation without Kafka: the same kernels, the same bits; protocols, grids, significance, training."""

@@ -1,0 +1,101 @@
+"""Curves of an evaluation as PNG, SVG or HTML: what `driftway plot` draws of topics, drawn of points kept in memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from driftway.worker.plots.curves import Curves
+from driftway.worker.plots.plotting import Picture, draw
+from driftway.worker.plots.web_page import HTML, write_page
+
+POINTS = 400
+"""Of a curve, about: more than a picture has room for, and each takes microseconds."""
+FEW_ROWS = 500
+"""Between two points of a stream whose length is not known beforehand."""
+
+
+@dataclass
+class Drawing:
+    """What is drawn of one stream.
+
+    Parameters
+    ----------
+    name : str
+        The stream's.
+    points : list of dict
+        Of all learners, as `Outcome.points`.
+    drift_points : tuple of int
+        Rows at which a new concept starts.
+    partitions : int
+        Row i belongs to partition i mod partitions.
+    """
+
+    name: str
+    points: list[dict[str, Any]]
+    drift_points: tuple[int, ...] = ()
+    partitions: int = 1
+
+
+def points_every(rows: int | None) -> int:
+    """Rows between two points of a curve over `rows` rows; None: not known."""
+    return FEW_ROWS if rows is None else max(1, rows // POINTS)
+
+
+def draw_curves(drawings: Sequence[Drawing], path: str, metric: str | None = None) -> list[str]:
+    """Draw one metric over rows, a picture per stream.
+
+    Parameters
+    ----------
+    drawings : sequence of Drawing
+        One per stream.
+    path : str
+        HTML holds all pictures; of PNG and SVG there is one file per stream, with its name in the file's if there are
+        several.
+    metric : str or None
+        Of the points; None: the windowed one of the task, or the test rows'.
+
+    Returns
+    -------
+    list of str
+        The files written.
+
+    Raises
+    ------
+    UsageFailure
+        The points do not have that metric.
+    Failure
+        A file cannot be written, or there is nothing to draw.
+    """
+    out = Path(path)
+    if out.suffix.lower() == HTML:
+        write_page([_picture(drawing, metric) for drawing in drawings], path)
+        return [path]
+    paths = [path] if len(drawings) == 1 else _numbered(out, [drawing.name for drawing in drawings])
+    for drawing, file in zip(drawings, paths, strict=True):
+        draw(*_picture(drawing, metric), file)
+    return paths
+
+
+def _picture(drawing: Drawing, metric: str | None) -> tuple[Curves, Picture]:
+    curves = Curves()
+    for point in drawing.points:
+        curves.add(point)
+    if metric is None:
+        metric = next((name for name in ("holdout_accuracy", "holdout_mse") if name in curves.metrics), None)
+    name = os.path.basename(drawing.name)
+    return curves, Picture(name, metric, drawing.drift_points, float(drawing.partitions))
+
+
+def _numbered(path: Path, names: Sequence[str]) -> list[str]:
+    """One file name per stream: the stream's is put in, and its number where two would be alike."""
+    words = [re.sub(r"[^\w.=-]+", "_", os.path.basename(name)) for name in names]
+    alike = len(set(words)) < len(words)
+    return [
+        str(path.with_name(f"{path.stem}-{f'{number}-' if alike else ''}{word}{path.suffix}"))
+        for number, word in enumerate(words, 1)
+    ]

@@ -1,0 +1,150 @@
+"""What `driftway evaluate` shows on a terminal: its results as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftway.worker.cli.console import whole_console
+
+COLUMNS = {
+    "accuracy": "accuracy",
+    "window_accuracy": "window",
+    "kappa": "kappa",
+    "kappa_temporal": "kappa-temporal",
+    "no_change_accuracy": "no-change",
+    "majority_accuracy": "majority",
+    "mse": "mse",
+    "mae": "mae",
+    "r2": "r2",
+    "regret": "regret",
+    "regret_per_row": "a row",
+    "switching_regret": "switching",
+}
+"""Metric -> heading of the table of the prequential protocol."""
+
+PART_COLUMNS = {
+    "holdout_accuracy": "holdout",
+    "holdout_kappa": "holdout kappa",
+    "holdout_mse": "holdout mse",
+    "holdout_mae": "holdout mae",
+    "accuracy": "accuracy",
+    "kappa": "kappa",
+    "kappa_temporal": "kappa-temporal",
+    "kappa_m": "kappa-M",
+    "log_loss": "log-loss",
+    "brier": "Brier",
+    "mse": "mse",
+    "mae": "mae",
+    "r2": "r2",
+    "robustness_ratio": "robustness",
+}
+"""Metric -> heading of the table of the protocols that have parts."""
+
+PARTS = {"segments": "segments", "holdout": "tests"}
+"""Protocol -> what its parts are called."""
+
+
+def show(results: list[dict[str, Any]]) -> None:
+    """Print a table of one row per stream and learner (and partition)."""
+    from rich.table import Table
+
+    protocol = results[0].get("protocol", "prequential")
+    columns = PART_COLUMNS if protocol in PARTS else COLUMNS
+    table = Table(box=None, header_style="bold")
+    partitioned = any("partition" in result for result in results)
+    shown = [metric for metric in columns if any(metric in result for result in results)]
+    for heading in ("stream", "learner", *(["partition"] * partitioned)):
+        table.add_column(heading)
+    counts = ["rows", *([PARTS[protocol]] if protocol in PARTS else [])]
+    for heading in (*counts, *(columns[metric] for metric in shown), "rows/s"):
+        table.add_column(heading, justify="right")
+    for result in results:
+        place = [str(result["partition"])] if partitioned else []
+        numbers = [f"{result['rows']:,}", *([str(result["parts"])] if protocol in PARTS else [])]
+        values = [cell(metric, result.get(metric), result.get(f"{metric}_sd")) for metric in shown]
+        table.add_row(result["stream"], result["learner"], *place, *numbers, *values, rate(result, results))
+    console = whole_console()
+    console.print(table)
+    for sentence in left_out(results):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    show_detectors(results, console)
+    if protocol in PARTS:
+        show_robustness(results, console)
+    from driftway.worker.evaluation.comparison import comparison
+
+    for sentence in comparison(results):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+DETECTOR_COLUMNS = {
+    "alarms": "alarms",
+    "changes": "changes",
+    "missed": "missed",
+    "median_delay": "median delay",
+    "false_alarms": "false alarms",
+    "false_per_100000": "false in 100,000 rows",
+}
+"""What is told of a detector -> heading."""
+
+
+def show_detectors(results: list[dict[str, Any]], console: Any) -> None:
+    """Below the table: one row per detector that watched a learner."""
+    from rich.table import Table
+
+    watched = [(r, name, told) for r in results for name, told in r.get("detectors", {}).items()]
+    if not watched:
+        return
+    table = Table(box=None, header_style="bold")
+    for heading in ("stream", "learner", "detector"):
+        table.add_column(heading)
+    shown = {key: text for key, text in DETECTOR_COLUMNS.items() if any(key in told for _, _, told in watched)}
+    for heading in shown.values():
+        table.add_column(heading, justify="right")
+    for result, name, told in watched:
+        values = ["-" if told.get(key) is None else f"{told[key]:,g}" for key in shown]
+        table.add_row(result["stream"], result["learner"], name, *values)
+    console.print(table)
+
+
+def rate(result: dict[str, Any], results: list[dict[str, Any]]) -> str:
+    """Rows a second that the learner alone took, over all partitions together: their seconds are one figure."""
+    same = [r for r in results if (r["stream"], r["learner"]) == (result["stream"], result["learner"])]
+    seconds = result["seconds"]
+    return f"{sum(r['rows'] for r in same) / seconds:,.0f}" if seconds > 0 else "-"
+
+
+def left_out(results: list[dict[str, Any]]) -> list[str]:
+    """How many rows of each stream were not evaluated, if any."""
+    first: dict[str, str] = {}
+    for result in results:
+        first.setdefault(result["stream"], result["learner"])
+    counts = {
+        stream: sum(r.get("rejected", 0) for r in results if (r["stream"], r["learner"]) == (stream, learner))
+        for stream, learner in first.items()
+    }
+    return [
+        f"{count:,} rows of {stream} were left out: a worker would reject them (a value that is no finite number, or a "
+        "label out of range)"
+        for stream, count in counts.items()
+        if count
+    ]
+
+
+def show_robustness(results: list[dict[str, Any]], console: Any) -> None:
+    """Below the table: the ratios summed over the streams, the best learner first, if there are several of both."""
+    totals = {result["learner"]: result.get("robustness_total") for result in results}
+    known = {learner: total for learner, total in totals.items() if total is not None}
+    if len({result["stream"] for result in results}) < 2 or len(known) < 2:
+        return
+    ranked = sorted(known.items(), key=lambda pair: -pair[1])
+    console.print("robustness over all streams: " + ", ".join(f"{name} {total:.3f}" for name, total in ranked))
+
+
+def cell(metric: str, value: float | None, deviation: float | None = None) -> str:
+    """A value as shown, with its deviation where it is a mean: accuracies in percent, others to 4 digits."""
+    if value is None:
+        return "-"
+    if "accuracy" in metric:
+        spread = "" if deviation is None else f" ± {100 * deviation:.2f}"
+        return f"{100 * value:.2f}{spread} %"
+    return f"{value:.4g}" if deviation is None else f"{value:.4g} ± {deviation:.2g}"

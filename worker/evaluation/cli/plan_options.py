@@ -1,0 +1,206 @@
+"""From the options of `driftway evaluate` to jobs, and from jobs to outcomes under a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from driftway.worker.cli.console import bar
+from driftway.worker.cli.event_options import made_events
+from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settings, make_target
+from driftway.worker.cli.options import was_given
+from driftway.worker.cli.warm_start_options import beginning
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings.option_values import Share
+from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
+
+if TYPE_CHECKING:
+    from driftway.worker.evaluation.protocols import Job, Outcome
+
+PREQUENTIAL, SEGMENTS = "prequential", "segments"
+PROTOCOLS = (PREQUENTIAL, SEGMENTS, "holdout")
+"""As `driftway.worker.evaluation.protocols.PROTOCOLS`; written out, so that --help need not load the kernels."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One stream and its jobs, one per learner.
+
+    Parameters
+    ----------
+    stream : Stream
+        Opened to look at; every job opens it for itself.
+    jobs : list of Job
+        In the order of the learners.
+    """
+
+    stream: Any
+    jobs: list[Job]
+
+    @property
+    def rows(self) -> int | None:
+        """Rows that each job reads; None if the stream does not say."""
+        limit = self.jobs[0].rows
+        known: int | None = self.stream.rows
+        if known is not None:
+            known = max(known - self.jobs[0].skip, 0)
+        return min(known, limit) if known is not None and limit is not None else known or limit
+
+
+def check_options(given: dict[str, Any]) -> None:
+    """Refuse what does not fit together.
+
+    Raises
+    ------
+    UsageFailure
+        With the options' names.
+    """
+    protocol = given["protocol"]
+    for option, asked in (("scores", given["scores"]), ("regret", given["regret"]), ("detector", given["detectors"])):
+        if asked is None or asked == ():
+            continue
+        if protocol != PREQUENTIAL:
+            raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
+        if given["jobs"] > 1:
+            raise UsageFailure(f"--{option} needs all learners in one process: leave --jobs out")
+    if given["detectors"] and given["partitions"] > 1:
+        raise UsageFailure("--detector watches learners that see the whole stream: leave --partitions out")
+    if given["label_delay"] and (given["frozen"] or given["detectors"] or given["regret"] is not None):
+        raise UsageFailure("--label-delay does not go with --frozen, --detector or --regret")
+    if given["share"] is not None:
+        if given["partitions"] == 1:
+            raise UsageFailure("--share is between partitions: say with --partitions how many there are")
+        if given["label_delay"] or given["frozen"]:
+            raise UsageFailure("--share does not go with --label-delay or --frozen")
+    elsewhere = {
+        "partitions": given["partitions"] > 1,
+        "warm-start": given["warm_start"] is not None,
+        "skip": given["skip"] is not None,
+        "label-delay": given["label_delay"] > 0,
+    }
+    for option, used in elsewhere.items():
+        if used and protocol != PREQUENTIAL:
+            raise UsageFailure(f"--{option} belongs to --protocol {PREQUENTIAL}, not {protocol}")
+    if given["curves"] and protocol == SEGMENTS:
+        raise UsageFailure("--curves draws one run over the whole stream: --protocol prequential or holdout")
+    if given["curve_metric"] and not given["curves"]:
+        raise UsageFailure("--curve-metric needs --curves FILE")
+
+
+def leave_to_the_stream(given: dict[str, Any]) -> None:
+    """Make None of --task and --learner where they were not given by flag, environment or file."""
+    for option in ("task", "learner"):
+        if not was_given(option):
+            given[option] = None
+
+
+def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> Plan:
+    """The jobs of one stream, with every learner, map and label checked.
+
+    Raises
+    ------
+    UsageFailure
+        The stream cannot be opened, or an option does not fit it.
+    """
+    from driftway.worker.evaluation.cli.evaluation_curves import points_every
+    from driftway.worker.evaluation.protocols import Job
+    from driftway.worker.evaluation.rows import is_read, open_rows
+
+    task = given["task"] or (CLASSIFICATION if given["classes"] or given["labels"] else None)
+    target = make_target(task or CLASSIFICATION, given["classes"], given["labels"])
+    began = beginning(given, target)
+    if began is not None:
+        target = began.target
+    reading = made_events(given, columns=True) if began is None else began.reading
+    opening = {
+        "seed": given["seed"],
+        "label": given["label"] or "y",
+        "labels": target.labels or None,
+        "data_dir": given["data_dir"],
+        "inject": given["inject"],
+        "drop": given["drop"],
+    }
+    labelled, events = target, reading.get("events")
+    if events is not None:
+        require_events(given)
+    stream = open_rows(open_stream, name, opening, labelled, events)
+    if began is None:
+        target = _target_of(stream, task, given["classes"], target)
+        learners = given["learner"] or (DEFAULT_LEARNER,)
+        maps, standardize, columns = given["maps"], given["standardize"], None
+    else:
+        target, columns = began.fit(stream)
+        learners, maps, standardize = began.learners, began.maps, began.standardize
+    warm = None if began is None else began.warm
+    width = None if events is not None else stream.n_features
+    share = None if given["share"] is None else Share.parse(given["share"])
+    settings = make_model_settings(learners, target, maps, n_features=width, warm=warm, share=share, **reading)
+    settings_read = replace(settings, target=labelled) if is_read(settings) else None
+    jobs = [
+        Job(
+            name,
+            spec,
+            target,
+            opening,
+            given["protocol"],
+            given["limit"],
+            settings.maps,
+            standardize,
+            given["partitions"],
+            given["window"],
+            every=given["holdout_every"],
+            test_rows=given["holdout_rows"],
+            noisy=given["holdout_noisy"],
+            warm=warm if i == 0 else None,
+            skip=given["skip"] or 0,
+            columns=columns,
+            label_delay=given["label_delay"],
+            share=settings.share,
+            reading=settings_read,
+        )
+        for i, spec in enumerate(settings.specs)
+    ]
+    made = Plan(stream, jobs)
+    if given["curves"]:
+        made = Plan(stream, [job.with_points(points_every(made.rows)) for job in jobs])
+    return made
+
+
+def require_events(given: dict[str, Any]) -> None:
+    """Refuse what does not go with a schema of events."""
+    for option in ("inject", "drop"):
+        if given[option]:
+            raise UsageFailure(f"--{option} is for columns of numbers: leave it or --feature out")
+
+
+def _target_of(stream: Any, task: str | None, classes: int | None, named: Target) -> Target:
+    """What to predict of a stream: what the options say, else what the stream knows, else two classes.
+
+    `named` is the target that the options alone describe. Whatever the classes are called, the stream gives indices.
+    """
+    task = task or stream.task or CLASSIFICATION
+    if task == REGRESSION:
+        return Target(REGRESSION, 0)
+    known = len(stream.labels) if stream.labels and classes is None else named.n_classes
+    return Target(CLASSIFICATION, known)
+
+
+def run_plans(open_stream: Callable[..., Any], plans: list[Plan], processes: int) -> list[list[Outcome]]:
+    """Run all jobs, at most `processes` at a time; outcomes per plan, in the order of the jobs.
+
+    Raises
+    ------
+    Failure, UsageFailure
+        What the first job that failed raised.
+    """
+    from driftway.worker.evaluation.protocols import run
+    from driftway.worker.processes import run_all
+
+    jobs = [job for one in plans for job in one.jobs]
+    known = [one.rows for one in plans for _ in one.jobs]
+    total = sum(rows for rows in known if rows is not None) if None not in known else None
+    with bar("evaluate", total) as advance:
+        outcomes = iter(run_all(partial(run, open_stream), jobs, processes, advance))
+    return [[next(outcomes) for _ in one.jobs] for one in plans]

@@ -1,0 +1,146 @@
+"""`driftway evaluate --table` and `--grid`: from options to pages, pictures and JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from driftway.worker.cli.console import bar, whole_console
+from driftway.worker.cli.options import was_typed
+from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.cli.plan_options import plan
+
+if TYPE_CHECKING:
+    from driftway.worker.evaluation.grid import GridResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_OUT = Path("docs") / "results"
+TABLES = ("auto", "d-odm", "dfop", "dfop-regression", "moving-targets", "online-to-batch", "sanity")
+"""Of the workbench, which only the command line may import."""
+TABLE_TAKES = ("table", "data_dir", "jobs", "out", "seed")
+"""All options that a table heeds; streams, learners and protocol are its own."""
+GRID_REFUSES = ("learner", "warm_start", "frozen", "scores", "curves", "csv", "parquet", "regret")
+"""Options that have no meaning beside a grid."""
+
+
+def table_options(command: F) -> F:
+    """--table, --grid, --out."""
+    options = [
+        click.option(
+            "--table",
+            type=click.Choice(TABLES),
+            help="Measure a table of the papers anew, beside the printed figures, or auto beside all others; names no "
+            "STREAM and no --learner.",
+        ),
+        click.option(
+            "--grid",
+            "grids",
+            multiple=True,
+            metavar="LEARNER:PARAM=V1/V2/..",
+            help="Every combination of these values, instead of --learner: the best, and what matters; repeatable.",
+        ),
+        click.option(
+            "--out",
+            metavar="DIR",
+            help=f"Where --table and --grid write Markdown and PNG.  [default: {DEFAULT_OUT} for --table]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def check_table_options(streams: tuple[str, ...], given: dict[str, Any]) -> None:
+    """Refuse what does not fit together.
+
+    Raises
+    ------
+    UsageFailure, click.UsageError
+        With the options' names.
+    """
+    asked = "--table" if given["table"] else "--grid"
+    if given["table"] and (streams or given["grids"]):
+        raise UsageFailure(f"--table {given['table']} has its own streams and learners: leave STREAM and --grid out")
+    if not given["table"] and not streams:
+        raise click.UsageError("Missing argument 'STREAM...'; only --table has streams of its own.")
+    if given["out"] and not (given["table"] or given["grids"]):
+        raise UsageFailure("--out belongs to --table and --grid")
+    for option in click.get_current_context().command.params:
+        ignored = option.name not in TABLE_TAKES if given["table"] else given["grids"] and option.name in GRID_REFUSES
+        if ignored and was_typed(option.name or ""):
+            has = "has its own streams, learners and protocol"
+            why = has if given["table"] else "says what learns and what is shown"
+            raise UsageFailure(f"{max(option.opts, key=len)} does not go with {asked}, which {why}")
+
+
+def write_a_table(joints: dict[str, Callable[..., Any]], given: dict[str, Any]) -> None:
+    """Measure the table that was asked for and say where its page lies."""
+    written = joints["write_table"](
+        given["table"],
+        open_stream=joints["open_stream"],
+        out=Path(given["out"]) if given["out"] else DEFAULT_OUT,
+        seed=given["seed"],
+        data_dir=given["data_dir"],
+        processes=given["jobs"],
+        told=lambda line: click.echo(line, err=True),
+    )
+    for path in written:
+        click.echo(f"wrote {path}", err=True)
+
+
+def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], given: dict[str, Any]) -> None:
+    """Try all points on all streams; print the best and what matters, and write pages if --out is given."""
+    from driftway.worker.evaluation.grid import parse_grid, run_grids
+    from driftway.worker.wire.codec import write_json
+
+    started = time.perf_counter()
+    grids = [parse_grid(text) for text in given["grids"]]
+    first = tuple(grid.spec(grid.points()[0]).text for grid in grids)
+    plans = [plan(open_stream, name, {**given, "learner": first}) for name in streams]
+    points = sum(len(grid.points()) for grid in grids)
+    rows = [one.rows for one in plans]
+    total = points * sum(n for n in rows if n is not None) if None not in rows else None
+    with bar("grid", total) as advance:
+        results = run_grids(open_stream, grids, [one.jobs[0] for one in plans], given["jobs"], advance)
+    if given["out"]:
+        from driftway.worker.evaluation.grid_page import write_grids
+
+        options = [f"--grid {text}" for text in given["grids"]]
+        options += [
+            f"--{name} {given[name]}"
+            for name in ("protocol", "task", "skip", "limit", "seed")
+            if given[name] is not None
+        ]
+        options += [f"--map {text}" for text in given["maps"]] + ["--no-standardize"] * (not given["standardize"])
+        command = " ".join(["driftway evaluate", *streams, *options])
+        for path in write_grids(results, Path(given["out"]), command, given["jobs"], time.perf_counter() - started):
+            click.echo(f"wrote {path}", err=True)
+    if given["as_json"]:
+        click.echo(write_json([point for result in results for point in result.objects()]))
+    else:
+        _show(results)
+
+
+def _show(results: list[GridResult]) -> None:
+    from rich.table import Table
+
+    from driftway.worker.evaluation.grid_page import shown
+
+    console = whole_console()
+    for result in results:
+        table = Table(
+            box=None, header_style="bold", title=f"{result.grid.name} on {result.stream}", title_justify="left"
+        )
+        for name, _ in result.grid.axes:
+            table.add_column(name)
+        table.add_column(result.metric, justify="right")
+        table.add_column("")
+        best = result.best
+        for i, (point, figure) in enumerate(zip(result.grid.points(), result.figures, strict=True)):
+            table.add_row(*point, shown(figure.mean, result.metric, figure.deviation), "best" if i == best else "")
+        console.print(table)

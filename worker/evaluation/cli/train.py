@@ -1,0 +1,396 @@
+"""`driftway train`: from a bounded set of rows to a model file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from driftway.worker.cli.console import bar
+from driftway.worker.cli.event_options import made_events, schema_options
+from driftway.worker.cli.model_options import make_target
+from driftway.worker.cli.options import client_options, reading_option, was_typed
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.kafka.client_config import parse_properties
+from driftway.worker.settings import ModelSettings
+from driftway.worker.wire.codec import FORMATS, write_json
+from driftway.worker.wire.events import CLASSIFICATION, Target
+
+if TYPE_CHECKING:
+    from driftway.learners import Spec
+    from driftway.learners.online_to_batch.procedure import Progress
+    from driftway.worker.evaluation.training.resume_file import ResumeFile
+    from driftway.worker.evaluation.training.rows import StreamRows
+    from driftway.worker.evaluation.training.topic import TopicRows
+
+LINEAR, QUADRATIC = "linear", "quadratic"
+OF_TOPICS = ("partition", "first", "end", "form")
+OF_STREAMS = ("limit", "skip", "named", "drop")
+OF_EVENTS = ("feature", "id", "time", "envelope", "missing", "missing-indicators", "drop")
+"""Options that say how rows are read, by their names."""
+PERCEPTRONS = ("perceptron", "quadratic_perceptron")
+OPTIONS = {
+    "first": "--from",
+    "end": "--to",
+    "form": "--format",
+    "test_skip": "--test-skip",
+    "test_limit": "--test-limit",
+}
+"""What options are called whose names differ from those of the arguments."""
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option("--out", required=True, metavar="FILE", help="The model file to write, such as model.driftway.")
+@click.option(
+    "--algorithm",
+    default="iii",
+    show_default=True,
+    metavar="NAME[:PARAM=VALUE,...]",
+    help="i, ii, iii-weak, iii, random-stopping, longest-survival, average or cutoff-average.",
+)
+@click.option(
+    "--learner",
+    default="perceptron",
+    show_default=True,
+    metavar="NAME[:PARAM=VALUE,...]",
+    help="What the algorithm converts: any learner of two classes.",
+)
+@click.option(
+    "--features",
+    type=click.Choice((LINEAR, QUADRATIC)),
+    default=LINEAR,
+    show_default=True,
+    help=f"{QUADRATIC}: the perceptron over all products of two features.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**64 - 1),
+    default=1,
+    show_default=True,
+    help="Of the order of visits, or the draws, and of a generator.",
+)
+@schema_options("Label column of a file; with --feature where it stands in an event.  [default: y]")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a file out; repeatable.")
+@click.option("--labels", metavar="A,B", help="The two labels as they stand in the data, in class order.")
+@click.option("--skip", type=click.IntRange(0), help="Leave out the first rows of SOURCE.")
+@click.option("--limit", type=click.IntRange(1), help="Take only that many rows of SOURCE.")
+@click.option("--named", is_flag=True, help="The worker's events will name their features: order them by name.")
+@click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
+@click.option("--topic", metavar="TOPIC", help="Learn from this topic, instead of SOURCE.")
+@click.option("--partition", type=click.IntRange(0), help="One partition of the topic.  [default: all, in order]")
+@click.option(
+    "--from",
+    "first",
+    metavar="OFFSET|TIME",
+    help="Where the part of each partition begins: 1000, or 2026-11-01T00:00:00Z.  [default: the log's beginning]",
+)
+@click.option(
+    "--to", "end", metavar="OFFSET|TIME", help="What it ends before, written likewise.  [default: the log's end now]"
+)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
+)
+@client_options
+@reading_option
+@click.option("--test", metavar="SOURCE", help="Held-out rows; the model's error on them is told.")
+@click.option("--test-skip", type=click.IntRange(0), help="Leave out the first rows of --test, or of SOURCE.")
+@click.option("--test-limit", type=click.IntRange(1), help="Take only that many rows of --test, or of SOURCE.")
+@click.option("--force", is_flag=True, help="Overwrite FILE; without --resume, forget FILE.partial.")
+@click.option("--resume", is_flag=True, help="Go on where FILE.partial stands, with the same options.")
+@click.option(
+    "--save-interval",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Work between two writes of FILE.partial.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print an object.")
+@click.pass_obj
+def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
+    """Make one final model from a bounded set of labelled rows, for `driftway worker --warm-start FILE`.
+
+    SOURCE is a stream or file as `driftway evaluate` takes it; --topic reads a part of a topic as it stands when this
+    begins, from --from up to but without --to. Rows need not be independent draws: the algorithms visit all of them
+    until an online learner makes no mistake on those that are kept, and guarantee the error on the rows that were
+    given. Features are scaled to mean 0 and variance 1 over all rows, and the model scales by the same numbers.
+
+    With --feature the rows of a file, or the events of a topic, are read as by a worker with the same options, and with
+    --missing they are filled likewise; a worker with --warm-start FILE takes both from the file.
+
+    Rows without label, and events that a worker would reject, are left out and counted. Ctrl-C and SIGTERM leave
+    FILE.partial, from which --resume goes on to the same bytes as an uninterrupted run.
+
+    \b
+    Examples:
+      driftway train phishing --out phishing.driftway
+      driftway train shop.csv --label bought --labels no,yes --algorithm ii:phi_max=20 --out shop.driftway
+      driftway train shop.csv --feature amount --feature visits --missing mean --label bought --out shop.driftway
+      driftway train sea --limit 20000 --test-skip 20000 --features quadratic --out sea.driftway --json
+      driftway train --topic EVENTS --partition 2 --from 1000 --to 500000 --out events.driftway
+      driftway train --topic EVENTS --from 2026-11-01T00:00:00Z --labels DOWN,UP --out november.driftway
+      driftway train --topic EVENTS --out events.driftway --resume
+    """
+    out, resumed = Path(given["out"]), None
+    partial = _partial(out)
+    _check(source, given, out, partial)
+    asked = _asked(source, given)
+    if given["resume"]:
+        from driftway.worker.evaluation.training.resume_file import ResumeFile
+
+        resumed = ResumeFile.read(partial)
+        resumed.require_same(asked, partial)
+    _train(obj["open_stream"], source, given, asked, resumed)
+
+
+def _partial(out: Path) -> Path:
+    return out.with_name(out.name + ".partial")
+
+
+def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) -> None:
+    """Refuse what does not fit together, and what would be overwritten.
+
+    Raises
+    ------
+    UsageFailure
+        With the options' names.
+    """
+    from driftway.worker.evaluation.training.bounds import Bound, require_order
+
+    if (source is None) == (given["topic"] is None):
+        raise UsageFailure("name what to learn from: a SOURCE, or a --topic")
+    # --label may be that of --test, beside a --topic.
+    labelled = given["test"] or given["feature"]
+    others = OF_TOPICS if source is not None else (*OF_STREAMS, *(() if labelled else ("label",)))
+    for name in others:
+        if was_typed(name):
+            raise UsageFailure(f"{_option(name)} belongs to {'--topic' if source is not None else 'a SOURCE'}")
+    if source is None and given["test"] is None and (given["test_skip"] is not None or given["test_limit"]):
+        raise UsageFailure("--test-skip and --test-limit beside --topic need --test SOURCE")
+    require_order(Bound.parse(given["first"], "--from"), Bound.parse(given["end"], "--to"))
+    if out.is_dir():
+        raise UsageFailure(f"cannot write {out}: it is a directory")
+    if out.exists() and not given["force"]:
+        raise UsageFailure(f"{out} is there already: --force overwrites it")
+    if partial.exists() and not (given["force"] or given["resume"]):
+        raise UsageFailure(f"{partial} holds an unfinished run: --resume goes on with it, --force begins anew")
+    if not out.absolute().parent.is_dir():
+        raise UsageFailure(f"cannot write {out}: there is no directory {out.parent}")
+    if not os.access(out.absolute().parent, os.W_OK):
+        raise UsageFailure(f"cannot write {out}: the directory {out.parent} may not be written to")
+
+
+def _option(name: str) -> str:
+    return OPTIONS.get(name, f"--{name}")
+
+
+def _asked(source: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """What decides the result, for the resume file: texts and numbers by the names of the options.
+
+    Raises
+    ------
+    UsageFailure
+        The algorithm or the learner is not valid.
+    """
+    common = {
+        "algorithm": _algorithm(given["algorithm"]).text,
+        "learner": _learner(given["learner"], given["features"]).text,
+        "seed": given["seed"],
+        "labels": given["labels"],
+        "topic": given["topic"],
+        "source": source,
+    }
+    others = ("partition", "first", "end", "form") if source is None else ("skip", "limit", "named")
+    asked = {**common, **{_option(name).lstrip("-"): given[name] for name in others}}
+    if source is not None or given["feature"]:
+        asked["label"] = given["label"] or "y"
+    names = {name: {"id": "id_", "time": "time_"}.get(name, name.replace("-", "_")) for name in OF_EVENTS}
+    return {**asked, **{name: given[key] or None for name, key in names.items()}}
+
+
+def _algorithm(text: str) -> Spec:
+    from driftway.learners import ParameterError, Spec
+    from driftway.learners.online_to_batch.registry import find
+
+    try:
+        spec = Spec.parse(text)
+        find(spec.name).Params.build(dict(spec.parameters))
+    except ParameterError as error:
+        raise UsageFailure(f"--algorithm {text}: {error}") from None
+    return spec
+
+
+def _learner(text: str, features: str) -> Spec:
+    """The learner's spec; perceptrons take a score of 0 for class 1, as every prediction does."""
+    from driftway.learners import ParameterError, Spec, UnknownLearner
+
+    try:
+        spec = Spec.parse(text)
+        if features == QUADRATIC:
+            if spec.name not in PERCEPTRONS:
+                raise UsageFailure(f"--features {QUADRATIC} is for the perceptron: leave --learner {text} out")
+            spec = Spec(PERCEPTRONS[1], spec.parameters)
+        if spec.name in PERCEPTRONS and "ties" not in dict(spec.parameters):
+            spec = Spec(spec.name, (*spec.parameters, ("ties", "correct")))
+        Spec(f"scaled:{spec.name}", spec.parameters).narrowest()  # as the file will have it
+    except UnknownLearner as error:
+        raise UsageFailure(str(error)) from None
+    except ParameterError as error:
+        raise UsageFailure(f"--learner {text}: {error}") from None
+    return spec
+
+
+def _train(
+    open_stream: Callable[..., Any],
+    source: str | None,
+    given: dict[str, Any],
+    asked: dict[str, Any],
+    resumed: ResumeFile | None,
+) -> None:
+    """Read, learn, test, write and tell."""
+    from driftway.learners import Spec
+    from driftway.worker.evaluation.training import job
+    from driftway.worker.evaluation.training.resume_file import ResumeFile
+    from driftway.worker.evaluation.training.run import Stop, run
+    from driftway.worker.state import model_file
+    from driftway.worker.state.snapshot import DIGEST_BYTES
+
+    out, partial = Path(given["out"]), _partial(Path(given["out"]))
+    target = make_target(CLASSIFICATION, None, given["labels"])
+    if target.n_classes != 2:
+        raise UsageFailure(f"--labels {given['labels']}: training knows two classes")
+    reading = _reading(given, target)
+    tests = _test_rows(open_stream, source, given, reading)  # a mistyped name is told before hours of work
+    rows = _stream_rows(open_stream, source, given, reading) if source else _topic_rows(given, reading, resumed)
+    started = time.monotonic()
+    if resumed is None:
+        partial.unlink(missing_ok=True)
+    with bar(f"reading {rows.name}", rows.length) as advance:
+        problem = job.read(rows, advance)
+    if tests is not None:
+        tests.begun = rows.filling
+        job.require_testable(tests, problem.n_features)
+    algorithm, learner = Spec.parse(asked["algorithm"]), Spec.parse(asked["learner"])
+    procedure = job.begin(problem, algorithm, learner, given["seed"], resumed.progress if resumed else None)
+
+    def save(progress: bytes) -> None:
+        ResumeFile(asked, rows.origin(), progress).write(partial)
+
+    read, stop = time.monotonic(), Stop()
+    with _watched(f"{algorithm.text} on {rows.name}") as told, stop.listening():
+        whole = run(procedure, save, told, given["save_interval"], stop)
+    if not whole:
+        raise Failure(
+            f"stopped after {procedure.progress.passes} passes; {partial} holds what was done: --resume goes on with it"
+        )
+    result = procedure.result()
+    model = job.deployable(result, problem)
+    test = None if tests is None else job.held_out(model, tests)
+    blob = job.model_file(rows, model, job.origin(rows, result, test))
+    model_file.save(out, blob)
+    partial.unlink(missing_ok=True)
+    found = job.summary(str(out), rows, result, blob[-DIGEST_BYTES:].hex(), test)
+    seconds = {"reading_seconds": round(read - started, 6), "seconds": round(time.monotonic() - read, 6)}
+    if given["as_json"]:
+        click.echo(write_json({**found, **seconds}))
+    else:
+        click.echo("\n".join(job.sentences({**found, **seconds})), err=True)
+
+
+def _reading(given: dict[str, Any], target: Target) -> ModelSettings:
+    """How events are read, and what stands for missing values.
+
+    Raises
+    ------
+    UsageFailure
+        It does not fit together.
+    """
+    from driftway.learners import Spec
+
+    if given["feature"]:
+        for option in ("drop", "named"):
+            if given[option]:
+                raise UsageFailure(f"--{option} is for columns of numbers: leave it or --feature out")
+    return ModelSettings((Spec("perceptron"),), target, form=given["form"], **made_events(given, columns=True))
+
+
+def _stream_rows(
+    open_stream: Callable[..., Any], name: str, given: dict[str, Any], reading: ModelSettings
+) -> StreamRows:
+    return _open(open_stream, name, given, reading, given["skip"] or 0, given["limit"])
+
+
+def _test_rows(
+    open_stream: Callable[..., Any], source: str | None, given: dict[str, Any], reading: ModelSettings
+) -> StreamRows | None:
+    """Held-out rows, if they were asked for: of --test, or of SOURCE itself."""
+    skip, limit = given["test_skip"] or 0, given["test_limit"]
+    name = given["test"] or source
+    if name is None or (given["test"] is None and given["test_skip"] is None and limit is None):
+        return None
+    return _open(open_stream, name, given, reading, skip, limit)
+
+
+def _open(
+    open_stream: Callable[..., Any],
+    name: str,
+    given: dict[str, Any],
+    reading: ModelSettings,
+    skip: int,
+    limit: int | None,
+) -> StreamRows:
+    from driftway.worker.evaluation.rows import is_read, open_rows
+    from driftway.worker.evaluation.training.rows import StreamRows
+
+    target = reading.target
+    opening = {"seed": given["seed"], "label": given["label"] or "y", "labels": target.labels or None}
+    more = {"drop": list(given["drop"])} if given["drop"] else {}
+    stream = open_rows(open_stream, name, {**opening, **more, "data_dir": given["data_dir"]}, target, reading.events)
+    read = reading if is_read(reading) else None
+    return StreamRows(stream, target, {"stream": name, **opening, **more}, skip, limit, given["named"], read)
+
+
+def _topic_rows(given: dict[str, Any], reading: ModelSettings, resumed: ResumeFile | None) -> TopicRows:
+    from driftway.worker.evaluation.rows import is_read
+    from driftway.worker.evaluation.training.bounds import Bound
+    from driftway.worker.evaluation.training.topic import Part, Range, TopicRows
+    from driftway.worker.kafka.client_factory import resolved
+
+    first, end = Bound.parse(given["first"], "--from"), Bound.parse(given["end"], "--to")
+    part = Part(given["topic"], given["partition"], first, end, given["form"], reading if is_read(reading) else None)
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    ranges = None
+    if resumed is not None:  # the log has grown since, and a time may mean other offsets now
+        ranges = [Range(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
+    return TopicRows(given["bootstrap"], passthrough, part, reading.target, ranges, resolved(given["client"])[0])
+
+
+@contextlib.contextmanager
+def _watched(name: str) -> Iterator[Callable[[Progress], None]]:
+    """On a terminal, a line that tells passes, what is left and the error; yields what to call with each progress."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Line
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Line(*columns, console=Console(stderr=True), transient=True) as line:
+        task = line.add_task(name, total=None)
+
+        def told(now: Progress) -> None:
+            error = "" if now.error is None else f", error {100.0 * now.error:.2f} %"
+            text = (
+                f"{name}: {now.what}, {now.passes:,} passes, {now.remaining:,} left, {now.mistakes:,} mistakes{error}"
+            )
+            line.update(task, description=text)
+
+        yield told

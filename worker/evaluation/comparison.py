@@ -1,0 +1,132 @@
+"""Several learners compared over several streams: ranks with Friedman's and Nemenyi's tests, and paired t tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from driftway.worker.evaluation.significance import (
+    NEEDS_SCIPY,
+    NEMENYI,
+    Array,
+    alike,
+    can_test,
+    critical_difference,
+    friedman,
+    paired_t,
+    ranks,
+    win_tie_loss,
+)
+
+Row = dict[str, Any]
+METRICS = ("holdout_accuracy", "accuracy", "holdout_mse", "mse")
+"""What learners are compared by: the first of these that the protocol and the task have."""
+MOST_LEARNERS = len(NEMENYI[0.05]) + 1
+
+
+def add_comparison(rows: list[Row]) -> None:
+    """Add to each row how its learner compares, where several learners ran on the same streams.
+
+    ``rank`` on its stream, 1 the best; over two or more streams ``mean_rank``, ``friedman_p`` and
+    ``critical_difference`` of mean ranks (Nemenyi, 95 %; up to 20 learners). With the parts of `segments` or `holdout`,
+    the first learner's paired t test against this one on the stream: ``first_t``, two-sided ``first_p``, and
+    ``first_verdict``, which is 1 if the first is significantly better at 95 %, -1 if worse, else 0.
+
+    Partitions, figures that are not known, and streams that not all learners saw are left out; so is all but the rank
+    where scipy is not installed.
+    """
+    table = _table(rows)
+    if table is None:
+        return
+    by_stream, figures, larger = table
+    for group, places in zip(by_stream, ranks(figures, larger), strict=True):
+        for row, place in zip(group, places.tolist(), strict=True):
+            row["rank"] = place
+        if can_test():
+            _add_paired(group, larger)
+    if len(by_stream) < 2 or not can_test():
+        return
+    found = friedman(figures, larger)
+    k, n = len(by_stream[0]), len(by_stream)
+    for group in by_stream:
+        for row, place in zip(group, found.ranks.tolist(), strict=True):
+            row |= {"mean_rank": place, "friedman_p": found.p}
+            if k <= MOST_LEARNERS:
+                row["critical_difference"] = critical_difference(k, n)
+
+
+def comparison(rows: list[Row]) -> list[str]:
+    """The same in sentences; none where there is nothing to compare."""
+    table = _table(rows)
+    if table is None:
+        return []
+    by_stream, figures, larger = table
+    if not can_test():
+        return [NEEDS_SCIPY]
+    learners = [row["learner"] for row in by_stream[0]]
+    told = [ranks_in_words(learners, figures, larger, "streams")] if len(by_stream) > 1 else []
+    for i, learner in enumerate(learners[1:], 1):
+        verdicts = [group[i]["first_verdict"] for group in by_stream if "first_verdict" in group[i]]
+        if verdicts:
+            counts = "/".join(map(str, win_tie_loss(verdicts)))
+            told.append(f"{learners[0]} against {learner}: win/tie/loss {counts} (paired t test on the parts, 95 %)")
+    return told
+
+
+def ranks_in_words(learners: Sequence[str], figures: Any, larger: bool, what: str) -> str:
+    """Mean ranks over two or more data sets and whether they differ.
+
+    Parameters
+    ----------
+    learners : sequence of str
+        k >= 2 names.
+    figures : f8[N, k]
+        One line per data set, N >= 2.
+    larger : bool
+        Whether larger figures are better.
+    what : str
+        What the data sets are called.
+    """
+    found, n, k = friedman(figures, larger), len(figures), len(learners)
+    shown = ", ".join(f"{learner} {rank:.2f}" for rank, learner in sorted(zip(found.ranks, learners, strict=True)))
+    decision = f"F {found.F:.2f} (p = {found.p_F:.2g})" if isfinite(found.F) else "one order on all of them"
+    text = f"Mean ranks over {n} {what}: {shown}. Friedman: chi-square {found.chi_square:.2f} (p = {found.p:.2g}), "
+    if k > MOST_LEARNERS:
+        return f"{text}{decision}."
+    critical = critical_difference(k, n)
+    groups = [" and ".join(learners[i] for i in group) for group in alike(found.ranks, critical)]
+    together = "; not significantly different: " + "; ".join(groups) if groups else "; all differ significantly"
+    return f"{text}{decision}. Nemenyi's critical difference at 95 %: {critical:.2f}{together}."
+
+
+def _table(rows: list[Row]) -> tuple[list[list[Row]], Array, bool] | None:
+    """Rows by stream, their figures f8[N, k], and whether larger ones are better; None if there are not several."""
+    if any("partition" in row for row in rows):
+        return None
+    metric = next((name for name in METRICS if all(row.get(name) is not None for row in rows)), None)
+    by_stream = [list(group) for _, group in groupby(rows, key=lambda row: row["stream"])]
+    names = [[row["learner"] for row in group] for group in by_stream]
+    if metric is None or not names or len(names[0]) < 2 or any(one != names[0] for one in names):
+        return None
+    figures = np.array([[row[metric] for row in group] for group in by_stream])
+    return (by_stream, figures, "accuracy" in metric) if np.isfinite(figures).all() else None
+
+
+def _add_paired(group: list[Row], larger: bool) -> None:
+    """The first learner of a stream against each other one, on the parts of the protocol."""
+    name = next((name for name in METRICS if f"{name}_values" in group[0]), None)
+    if name is None:
+        return
+    first = group[0][f"{name}_values"]
+    for row in group[1:]:
+        pairs = [(a, b) for a, b in zip(first, row[f"{name}_values"], strict=False) if a is not None and b is not None]
+        if len(pairs) < 2:
+            continue
+        ours, theirs = ([pair[i] for pair in pairs] for i in (0, 1))
+        found = paired_t(ours, theirs) if larger else paired_t(theirs, ours)
+        t = found.t if isfinite(found.t) else None  # JSON has no infinity: every part differs by the same
+        row |= {"first_t": t, "first_p": found.p, "first_verdict": found.verdict}

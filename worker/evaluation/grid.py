@@ -1,0 +1,229 @@
+"""A learner's parameters over a grid, on streams: every point, the best, and how much each parameter matters.
+
+`dfop:mu=0.001/0.01/0.1,delta=1/10` is six learners: values parted by / are tried, every one with every other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.protocols import Figure, Job, Outcome, run
+from driftway.worker.processes import run_all
+from driftway.worker.wire.events import REGRESSION
+
+MOST_POINTS = 10_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Learners that differ in some parameters.
+
+    Parameters
+    ----------
+    text : str
+        As the user wrote it.
+    name : str
+        The learner, with its wrappers.
+    axes : tuple of (parameter, values)
+        What varies, in the order written.
+    fixed : tuple of (parameter, value)
+        What does not.
+    """
+
+    text: str
+    name: str
+    axes: tuple[tuple[str, tuple[str, ...]], ...]
+    fixed: tuple[tuple[str, str], ...] = ()
+
+    def points(self) -> list[tuple[str, ...]]:
+        """Values of the axes at every point; the last axis varies fastest."""
+        return list(itertools.product(*(values for _, values in self.axes)))
+
+    def spec(self, point: Sequence[str]) -> Spec:
+        """The learner at a point."""
+        names = [name for name, _ in self.axes]
+        return Spec(self.name, (*self.fixed, *zip(names, point, strict=True)))
+
+
+@dataclass(frozen=True)
+class GridResult:
+    """A grid on one stream.
+
+    Parameters
+    ----------
+    grid : Grid
+        What was tried.
+    stream, metric : str
+        Where, and what was measured.
+    figures : tuple of Figure
+        One per point, in the order of `Grid.points`.
+    seconds : float
+        In kernels, all points together.
+    """
+
+    grid: Grid
+    stream: str
+    metric: str
+    figures: tuple[Figure, ...]
+    seconds: float
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Accuracies yes, errors no."""
+        return self.metric not in ("mse", "mae", "rmse")
+
+    @property
+    def best(self) -> int:
+        """Index of the best point; the first of equals.
+
+        Raises
+        ------
+        UsageFailure
+            The metric is defined at no point.
+        """
+        known = [i for i, figure in enumerate(self.figures) if figure.mean is not None]
+        if not known:
+            raise UsageFailure(f"{self.metric} of {self.grid.text} on {self.stream} is defined nowhere on the grid")
+        sign = -1.0 if self.larger_is_better else 1.0
+        return min(known, key=lambda i: sign * (self.figures[i].mean or 0.0))
+
+    def sensitivity(self) -> list[tuple[str, str, float | None, float | None]]:
+        """(parameter, value, best, mean) over all points with that value: a parameter that matters moves its best."""
+        points, found = self.grid.points(), []
+        choose = max if self.larger_is_better else min
+        for place, (name, values) in enumerate(self.grid.axes):
+            for value in values:
+                means = [
+                    figure.mean
+                    for point, figure in zip(points, self.figures, strict=True)
+                    if point[place] == value and figure.mean is not None
+                ]
+                found.append((name, value, choose(means, default=None), fmean(means) if means else None))
+        return found
+
+    def objects(self) -> list[dict[str, Any]]:
+        """One JSON object per point."""
+        best = self.best
+        return [
+            {
+                "stream": self.stream,
+                "learner": self.grid.spec(point).text,
+                **{name: _number(value) for (name, _), value in zip(self.grid.axes, point, strict=True)},
+                self.metric: figure.mean,
+                "deviation": figure.deviation,
+                "best": i == best,
+            }
+            for i, (point, figure) in enumerate(zip(self.grid.points(), self.figures, strict=True))
+        ]
+
+
+def parse_grid(text: str) -> Grid:
+    """Read ``LEARNER:param=v1/v2/v3,other=w``.
+
+    Raises
+    ------
+    UsageFailure
+        It reads otherwise, nothing varies, a value stands there twice, or there are too many points.
+    """
+    try:
+        spec = Spec.parse(text)
+    except ParameterError as error:
+        raise UsageFailure(f"--grid {text}: {error}") from None
+    axes, fixed = [], []
+    for name, given in spec.parameters:
+        values = tuple(value.strip() for value in given.split("/"))
+        if len(values) == 1:
+            fixed.append((name, given))
+        elif "" in values or len(set(values)) < len(values):
+            raise UsageFailure(f"--grid {text}: the values of {name} must differ, and none may be empty")
+        else:
+            axes.append((name, values))
+    grid = Grid(text, spec.name, tuple(axes), tuple(fixed))
+    if not axes:
+        raise UsageFailure(f"--grid {text}: nothing varies; write several values as in dfop:mu=0.001/0.01/0.1")
+    count = 1
+    for _, values in axes:
+        count *= len(values)
+    if count > MOST_POINTS:
+        raise UsageFailure(f"--grid {text}: {count:,} points are more than {MOST_POINTS:,}")
+    return grid
+
+
+def run_grids(
+    open_stream: Callable[..., Any],
+    grids: Sequence[Grid],
+    jobs: Sequence[Job],
+    processes: int = 1,
+    progress: Callable[[int], None] | None = None,
+    metric: str | None = None,
+) -> list[GridResult]:
+    """Try every point of every grid on every stream.
+
+    Parameters
+    ----------
+    open_stream : callable
+        As `driftway.worker.evaluation.protocols.run`.
+    grids : sequence of Grid
+        What to try.
+    jobs : sequence of Job
+        One per stream; their learner does not matter.
+    processes, progress
+        As `driftway.worker.processes.run_all`.
+    metric : str or None
+        What to compare; None: accuracy, in regression mse.
+
+    Raises
+    ------
+    UsageFailure
+        A stream, a learner or the metric does not exist.
+    """
+    asked = [(grid, job) for job in jobs for grid in grids]
+    todo = [replace(job, spec=grid.spec(point)) for grid, job in asked for point in grid.points()]
+    _check(open_stream, todo)
+    outcomes = iter(run_all(partial(run, open_stream), todo, processes, progress))
+    results = []
+    for grid, job in asked:
+        found = list(itertools.islice(outcomes, len(grid.points())))
+        chosen = metric or ("mse" if job.target.task == REGRESSION else "accuracy")
+        figures = tuple(_figure(outcome, chosen) for outcome in found)
+        results.append(GridResult(grid, found[0].stream, chosen, figures, sum(one.seconds for one in found)))
+    return results
+
+
+def _check(open_stream: Callable[..., Any], jobs: Sequence[Job]) -> None:
+    """Find out early, and in one sentence, whether a learner cannot be made."""
+    from driftway.learners import UnknownLearner
+
+    widths: dict[str, int] = {}
+    for job in jobs:
+        if job.stream not in widths:
+            widths[job.stream] = job.width(job.opened(open_stream))
+        if job.maps:
+            continue
+        try:
+            job.spec.create(widths[job.stream], job.target.n_classes, job.target.task)
+        except UnknownLearner as error:
+            raise UsageFailure(str(error)) from None
+        except ParameterError as error:
+            raise UsageFailure(f"learner {job.spec.text}: {error}") from None
+
+
+def _figure(outcome: Outcome, metric: str) -> Figure:
+    if metric not in outcome.metrics:
+        raise UsageFailure(f"no metric {metric}; there are {', '.join(outcome.metrics)}")
+    return outcome.figure(metric)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,150 @@
+"""A grid as a page and as a picture: every point, the best, and how much each parameter matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from driftway.worker.errors import Failure
+from driftway.worker.evaluation.grid import GridResult
+from driftway.worker.evaluation.results import NONE, markdown
+from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
+
+MOST_ACROSS = 3
+MOST_LINES = 12
+"""Lines of a panel beyond which only the best of each value is drawn."""
+
+
+def write_grids(results: Sequence[GridResult], out: Path, command: str, processes: int, seconds: float) -> list[Path]:
+    """Write `grid.md` and `grid.png` into a folder, which is made if absent.
+
+    Raises
+    ------
+    Failure
+        The folder cannot be written, or matplotlib is not installed.
+    """
+    page, picture = out / "grid.md", out / "grid.png"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        draw_grids(results, str(picture))
+        page.write_text(grid_page(results, command, processes, seconds, picture.name), encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"cannot write to {out}: {error.strerror}") from None
+    return [page, picture]
+
+
+def shown(value: float | None, metric: str, deviation: float | None = None) -> str:
+    """Accuracies in per cent, others as they are."""
+    if value is None:
+        return NONE
+    share = "accuracy" in metric
+    text = f"{100 * value:.2f}" if share else f"{value:.4g}"
+    spread = "" if not deviation else f"±{100 * deviation:.2f}" if share else f"±{deviation:.2g}"
+    return text + spread
+
+
+def grid_page(results: Sequence[GridResult], command: str, processes: int, seconds: float, picture: str) -> str:
+    """The whole page, Markdown."""
+    text = (
+        f"# Parameters over a grid\n\nMade by `{command}` in {seconds:.0f} s on {processes} processes. **Bold**: the "
+        f"best.\n\n![Grid]({picture})\n"
+    )
+    for result in results:
+        names = [name for name, _ in result.grid.axes]
+        best = result.best
+        lines = []
+        for i, (point, figure) in enumerate(zip(result.grid.points(), result.figures, strict=True)):
+            value = shown(figure.mean, result.metric, figure.deviation)
+            lines.append([*point, f"**{value}**" if i == best else value])
+        unit = " in per cent" if "accuracy" in result.metric else ""
+        text += f"\n## {result.grid.name} on {result.stream}\n\n`{result.grid.text}`, {result.metric}{unit}.\n\n"
+        text += markdown([*names, result.metric], lines, text_columns=len(names))
+        rows = [
+            [n, v, shown(top, result.metric), shown(mean, result.metric)] for n, v, top, mean in result.sensitivity()
+        ]
+        text += "\nHow much each parameter matters: the best and the mean of all points with a value.\n\n"
+        text += markdown(["parameter", "value", "best", "mean"], rows, text_columns=2)
+    return text
+
+
+def draw_grids(results: Sequence[GridResult], path: str) -> None:
+    """Write the picture: a panel per stream and parameter, a line per choice of the others.
+
+    Raises
+    ------
+    Failure
+        It cannot be written, or matplotlib is not installed.
+    """
+    check_output(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    widest = max(len(result.grid.axes) for result in results)
+    # One line of panels per result; results with a single parameter share lines.
+    across = widest if widest > 1 else min(MOST_ACROSS, len(results))
+    panels = [
+        (result, place) if place < len(result.grid.axes) else None for result in results for place in range(widest)
+    ]
+    down = -(-len(panels) // across)
+    figure = Figure(figsize=(5.2 * across, 3.6 * down), layout="constrained")
+    FigureCanvasAgg(figure)  # no display, no global state
+    for axes, panel in zip_longest(figure.subplots(down, across, squeeze=False).flat, panels):
+        if panel is None:
+            axes.set_axis_off()
+        else:
+            _panel(axes, *panel)
+    try:
+        figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror}") from None
+
+
+def curves(result: GridResult, place: int) -> dict[str, list[float | None]]:
+    """Label -> metric at each value of the axis `place`, one curve per point of the other axes."""
+    name, values = result.grid.axes[place]
+    del name
+    found: dict[str, list[float | None]] = {}
+    names = [other for i, (other, _) in enumerate(result.grid.axes) if i != place]
+    for point, figure in zip(result.grid.points(), result.figures, strict=True):
+        rest = [value for i, value in enumerate(point) if i != place]
+        label = ", ".join(f"{n}={v}" for n, v in zip(names, rest, strict=True))
+        found.setdefault(label, [None] * len(values))[values.index(point[place])] = figure.mean
+    return found
+
+
+def _panel(axes: Any, result: GridResult, place: int) -> None:
+    name, values = result.grid.axes[place]
+    numbers = [_positive(value) for value in values]
+    places: Sequence[Any] = range(len(values))
+    if all(number is not None for number in numbers):
+        places = [float(number or 0.0) for number in numbers]
+        if max(places) > 20 * min(places):
+            axes.set_xscale("log")
+    else:
+        axes.set_xticks(places, values)
+    factor = 100.0 if "accuracy" in result.metric else 1.0
+    lines = curves(result, place)
+    if len(lines) > MOST_LINES:
+        best = [top for parameter, _, top, _ in result.sensitivity() if parameter == name]
+        lines = {"best of the others": best}
+    for number, (label, heights) in enumerate(lines.items()):
+        known = sorted((x, factor * y) for x, y in zip(places, heights, strict=True) if y is not None)
+        axes.plot(*zip(*known, strict=True), marker="o", ms=4, label=label, color=COLOURS[number % len(COLOURS)])
+    axes.set(title=f"{result.grid.name} on {result.stream}", xlabel=name)
+    axes.set_ylabel(result.metric.replace("_", " ") + (", %" if factor != 1.0 else ""))
+    axes.grid(alpha=0.3)
+    if any(lines):
+        axes.legend(fontsize=8, frameon=False)
+    for edge in ("top", "right"):
+        axes.spines[edge].set_visible(False)
+
+
+def _positive(text: str) -> float | None:
+    """A number above 0, or None."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if value > 0 else None

@@ -1,0 +1,320 @@
+"""Prequential evaluation of learners on a stream, without Kafka: the same kernels, the same bits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.learner import Learner
+from driftway.learners.metrics.offline import OfflineMetrics
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.metrics.rolling import Metrics, create_metrics
+from driftway.learners.preprocessing.maps import create_mapped
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings.option_values import Share
+from driftway.worker.state.delayed_labels.delay_simulator import Delays
+from driftway.worker.state.model_sharing.exchange_record import Minute
+from driftway.worker.state.model_sharing.model_exchange import Talk
+from driftway.worker.warm_start import WarmStart
+from driftway.worker.wire.codec import write_json
+from driftway.worker.wire.events import Target
+
+if TYPE_CHECKING:
+    from driftway.worker.evaluation.detection import Detection
+    from driftway.worker.evaluation.regret import Regret
+
+Array = NDArray[np.float64]
+
+OF_CONFUSIONS = ("precision", "recall", "specificity", "f1", "g_mean", "balanced_accuracy", "sum_sens_spec")
+ORDERLESS = ("accuracy", "kappa", *OF_CONFUSIONS, "log_loss", "brier", "hinge_loss", "mse", "mae", "rmse", "r2_overall")
+"""Metrics of test rows. The others compare with baselines that learn from row to row."""
+
+
+@dataclass
+class Part:
+    """One learner on one partition's rows."""
+
+    learner: Learner
+    metrics: Metrics
+    offline: OfflineMetrics
+    delays: Delays | None = None
+    talk: Talk | None = None
+    rows: int = 0
+    rejected: int = 0
+    seconds: float = 0.0
+    told: list[Minute] = field(default_factory=list)
+    """What it has told other partitions, who have not heard it yet."""
+
+    def learn(self, X: Array, y: Array, frozen: bool) -> Array:
+        """Predict rows, learn from their labels, now or when these come, and count them; their scores f8[n, k]."""
+        score, started = np.empty((len(X), self.learner.n_scores)), time.perf_counter()
+        if self.delays is not None:
+            steps = self.delays.arrange(X, y)
+            score, emitted = self.delays.run(steps)
+            self.seconds += time.perf_counter() - started
+            (guesses,) = self.delays.guesses.shared(len(steps.y), 1)
+            self.metrics.counter(emitted, steps.y, steps.slot, guesses)(0, len(steps.y))
+            self.offline.observe(emitted, steps.y)
+            return score
+        if frozen:
+            self.learner.predict(X, score)
+        elif self.talk is not None:
+            self.talk.begin(y, emit=True)
+            for start, end in self.talk.stretches(0, len(X)):
+                self.learner.predict_then_update(X[start:end], y[start:end], score[start:end])
+            self.told += self.talk.conclude(np.arange(self.rows, self.rows + len(X)))
+        else:
+            self.learner.predict_then_update(X, y, score)
+        self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
+        self.observe(score, y)
+        return score
+
+    def observe(self, score: Array, y: Array) -> None:
+        """Count in a batch: score f8[n, k], y f8[n]."""
+        self.metrics.observe(score, y)
+        self.offline.observe(score, y)
+
+    def point(self) -> dict[str, Any]:
+        """All metrics now: those of a worker's accuracy point, then those that only evaluation has."""
+        rolling = self.metrics.point()
+        return {**rolling, **self.offline.point(rolling)}
+
+
+@dataclass
+class Evaluation:
+    """A learner over a stream, as `partitions` partitions would see it: row i belongs to i mod partitions.
+
+    Parameters
+    ----------
+    spec : Spec
+        The learner.
+    target : Target
+        What is predicted.
+    n_features : int
+        d of the stream.
+    standardize : bool
+        Put the online standardiser in front.
+    partitions : int
+        Independent learners, >= 1.
+    window : int
+        Rows of the rolling window.
+    maps : tuple of Spec
+        Feature maps in front of all.
+    points_every : int
+        Rows of the stream between two points of a curve, kept in `points`; 0: none are kept.
+    warm : WarmStart or None
+        Every partition begins in this state; None: empty.
+    rows : int
+        Of the stream, that have gone by: those that were left out at first.
+    label_delay : int
+        Rows of its partition that are predicted before a row's label comes; 0: it comes with the row.
+    share : Share or None
+        How partitions share; what one tells, others hear `share.rows` of their rows later. None: each learns alone.
+    """
+
+    spec: Spec
+    target: Target
+    n_features: int
+    standardize: bool = True
+    partitions: int = 1
+    window: int = 1000
+    maps: tuple[Spec, ...] = ()
+    points_every: int = 0
+    warm: WarmStart | None = None
+    rows: int = 0
+    label_delay: int = 0
+    share: Share | None = None
+    seconds: float = 0.0
+    points: list[dict[str, Any]] = field(default_factory=list)
+    parts: list[Part] = field(init=False)
+
+    def __post_init__(self) -> None:
+        target = self.target
+        self.parts = []
+        for _ in range(self.partitions):
+            learner = create_mapped(
+                self.spec, self.maps, self.n_features, target.n_classes, target.task, self.standardize
+            )
+            if self.warm is not None:
+                learner.state.memory[:] = np.frombuffer(self.warm.state, np.uint8)
+            metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
+            delays = Delays(self.label_delay, learner) if self.label_delay else None
+            talk = None if self.share is None else self._talk(learner, len(self.parts))
+            self.parts.append(Part(learner, metrics, OfflineMetrics(learner, self.window), delays, talk))
+        self.parts[0].learner.warm()
+
+    @property
+    def name(self) -> str:
+        """What the learner is called in results."""
+        return self.spec.text if self.warm is None else self.warm.called(self.spec.text)
+
+    def advance(self, X: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Take a block; return the scores f8[n, k] and which rows were usable (finite features).
+
+        Raises
+        ------
+        UsageFailure
+            A label is none of the target's.
+        """
+        indices, known = self.target.indices(y)
+        if not known.all():
+            words = ", ".join(word.decode() for word in self.target.words()[:-1])
+            label, row = y[~known][0], self.rows + int(np.argmin(known))
+            raise UsageFailure(
+                f"label {label:g} in row {row} is not one of {words}: say how many classes there are with --classes, "
+                "name them with --labels, or predict numbers with --task regression"
+            )
+        usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
+        score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
+        start = 0
+        while start < len(X):
+            every = self.points_every
+            end = min(len(X), start + every - self.rows % every) if every else len(X)
+            if self.share is not None:
+                turn = self.share.rows * self.partitions
+                end = min(end, start + turn - self.rows % turn)
+                if self.rows % turn == 0:
+                    self._deliver()
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end])
+            if every and self.rows % every == 0:
+                self._mark()
+            start = end
+        return score, usable
+
+    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_]) -> Array:
+        """Deal rows to the partitions; return their scores, nan where a row is not usable."""
+        score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
+        for p, part in enumerate(self.parts):
+            mine = slice((p - self.rows) % self.partitions, None, self.partitions)
+            keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
+            rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
+            score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
+            part.rows += len(rows)
+            part.rejected += len(usable[mine]) - len(rows)
+        self.rows += len(X)
+        self.seconds = sum(part.seconds for part in self.parts)
+        return score
+
+    def _talk(self, learner: Learner, partition: int) -> Talk | None:
+        """Of a partition's learner, if it has something to share."""
+        if self.share is None or learner.sharing is None:
+            return None
+        talk = Talk(self.share, partition)
+        talk.attach([learner], 0, self.spec.text)
+        talk.open(self.partitions, {})
+        return talk
+
+    def _deliver(self) -> None:
+        """Let all partitions hear what each has told."""
+        for part in self.parts:
+            for minute in part.told:
+                for other in self.parts:
+                    if other.talk is not None:
+                        other.talk.listen(minute.partition, minute.number, minute, 0)
+            part.told.clear()
+
+    def _mark(self) -> None:
+        """Keep a point of each partition, at its last row so far, as a worker would send it."""
+        for p, part in enumerate(self.parts):
+            dealt = (self.rows - p + self.partitions - 1) // self.partitions
+            if dealt:
+                place = {"learner": self.name, "partition": p, "offset": dealt - 1}
+                self.points.append({**place, **part.point()})
+
+    def results(self, stream: str) -> list[dict[str, Any]]:
+        """One object per partition: stream, learner, rows, the metrics (accuracy as a fraction), seconds."""
+        return [
+            {
+                "stream": stream,
+                "learner": self.name,
+                **({"partition": p} if self.partitions > 1 else {}),
+                "rows": part.rows,
+                "rejected": part.rejected,
+                **part.point(),
+                "seconds": round(self.seconds, 6),
+            }
+            for p, part in enumerate(self.parts)
+        ]
+
+
+def measure(learner: Learner, target: Target, X: Array, y: Array) -> dict[str, Any]:
+    """How good a learner's predictions of test rows are, X f8[n, d], y f8[n]; it learns nothing from them.
+
+    Of the metrics only those that need no order of the rows.
+    """
+    score = np.empty((len(X), learner.n_scores))
+    learner.predict(np.ascontiguousarray(X), score)
+    metrics = create_metrics(target.task, target.n_classes, learner.n_scores, max(1, len(X)))
+    part = Part(learner, metrics, OfflineMetrics(learner))
+    part.observe(score, target.indices(y)[0])
+    return {name: value for name, value in part.point().items() if name in ORDERLESS}
+
+
+def evaluate(
+    evaluations: list[Evaluation],
+    blocks: Iterable[tuple[Array, Array]],
+    scores: IO[bytes] | None = None,
+    tag: dict[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
+    regret: Regret | None = None,
+    detection: Detection | None = None,
+) -> None:
+    """Run several learners over a stream's blocks.
+
+    Parameters
+    ----------
+    evaluations : list of Evaluation
+        Each sees every row.
+    blocks : iterable of (X, y)
+        The stream.
+    scores : binary file or None
+        Gets every row's score as JSON lines: row (of the stream), score, prediction, y (and `tag`).
+    tag : dict or None
+        Further fields of each line.
+    progress : callable or None
+        Told the number of rows after each block.
+    regret : Regret or None
+        Observes every block beside the scores.
+    detection : Detection or None
+        Likewise.
+    """
+    row = evaluations[0].rows
+    for X, y in blocks:
+        for evaluation in evaluations:
+            score, usable = evaluation.advance(X, y)
+            if regret is not None:
+                regret.observe(evaluation.name, row, X, y, score, usable)
+            if detection is not None:
+                detection.observe(evaluation.name, evaluation.parts[0].learner.kind, row, y, score, usable)
+            if scores is not None:
+                name = {"learner": evaluation.name} if len(evaluations) > 1 else {}
+                _write(scores, evaluation, row, y, score, usable, {**(tag or {}), **name})
+        row += len(X)
+        if progress is not None:
+            progress(len(X))
+
+
+def _write(
+    out: IO[bytes],
+    evaluation: Evaluation,
+    first: int,
+    y: Array,
+    score: Array,
+    usable: NDArray[np.bool_],
+    tag: dict[str, Any],
+) -> None:
+    kind = evaluation.parts[0].learner.kind
+    predictions = predicted_class(score, kind).tolist()
+    flat = score[:, 0].tolist() if score.shape[1] == 1 else score.tolist()
+    for i in np.flatnonzero(usable).tolist():
+        label = None if np.isnan(y[i]) else y[i].item()
+        if kind != "regression" and label is not None and label.is_integer():
+            label = int(label)
+        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], "y": label, **tag}
+        out.write(write_json(line) + b"\n")

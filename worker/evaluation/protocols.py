@@ -1,0 +1,392 @@
+"""Protocols of evaluation: which rows a learner learns from, and which of them count.
+
+`prequential` runs over the whole stream, `segments` over ten long pieces of it from scratch, `holdout` tests on fresh
+rows of the concept in force. A `Job` is one learner on one stream; it and its `Outcome` travel between processes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.prequential import Evaluation, measure
+from driftway.worker.evaluation.rows import Fillings, chosen_rows, count_rows, first_rows, open_rows
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import Share
+from driftway.worker.warm_start import WarmStart
+from driftway.worker.wire.events import Target
+
+Array = NDArray[np.float64]
+Progress = Callable[[int], None]
+
+PREQUENTIAL, SEGMENTS, HOLDOUT = "prequential", "segments", "holdout"
+PARTS = 10
+"""Segments of a stream: ALGORITHMS.md 19.1."""
+NOT_AVERAGED = ("labels", "window", "rows", "rejected", "confusion")
+"""Counts of a part, of which neither mean nor deviation says anything."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One learner on one stream under one protocol.
+
+    Parameters
+    ----------
+    stream : str
+        Name, as the opener takes it.
+    spec : Spec
+        The learner.
+    target : Target
+        What is predicted.
+    opening : dict
+        Further arguments of the opener: seed, label, labels, data_dir, ...
+    protocol : str
+        ``prequential``, ``segments`` or ``holdout``.
+    rows : int or None
+        Take the first rows only; `segments` must know T, so there it is required.
+    maps, standardize, partitions, window
+        As `Evaluation`; one partition only in `segments` and `holdout`.
+    parts : int
+        Segments, >= 1.
+    first : int
+        Which segment is the first: as `segments`.
+    every, test_rows : int
+        `holdout`: rows between two tests, and fresh rows per test, both >= 1.
+    noisy : bool
+        `holdout`: test labels have the stream's noise.
+    points_every : int
+        Rows between two points of a curve; 0: none are kept.
+    warm : WarmStart or None
+        `prequential`: begin in this state.
+    skip : int
+        `prequential`: leave out so many rows of the stream; `rows` counts those behind them.
+    columns : tuple of int or None
+        The stream's columns in the learner's order; None: as they are.
+    label_delay : int
+        `prequential`: as `Evaluation`.
+    share : Share or None
+        Likewise.
+    reading : ModelSettings or None
+        With the schema of events, and what stands for missing values; None: rows as the stream has them.
+    """
+
+    stream: str
+    spec: Spec
+    target: Target = field(default_factory=Target)
+    opening: dict[str, Any] = field(default_factory=dict)
+    protocol: str = PREQUENTIAL
+    rows: int | None = None
+    maps: tuple[Spec, ...] = ()
+    standardize: bool = True
+    partitions: int = 1
+    window: int = 1000
+    parts: int = PARTS
+    first: int = 1
+    every: int = 1000
+    test_rows: int = 1000
+    noisy: bool = False
+    points_every: int = 0
+    warm: WarmStart | None = None
+    skip: int = 0
+    columns: tuple[int, ...] | None = None
+    reading: ModelSettings | None = None
+    label_delay: int = 0
+    share: Share | None = None
+
+    @property
+    def name(self) -> str:
+        """What the learner is called in results."""
+        return self.spec.text if self.warm is None else self.warm.called(self.spec.text)
+
+    def with_points(self, every: int) -> Job:
+        """The same job, which keeps a point of its curve every so many rows."""
+        return replace(self, points_every=every)
+
+    def opened(self, open_stream: Callable[..., Any]) -> Any:
+        """The stream, from its first row on."""
+        read = self.reading
+        if read is None:
+            return open_stream(self.stream, **self.opening)
+        return open_rows(open_stream, self.stream, self.opening, read.target, read.events)
+
+    def width(self, stream: Any) -> int:
+        """Columns that the learner, and the maps before it, are given of the stream."""
+        return (None if self.reading is None else self.reading.width) or int(stream.n_features)
+
+    def fillings(self, stream: Any) -> Fillings | None:
+        """What fills the rows that the job reads."""
+        if self.reading is None:
+            return None
+        return Fillings(self.reading, stream.n_features, self.partitions, self.skip)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric over the parts of a protocol.
+
+    Parameters
+    ----------
+    values : tuple of float or None
+        One per part, None where it is not defined.
+    mean, deviation : float or None
+        Over all parts; the deviation is that of the population unless asked otherwise. None if a part has no value.
+    """
+
+    values: tuple[float | None, ...]
+    mean: float | None
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Iterable[float | None], ddof: int = 0) -> Figure:
+        """Mean and deviation of the parts' n values; the squares are divided by n - ddof."""
+        given = tuple(values)
+        known = [v for v in given if v is not None]
+        if not given or len(known) < len(given):
+            return cls(given, None, None)
+        mean = math.fsum(known) / len(known)
+        if len(known) <= ddof:
+            return cls(given, mean, None)
+        return cls(given, mean, math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - ddof)))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job found.
+
+    Parameters
+    ----------
+    stream, learner, protocol : str
+        Of the job; the stream by the name that it goes by.
+    rows : int
+        Rows of the stream that were read.
+    spans : tuple of (int, int)
+        First row and end of each part; the test after rows start..end in `holdout`.
+    parts : tuple of dict
+        Metrics of each part: a segment, a test, or in `prequential` a partition.
+    seconds : float
+        Spent in kernels.
+    totals : dict
+        `holdout` only: prequential metrics of the whole run.
+    points : tuple of dict
+        Of curves, if they were asked for: learner, partition, offset and metrics, as on the wire.
+    """
+
+    stream: str
+    learner: str
+    protocol: str
+    rows: int
+    spans: tuple[tuple[int, int], ...]
+    parts: tuple[dict[str, Any], ...]
+    seconds: float
+    totals: dict[str, Any] = field(default_factory=dict)
+    points: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that every part has."""
+        return tuple(name for name in self.parts[0] if name not in NOT_AVERAGED) if self.parts else ()
+
+    def figure(self, metric: str) -> Figure:
+        """A metric's values over the parts, their mean and standard deviation."""
+        return Figure.of(part.get(metric) for part in self.parts)
+
+
+def segments(rows: int, parts: int = PARTS, first: int = 1) -> list[tuple[int, int]]:
+    """Where the pieces of a stream begin and end: from k T / 50 on, k = 1..10, 4 T / 5 rows each.
+
+    With `first` 0 k is 0..9: so the papers' tables were made (docs/decisions/0016).
+
+    Parameters
+    ----------
+    rows : int
+        T, the stream's length.
+    parts : int
+        How many pieces, >= 1; they start T / (5 parts) rows apart.
+    first : int
+        k of the first piece, 0 or 1.
+
+    Returns
+    -------
+    list of (start, end)
+        Rows start..end - 1, all of one length; quotients are rounded down.
+
+    Raises
+    ------
+    UsageFailure
+        The stream is too short for pieces that differ.
+
+    Source
+    ------
+    ALGORITHMS.md 19.1: "Settings" of the ODM paper, section 5.3 of Zhao and Zhou, Distribution-Free One-Pass Learning.
+    """
+    if rows < 5 * parts:
+        raise UsageFailure(f"{parts} segments need a stream of at least {5 * parts} rows, this one has {rows}")
+    length = 4 * rows // 5
+    return [(start, start + length) for start in (k * rows // (5 * parts) for k in range(first, parts + first))]
+
+
+def rows_for(stream: Any, job: Job) -> Iterator[tuple[Array, Array]]:
+    """The rows that a job reads: those behind `skip`, at most `rows` of them, columns in the learner's order, filled.
+
+    Raises
+    ------
+    UsageFailure
+        No row is left.
+    """
+    fillings = job.fillings(stream)
+    chosen = chosen_rows(stream, job.skip, job.rows, job.columns)
+    return chosen if fillings is None else fillings.filled(chosen)
+
+
+def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = None) -> Outcome:
+    """Run a job from its stream's first row on.
+
+    Parameters
+    ----------
+    open_stream : callable
+        ``open_stream(name, **opening)`` gives the stream.
+    job : Job
+        What to do.
+    progress : callable or None
+        Told the number of rows after each block of the stream.
+
+    Raises
+    ------
+    UsageFailure
+        The stream or the job is not valid, or the stream has no holdout rows.
+    """
+    stream = job.opened(open_stream)
+    return RUNNERS[job.protocol](stream, job, progress or (lambda _: None))
+
+
+def _prequential(stream: Any, job: Job, progress: Progress) -> Outcome:
+    evaluation = evaluation_of(stream, job)
+    for X, y in rows_for(stream, job):
+        evaluation.advance(X, y)
+        progress(len(X))
+    parts = [
+        {"rows": part.rows, "rejected": part.rejected, **part.point()} for part in evaluation.parts
+    ]  # one per partition
+    spans = ((job.skip, evaluation.rows),) * len(parts)
+    rows = evaluation.rows - job.skip
+    return _outcome(stream, job, rows, spans, parts, evaluation.seconds, points=evaluation.points)
+
+
+def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
+    spans = segments(count_rows(stream, job.rows), job.parts, job.first)
+    first = evaluation_of(stream, job)
+    seed = getattr(first.parts[0].learner.parameters, "seed", None)
+    others = [evaluation_of(stream, _reseeded(job, seed, part)) for part in range(1, job.parts)]
+    evaluations = [first, *others]
+    fillings = [job.fillings(stream) for _ in evaluations]  # a piece is learned from scratch
+    row = 0
+    for X, y in first_rows(stream.blocks(), job.rows):
+        for (start, end), evaluation, filling in zip(spans, evaluations, fillings, strict=True):
+            inside = slice(max(start - row, 0), max(end - row, 0))
+            if len(y[inside]):
+                rows = np.ascontiguousarray(X[inside])
+                evaluation.advance(rows if filling is None else filling.fill(rows), y[inside])
+        row += len(X)
+        progress(len(X))
+    parts = [{"rows": one.parts[0].rows, "rejected": one.parts[0].rejected, **one.parts[0].point()}
+             for one in evaluations]  # fmt: skip
+    return _outcome(stream, job, row, tuple(spans), parts, sum(one.seconds for one in evaluations))
+
+
+def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
+    if not hasattr(stream, "holdout"):
+        raise UsageFailure(f"{stream.name} has no holdout rows: only generators can draw fresh ones of a concept")
+    if job.reading is not None:
+        raise UsageFailure("holdout tests have whole rows: leave --missing out")
+    evaluation = evaluation_of(stream, job)
+    spans: list[tuple[int, int]] = []
+    parts: list[dict[str, Any]] = []
+    seconds = 0.0
+    for X, y in first_rows(stream.blocks(), job.rows):
+        start = 0
+        while start < len(X):
+            end = min(len(X), start + job.every - evaluation.rows % job.every)
+            evaluation.advance(X[start:end], y[start:end])
+            start = end
+            if evaluation.rows % job.every:
+                continue
+            # The concept of the last row learned, drawn with the stream's seed: all learners have the same tests.
+            test = stream.holdout(evaluation.rows - 1, job.test_rows, job.opening.get("seed", 1), job.noisy)
+            started = time.perf_counter()
+            parts.append(measure(evaluation.parts[0].learner, job.target, test.X, test.y))
+            seconds += time.perf_counter() - started
+            spans.append((evaluation.rows - job.every, evaluation.rows))
+        progress(len(X))
+    if not parts:
+        raise UsageFailure(f"{stream.name} ends before the first holdout test, which comes after {job.every} rows")
+    part = evaluation.parts[0]
+    totals = {"rows": part.rows, "rejected": part.rejected, **part.point()}
+    points = [
+        {
+            "learner": job.spec.text,
+            "partition": 0,
+            "offset": end - 1,
+            "labels": end,
+            "window": job.test_rows,
+            **{f"holdout_{name}": value for name, value in one.items()},
+        }
+        for (_, end), one in zip(spans, parts, strict=True)
+    ]
+    return _outcome(
+        stream, job, evaluation.rows, tuple(spans), parts, evaluation.seconds + seconds, totals=totals,
+        points=points if job.points_every else (),
+    )  # fmt: skip
+
+
+RUNNERS: dict[str, Callable[[Any, Job, Progress], Outcome]] = {
+    PREQUENTIAL: _prequential,
+    SEGMENTS: _segments,
+    HOLDOUT: _holdout,
+}
+PROTOCOLS = tuple(RUNNERS)
+
+
+def evaluation_of(stream: Any, job: Job) -> Evaluation:
+    """A learner at its start, as a job wants it.
+
+    Raises
+    ------
+    UsageFailure
+        Several partitions, a warm start or rows left out under a protocol that has none.
+    """
+    if job.protocol != PREQUENTIAL and (job.partitions > 1 or job.warm is not None or job.skip):
+        raise UsageFailure("several partitions, warm starts and rows left out belong to the prequential protocol")
+    every = job.points_every if job.protocol == PREQUENTIAL else 0
+    return Evaluation(
+        job.spec, job.target, job.width(stream), job.standardize, job.partitions, job.window, job.maps, every,
+        job.warm, job.skip, job.label_delay, job.share,
+    )  # fmt: skip
+
+
+def _reseeded(job: Job, seed: int | None, part: int) -> Job:
+    """A segment's job: where a learner draws at random, each starts from a seed of its own (ALGORITHMS.md 19.1)."""
+    if seed is None:
+        return job
+    given = tuple((name, value) for name, value in job.spec.parameters if name != "seed")
+    return replace(job, spec=Spec(job.spec.name, (*given, ("seed", str(seed + part)))))
+
+
+def _outcome(
+    stream: Any,
+    job: Job,
+    rows: int,
+    spans: tuple[tuple[int, int], ...],
+    parts: list[dict[str, Any]],
+    seconds: float,
+    totals: dict[str, Any] | None = None,
+    points: Iterable[dict[str, Any]] = (),
+) -> Outcome:
+    return Outcome(stream.name, job.name, job.protocol, rows, spans, tuple(parts), seconds, totals or {}, tuple(points))

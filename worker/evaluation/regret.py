@@ -1,0 +1,212 @@
+"""`driftway evaluate --regret`: each learner's losses beside those of linear models chosen in hindsight.
+
+Unlike everything else here it keeps the rows, 8 (d + 1) bytes each: hindsight needs them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.engine.parameters import ParameterError, Parameters, choice, integer, number
+from driftway.learners.engine.state import State
+from driftway.learners.hindsight.comparators import HINGE, LOGISTIC, LOSSES, SQUARE, NoConvergence, row_loss
+from driftway.learners.hindsight.regret import Switching, best_switching, segment_costs
+from driftway.learners.preprocessing.maps import create_maps
+from driftway.learners.preprocessing.standardizer import standardize, statistics, statistics_in
+from driftway.learners.spec import Spec
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.wire.events import Target
+
+Array = NDArray[np.float64]
+
+AUTO = "auto"
+DEFAULT_BLOCKS = 20
+MOST_BLOCKS = 200
+"""Blocks of rows between which a model may switch; m of them take m (m + 1) / 2 fits."""
+
+
+class Hindsight(Parameters):
+    """What regret is measured against; see ALGORITHMS.md 15.3.
+
+    Parameters
+    ----------
+    loss : str
+        Of the score: ``hinge``, ``logistic``, ``square``; ``auto`` is logistic, and square in regression.
+    k : int
+        Most switches of the comparator that may switch, k >= 0.
+    window : int
+        Rows between the places where it may, besides the stream's known drift points; 0: a twentieth of the rows.
+    ball : float
+        Largest length of the comparators' weights, their constant included; 0: any.
+    """
+
+    loss: str = choice(AUTO, (AUTO, *LOSSES))
+    k: int = integer(3, at_least=0)
+    window: int = integer(0, at_least=0)
+    ball: float = number(0.0, at_least=0.0)
+
+
+def parse_hindsight(text: str, target: Target) -> Hindsight:
+    """Read ``LOSS`` or ``LOSS:k=..,window=..,ball=..``.
+
+    Raises
+    ------
+    UsageFailure
+        Not of that form, a value outside its bounds, or a loss that does not fit the target.
+    """
+    if target.n_classes > 2:
+        raise UsageFailure(f"--regret compares with linear models of two classes or a number, not {target.n_classes}")
+    try:
+        spec = Spec.parse(text)
+        asked: Hindsight = Hindsight.build({"loss": spec.name, **dict(spec.parameters)})
+    except ParameterError as error:
+        raise UsageFailure(f"--regret {text}: {error}") from None
+    regression = target.n_classes == 0
+    if regression and asked.loss in (HINGE, LOGISTIC):
+        raise UsageFailure(f"--regret {text}: the {asked.loss} loss is of classes, not of numbers; choose {SQUARE}")
+    loss = (SQUARE if regression else LOGISTIC) if asked.loss == AUTO else asked.loss
+    return Hindsight(loss, asked.k, asked.window, asked.ball)
+
+
+@dataclass
+class _Part:
+    """A partition's labelled rows, in stream order, and every learner's losses on them."""
+
+    rows: list[Array] = field(default_factory=list)
+    labels: list[Array] = field(default_factory=list)
+    numbers: list[NDArray[np.int64]] = field(default_factory=list)
+    losses: dict[str, float] = field(default_factory=dict)
+
+
+class Regret:
+    """The losses of several learners on one stream, and those of the best linear models in hindsight.
+
+    The models see what a learner with an intercept sees: the rows, mapped and scaled online as it has them, and a
+    constant 1.
+
+    Parameters
+    ----------
+    asked : Hindsight
+        Against what; its loss is not ``auto``.
+    target : Target
+        What is predicted.
+    standardize : bool
+        Whether the learners see scaled rows.
+    partitions : int
+        Row i belongs to partition i mod partitions, which has a regret of its own.
+    drift_points : tuple of int
+        Rows of the stream at which a new concept is known to begin.
+    maps : tuple of Spec
+        Feature maps in front of the learners.
+    """
+
+    def __init__(
+        self,
+        asked: Hindsight,
+        target: Target,
+        standardize: bool = True,
+        partitions: int = 1,
+        drift_points: tuple[int, ...] = (),
+        maps: tuple[Spec, ...] = (),
+    ) -> None:
+        self.asked, self.target, self.standardize = asked, target, standardize
+        self.drift_points, self.maps = drift_points, maps
+        self.parts = [_Part() for _ in range(partitions)]
+        self._solved: list[tuple[float, Switching, list[int]] | None] = [None] * partitions
+        self._first: str | None = None
+
+    def observe(self, learner: str, first: int, X: Array, y: Array, score: Array, usable: NDArray[np.bool_]) -> None:
+        """Take in a block from row `first` on, as `Evaluation.advance` returns it. Every learner sees every block."""
+        labels = self.target.indices(y)[0]
+        if self.target.n_classes:
+            labels = 2.0 * labels - 1.0
+        numbers = np.arange(first, first + len(X))
+        self._first = self._first or learner
+        for p, part in enumerate(self.parts):
+            mine = usable & ~np.isnan(labels) & (numbers % len(self.parts) == p)
+            lost = float(row_loss(self.asked.loss, score[mine, 0], labels[mine]).sum())
+            part.losses[learner] = part.losses.get(learner, 0.0) + lost
+            if learner == self._first:
+                part.rows.append(X[mine])
+                part.labels.append(labels[mine])
+                part.numbers.append(numbers[mine])
+
+    def result(self, learner: str, partition: int) -> dict[str, Any]:
+        """The regret of a learner, `null` where no row had a label.
+
+        Raises
+        ------
+        Failure, UsageFailure
+            No comparator was found, or `window` makes too many blocks.
+        """
+        part, asked = self.parts[partition], self.asked
+        n = sum(map(len, part.labels))
+        lost = part.losses.get(learner, 0.0)
+        if n == 0:
+            return dict.fromkeys(("regret", "regret_per_row", "switching_regret", "switching_regret_per_row"))
+        fixed, best, rows = self._solved[partition] or self._solve(partition)
+        self._solved[partition] = fixed, best, rows
+        return {
+            "regret": lost - fixed,
+            "regret_per_row": (lost - fixed) / n,
+            "switching_regret": lost - best.loss,
+            "switching_regret_per_row": (lost - best.loss) / n,
+            "regret_against": {
+                "loss": asked.loss,
+                "cumulative_loss": lost,
+                "fixed_loss": fixed,
+                "switching_loss": best.loss,
+                "k": asked.k,
+                "switch_rows": rows,
+                "ball": asked.ball or None,
+            },
+        }
+
+    def _solve(self, partition: int) -> tuple[float, Switching, list[int]]:
+        """The loss of the best model, the best sequence, and the rows of the stream at which it switches."""
+        part = self.parts[partition]
+        X, y = np.concatenate(part.rows), np.concatenate(part.labels)
+        numbers = np.concatenate(part.numbers)
+        edges = self._edges(numbers)
+        ball = self.asked.ball or math.inf
+        try:
+            cost = segment_costs(self.asked.loss, self._seen(X), y, edges, ball)
+        except (NoConvergence, np.linalg.LinAlgError, FloatingPointError) as error:
+            raise Failure(f"--regret {self.asked.loss}: {error}") from None
+        best = best_switching(cost, self.asked.k)
+        return float(cost[0, -1]), best, [int(numbers[edges[block]]) for block in best.starts]
+
+    def _edges(self, numbers: NDArray[np.int64]) -> list[int]:
+        """Where a switch is allowed, as indices of the labelled rows, 0 and their number included."""
+        n = len(numbers)
+        if self.asked.k == 0:
+            return [0, n]  # one fit instead of one for each pair of blocks
+        window = self.asked.window or max(1, -(-n // DEFAULT_BLOCKS))
+        known = np.searchsorted(numbers, np.array(self.drift_points, np.int64)).tolist()
+        edges = sorted({0, n, *range(0, n, window), *(edge for edge in known if edge < n)})
+        if len(edges) - 1 > MOST_BLOCKS:
+            raise UsageFailure(
+                f"--regret: window={window} makes {len(edges) - 1:,} blocks of {n:,} rows, and more than {MOST_BLOCKS} "
+                "would take too many fits; choose a larger window"
+            )
+        return edges
+
+    def _seen(self, X: Array) -> Array:
+        """The rows as a learner with an intercept sees them."""
+        X = np.ascontiguousarray(X)
+        for one in create_maps(self.maps, X.shape[1]):
+            mapped = np.empty((len(X), one.width))
+            one.apply(X, mapped)
+            X = mapped
+        n, d = X.shape
+        rows = np.ones((n, d + 1))
+        rows[:, :d] = X
+        if self.standardize:
+            state = State(statistics(d))
+            standardize(X, np.zeros(n), rows, statistics_in(state))
+        return rows

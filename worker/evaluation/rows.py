@@ -1,0 +1,238 @@
+"""Rows as a worker would get them: a file's events by a schema, with something in the place of what they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.factory import make_filling
+from driftway.worker.wire.columns import Listed, Strings
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Records, Schema, Target
+from driftway.worker.wire.rejections import shown
+from driftway.worker.wire.schema.feature import AGE
+from driftway.worker.wire.schema.paths import HEADER, KEY, TIMESTAMP
+from driftway.worker.wire.schema.schema import EventSchema
+
+if TYPE_CHECKING:
+    from driftway.learners.preprocessing.imputation import Filling
+
+Array = NDArray[np.float64]
+BESIDE = (KEY, HEADER, TIMESTAMP)
+
+
+class Rows(NamedTuple):
+    """Consecutive rows: X f8[n, d], NaN where a feature is missing; a row that was rejected is infinite; y f8[n]."""
+
+    X: Array
+    y: Array
+
+
+class EventRows:
+    """A file's events, read by a schema: to evaluations and trainings what a stream of numbers is.
+
+    Parameters
+    ----------
+    file : EventFile
+        Gives the events in blocks, as JSON texts.
+    events : EventSchema
+        How they are read.
+    target : Target
+        Whose classes the rows' labels are indices of.
+
+    Raises
+    ------
+    UsageFailure
+        The schema looks for something beside the events, which no file has.
+    """
+
+    label_name = "y"
+    labels: tuple[str, ...] | None = None
+    drift_points: tuple[int, ...] = ()
+    task: str | None = None
+
+    def __init__(self, file: Any, events: EventSchema, target: Target) -> None:
+        self._file, self._events, self._target = file, events, target
+        for path in self._events.sources:
+            if path.source in BESIDE:
+                raise UsageFailure(f"{file.name} has events, and nothing beside them: {path} is in topics only")
+        self.name: str = file.name
+        self.rows: int | None = file.rows
+        self.feature_names = self._events.columns
+        self.first_rejected: str | None = None
+        """Where the first rejected event was and why, of those read so far."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns of a row, without the indicators of missing values."""
+        return len(self.feature_names)
+
+    def blocks(self) -> Iterator[Rows]:
+        """Read the events from the first one on.
+
+        Raises
+        ------
+        UsageFailure
+            The file cannot be read, or an event that is to have an age has no time.
+        """
+        decoder, first = Decoder(self._target, events=self._events), 0
+        for values in self._file.blocks():
+            yield self._rows(decoder, values, first)
+            first += len(values)
+
+    def _rows(self, decoder: Decoder, values: Strings, first: int) -> Rows:
+        n = len(values)
+        places = np.arange(first, first + n)
+        batch = decoder.decode(Records(0, places, values, Listed([None] * n), np.zeros(n, np.int64)))
+        if batch.rejected and self.first_rejected is None:
+            bad = batch.rejected[0]
+            self.first_rejected = f"row {bad.offset}: {shown(bad.reason)}"
+        kept = batch.offsets - first
+        self._require_times(batch.t, batch.offsets)
+        X, y = np.full((n, self.n_features), np.inf), np.full(n, np.nan)
+        X[kept], y[kept] = batch.X, batch.y
+        return Rows(X, y)
+
+    def _require_times(self, t: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        from driftway.worker.wire.scanner import NO_TIME
+
+        aged = next((feature for feature in self._events.features if AGE in feature.parts), None)
+        if aged is not None and (t == NO_TIME).any():
+            row = int(rows[np.argmax(t == NO_TIME)])
+            raise UsageFailure(
+                f"row {row} of {self.name} has no time at {self._events.time}, from which the age of {aged.path} "
+                "counts: --time PATH says where it stands"
+            )
+
+
+def open_rows(
+    open_stream: Callable[..., Any],
+    name: str,
+    opening: dict[str, Any],
+    target: Target,
+    events: EventSchema | None = None,
+) -> Any:
+    """Open a stream of rows: of a file's events, where there is a schema of them.
+
+    Raises
+    ------
+    UsageFailure
+        What the opener raises, or as `EventRows`.
+    """
+    if events is None:
+        return open_stream(name, **opening)
+    return EventRows(open_stream(name, raw=True, data_dir=opening.get("data_dir")), events, target)
+
+
+def count_rows(stream: Any, limit: int | None = None) -> int:
+    """T of a stream cut at `limit` rows; a file that does not say is read through once."""
+    known = stream.rows
+    if known is None:
+        known = 0
+        for block in stream.blocks():
+            known += len(block.y)
+            if limit is not None and known >= limit:
+                break
+    return int(known if limit is None else min(known, limit))
+
+
+def first_rows(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Array, Array]]:
+    """The first `limit` rows; a generator asked for fewer rows would squeeze its concepts into them."""
+    left = limit
+    for block in blocks:
+        yield block.X[:left], block.y[:left]
+        if left is not None:
+            left -= len(block.y)
+            if left <= 0:
+                return
+
+
+def chosen_rows(
+    stream: Any, skip: int, limit: int | None, columns: Sequence[int] | None = None
+) -> Iterator[tuple[Array, Array]]:
+    """The rows behind the first `skip`, at most `limit` of them, of these columns in this order; None: all as they are.
+
+    Raises
+    ------
+    UsageFailure
+        No row is left.
+    """
+    row, end = 0, None if limit is None else skip + limit
+    for X, y in first_rows(stream.blocks(), end):
+        start = max(skip - row, 0)
+        row += len(y)
+        if start < len(y):
+            kept = X[start:] if columns is None else X[start:, columns]
+            yield np.ascontiguousarray(kept), y[start:]
+    if row <= skip:
+        raise UsageFailure(f"--skip {skip} leaves no row of {stream.name}, which has {row}")
+
+
+class Fillings:
+    """What stands for missing values in the rows of each partition: row i belongs to partition i mod `partitions`.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+        With what is to stand for them.
+    n_features : int
+        Columns of a row that comes.
+    partitions : int
+        >= 1.
+    row : int
+        Number of the first row that will come.
+    """
+
+    def __init__(self, settings: ModelSettings, n_features: int, partitions: int = 1, row: int = 0) -> None:
+        self.row = row
+        # Events say by infinity that a row was rejected; on a topic, numbers that are infinite arrive as null.
+        self._infinite_is_missing = settings.events is None
+        schema = Schema(n_features)
+        made = [make_filling(settings, schema) for _ in range(partitions)]
+        self._of: list[Filling] = [one for one in made if one is not None]
+
+    def fill(self, X: Array) -> Array:
+        """The next rows, filled; NaN in all of one that was rejected. Shapes: X f8[n, d], returns f8[n, width]."""
+        if not self._of:
+            return X
+        if self._infinite_is_missing:
+            X = np.where(np.isfinite(X), X, np.nan)
+        usable: NDArray[np.bool_] = np.asarray(~np.isinf(X).any(axis=1))
+        filled = np.full((len(X), self._of[0].width), np.nan)
+        count = len(self._of)
+        for p, filling in enumerate(self._of):
+            first = (p - self.row) % count
+            keep = np.flatnonzero(usable[first::count]) * count + first
+            filled[keep] = filling.fill(np.ascontiguousarray(X[keep]))
+        self.row += len(X)
+        return filled
+
+    @property
+    def state(self) -> bytes:
+        """What is known of the columns, by the first partition; nothing where none may be missing."""
+        return self._of[0].state.memory.tobytes() if self._of else b""
+
+    def begin(self, state: bytes) -> None:
+        """Know what others knew, if they knew anything."""
+        for filling in self._of if state else ():
+            filling.state.memory[:] = np.frombuffer(state, np.uint8)
+
+    def take_in(self, other: Fillings) -> None:
+        """Know what those of other partitions know, too."""
+        for ours, theirs in zip(self._of, other._of, strict=True):
+            ours.take_in(theirs)
+
+    def filled(self, blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+        """The blocks, one after the other."""
+        for X, y in blocks:
+            yield self.fill(X), y
+
+
+def is_read(settings: ModelSettings) -> bool:
+    """Whether rows pass through a schema or get something in the place of missing values."""
+    return settings.events is not None or settings.filling(Schema(1)) is not None

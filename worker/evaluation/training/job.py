@@ -1,0 +1,181 @@
+"""From rows to a model file: collect, begin or go on, and hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.engine.state import Array
+from driftway.learners.learner import Learner
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.online_to_batch.procedure import Procedure, Result
+from driftway.learners.online_to_batch.registry import find
+from driftway.learners.online_to_batch.training_set import Problem, collect
+from driftway.learners.preprocessing.fixed_scaler import Scaled
+from driftway.learners.registry import UnknownLearner
+from driftway.learners.spec import Spec
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.evaluation.training.rows import Rows, require_rows
+from driftway.worker.state.model_file import trained
+
+
+def read(source: Rows, progress: Callable[[int], None] | None = None) -> Problem:
+    """All rows of a source, standardised over the whole set: the one copy of them.
+
+    Raises
+    ------
+    Failure
+        No usable row, a feature too large to be squared, or more rows than fit into memory.
+    UsageFailure, Unreachable
+        What the source raises.
+    """
+    try:
+        return collect(_counted(source, progress))
+    except ValueError as error:
+        require_rows(source)
+        raise Failure(f"{source.name}: {error}") from None
+    except MemoryError:
+        raise Failure(f"{source.name} does not fit into memory after {source.counts.rows} rows") from None
+
+
+def _counted(source: Rows, progress: Callable[[int], None] | None) -> Iterator[tuple[Array, Array]]:
+    for X, y in source.blocks():
+        if len(y):
+            yield X, y
+        if progress is not None:
+            progress(len(y))
+
+
+def begin(problem: Problem, algorithm: Spec, learner: Spec, seed: int, saved: bytes | None = None) -> Procedure:
+    """The procedure at its start, or where `saved` stands.
+
+    Raises
+    ------
+    UsageFailure
+        A parameter does not fit these rows.
+    Failure
+        `saved` is of other rows: those of a file, or of a log, have changed.
+    """
+    try:
+        procedure = find(algorithm.name)(problem, learner, seed, **dict(algorithm.parameters))
+    except (ParameterError, UnknownLearner) as error:
+        raise UsageFailure(f"{algorithm.text} with {learner.text}: {error}") from None
+    if saved is not None:
+        try:
+            procedure.load(saved)
+        except ValueError as error:
+            raise Failure(f"cannot resume: {error}") from None
+    return procedure
+
+
+def deployable(result: Result, problem: Problem) -> Learner:
+    """The hypothesis behind the scaling of its rows: it takes features as they come.
+
+    Parameters
+    ----------
+    result : Result
+        Of a procedure over `problem`.
+    problem : Problem
+        Its mean and deviation are put in front.
+    """
+    return Scaled.around(result.learner, problem.mean, problem.deviation)
+
+
+def require_testable(source: Rows, n_features: int) -> None:
+    """Read held-out rows through once: what is wrong with them is told before hours of work.
+
+    Raises
+    ------
+    Failure
+        No usable row, or another number of features than the model will have.
+    """
+    for X, _ in source.blocks():
+        if X.shape[1] != n_features:
+            raise Failure(f"{source.name} has {X.shape[1]} features, the rows to learn from {n_features}")
+    require_rows(source)
+
+
+def held_out(learner: Learner, source: Rows) -> dict[str, Any]:
+    """Share of a source's rows that a model mistakes, how many there were, and where they come from."""
+    wrong = 0
+    for X, y in source.blocks():
+        score = np.empty((len(X), learner.n_scores))
+        learner.predict(X, score)
+        wrong += int((predicted_class(score, learner.kind) != y).sum())
+    return {"error": wrong / source.counts.rows, "rows": source.counts.rows, "source": source.origin()}
+
+
+def origin(source: Rows, result: Result, test: dict[str, Any] | None) -> dict[str, Any]:
+    """Where the model comes from: nothing in it depends on when, or in how many runs, it was made."""
+    counts, report = source.counts, result.report
+    known = ("algorithm", "parameters", "learner", "seed", "rows")
+    told = {
+        "made_by": f"driftway {_version()}",
+        **{name: report[name] for name in known},
+        "source": source.origin(),
+        "unlabelled": counts.unlabelled,
+        "rejected": counts.rejected,
+        "empirical_error": result.empirical_error,
+        "complete": result.complete,
+        "report": {name: value for name, value in report.items() if name not in known},
+    }
+    return told if test is None else {**told, "test": test}
+
+
+def model_file(source: Rows, learner: Learner, came_from: dict[str, Any]) -> bytes:
+    """The bytes of the model file."""
+    return trained(learner, source.names, source.target, came_from, source.reading, source.filling)
+
+
+def summary(out: str, source: Rows, result: Result, digest: str, test: dict[str, Any] | None) -> dict[str, Any]:
+    """What `--json` prints, but for the seconds."""
+    counts, report = source.counts, result.report
+    return {
+        "out": out,
+        "digest": digest,
+        "source": source.origin(),
+        "algorithm": report["algorithm"],
+        "learner": report["learner"],
+        "rows": counts.rows,
+        "features": report["features"],
+        "unlabelled": counts.unlabelled,
+        "rejected": counts.rejected,
+        "first_rejected": counts.first_rejected,
+        "passes": report["passes"],
+        "mistakes": report["mistakes"],
+        "empirical_error": result.empirical_error,
+        "complete": result.complete,
+        "test_error": None if test is None else test["error"],
+        "test_rows": None if test is None else test["rows"],
+        "report": report,
+    }
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    lines = [
+        f"wrote {found['out']}: {found['algorithm']} with {found['learner']} on {found['rows']:,} rows of "
+        f"{found['features']} features",
+        f"empirical error {100.0 * found['empirical_error']:.2f} %, {found['passes']:,} passes, "
+        f"{found['mistakes']:,} mistakes, {found['seconds']:.1f} s",
+    ]
+    if not found["complete"]:
+        lines.append("the algorithm was told to stop before its end: its guarantee does not hold")
+    if found["test_error"] is not None:
+        lines.append(f"test error {100.0 * found['test_error']:.2f} % on {found['test_rows']:,} rows")
+    if found["unlabelled"]:
+        lines.append(f"left out {found['unlabelled']:,} rows without label")
+    if found["rejected"]:
+        lines.append(f"left out {found['rejected']:,} that cannot be used; the first, {found['first_rejected']}")
+    return lines
+
+
+def _version() -> str:
+    try:
+        return version("driftway")
+    except PackageNotFoundError:
+        return "of a checkout"

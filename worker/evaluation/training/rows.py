@@ -1,0 +1,222 @@
+"""The rows of a stream or file that a batch procedure learns from: labelled, finite, and counted.
+
+Both kinds of source, `StreamRows` here and `driftway.worker.evaluation.training.topic.TopicRows`, give blocks of usable
+rows and keep count of what they left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.evaluation.rows import Fillings
+from driftway.worker.settings import ModelSettings
+from driftway.worker.wire.events import Target
+
+Array = NDArray[np.float64]
+Blocks = Iterator[tuple[Array, Array]]
+
+
+@dataclass
+class Counts:
+    """How many rows a source has given, and how many it has left out, so far.
+
+    Parameters
+    ----------
+    rows : int
+        Given: with a label and finite features.
+    unlabelled : int
+        Left out: the label is not known.
+    rejected : int
+        Left out: events that a worker would reject; in a file, rows with a missing or infinite feature.
+    first_rejected : str or None
+        Where the first of these was, and why.
+    """
+
+    rows: int = 0
+    unlabelled: int = 0
+    rejected: int = 0
+    first_rejected: str | None = None
+
+
+class Rows(Protocol):
+    """A bounded source of labelled rows that reads the same each time.
+
+    `blocks` gives X f8[n, d], finite, and y f8[n], class index 0 or 1; `counts` are right once it has been exhausted.
+    """
+
+    target: Target
+    counts: Counts
+
+    @property
+    def name(self) -> str:
+        """What sentences call it."""
+
+    @property
+    def reading(self) -> ModelSettings | None:
+        """With the schema of events and what stands for missing values, if there is either."""
+
+    @property
+    def filling(self) -> bytes:
+        """What is known of the columns, to put in the place of missing values; right once `blocks` is exhausted."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features in the order of its columns, if the worker's events will have names."""
+
+    def blocks(self) -> Blocks:
+        """Read from the first row."""
+
+    def origin(self) -> dict[str, Any]:
+        """Where the rows come from, for the model file; right once `blocks` has been exhausted."""
+
+
+class StreamRows:
+    """Rows of a stream.
+
+    Parameters
+    ----------
+    stream : Stream
+        As `open_stream` gives it.
+    target : Target
+        Two classes; labels that are names have been mapped to indices by the stream.
+    opening : dict
+        What opened the stream, name included; goes into the model file.
+    skip : int
+        Rows left out at the beginning.
+    limit : int or None
+        Rows looked at after that; None: all.
+    named : bool
+        Order features by name, as events that name their features do.
+    reading : ModelSettings or None
+        With the schema that the stream is read by, and what stands for missing values; None: there is neither.
+    """
+
+    def __init__(
+        self,
+        stream: Any,
+        target: Target,
+        opening: dict[str, Any],
+        skip: int = 0,
+        limit: int | None = None,
+        named: bool = False,
+        reading: ModelSettings | None = None,
+    ) -> None:
+        self.target = target
+        self.counts = Counts()
+        self.reading = reading
+        self.begun = b""
+        """What is known of the columns before the first row."""
+        self._fillings: Fillings | None = None
+        self._stream = stream
+        self._opening = opening
+        self._skip, self._limit = skip, limit
+        self._order = np.argsort(np.array(stream.feature_names)) if named else None
+        self._read = 0
+
+    @property
+    def name(self) -> str:
+        """The stream's."""
+        return str(self._stream.name)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Sorted, if rows are ordered by them; the schema's."""
+        if self.reading is not None and self.reading.events is not None:
+            return self.reading.events.columns
+        return None if self._order is None else tuple(sorted(self._stream.feature_names))
+
+    @property
+    def filling(self) -> bytes:
+        """What is known of the columns."""
+        return b"" if self._fillings is None else self._fillings.state
+
+    @property
+    def length(self) -> int | None:
+        """Rows looked at, where the stream says how long it is."""
+        known: int | None = self._stream.rows
+        left = None if known is None else max(0, known - self._skip)
+        return self._limit if left is None else left if self._limit is None else min(left, self._limit)
+
+    def blocks(self) -> Blocks:
+        """Read from the first row.
+
+        Raises
+        ------
+        UsageFailure
+            A label is none of the target's.
+        Failure
+            The stream ends before the rows begin.
+        """
+        self.counts = Counts()
+        self._fillings = None if self.reading is None else Fillings(self.reading, self._stream.n_features)
+        if self._fillings is not None:
+            self._fillings.begin(self.begun)
+        row, end = 0, None if self._limit is None else self._skip + self._limit
+        for block in self._stream.blocks():
+            inside = slice(max(0, self._skip - row), None if end is None else end - row)
+            X, y = block.X[inside], block.y[inside]
+            if len(y):
+                yield self._usable(X, y, row + max(0, self._skip - row))
+            row += len(block.y)
+            if end is not None and row >= end:
+                break
+        self._read = max(0, (row if end is None else min(row, end)) - self._skip)
+        if row <= self._skip:
+            raise Failure(f"{self.name} has {row} rows: none is left after the first {self._skip}")
+
+    def _usable(self, X: Array, y: Array, first: int) -> tuple[Array, Array]:
+        """Rows with a label and finite features; `first` is the number of the first one, for sentences."""
+        counts = self.counts
+        wrong = ~(np.isnan(y) | (y == 0.0) | (y == 1.0))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise UsageFailure(
+                f"label {y[at]:g} in row {first + at} of {self.name} is neither 0 nor 1: training knows two classes; "
+                "--labels A,B names them as they stand in the data"
+            )
+        X = X if self._order is None else X[:, self._order]
+        X = X if self._fillings is None else self._fillings.fill(X)
+        finite, known = np.isfinite(X).all(axis=1), ~np.isnan(y)
+        if counts.first_rejected is None and not finite.all():
+            where = f"row {first + int(np.argmin(finite))}: "
+            told: str | None = getattr(self._stream, "first_rejected", None)  # perhaps of a row that was left out
+            known_reason = told is not None and told.startswith(where)
+            counts.first_rejected = told if known_reason else f"{where}a feature is missing or infinite"
+        keep = finite & known
+        counts.rejected += int((~finite).sum())
+        counts.unlabelled += int((finite & ~known).sum())
+        counts.rows += int(keep.sum())
+        return np.ascontiguousarray(X[keep]), y[keep]
+
+    def origin(self) -> dict[str, Any]:
+        """What opened it, and which rows were looked at."""
+        return {**self._opening, "from": self._skip, "to": self._skip + self._read}
+
+
+def require_rows(source: Rows) -> None:
+    """Refuse a source that gave no usable row.
+
+    Raises
+    ------
+    Failure
+        It says what was left out instead.
+    """
+    counts = source.counts
+    if counts.rows:
+        return
+    if counts.unlabelled:
+        raise Failure(
+            f"none of the {counts.unlabelled + counts.rejected} rows of {source.name} has a label that can be learned "
+            "from: training needs labelled rows"
+        )
+    if counts.rejected:
+        raise Failure(
+            f"none of the {counts.rejected} rows of {source.name} can be used; the first, {counts.first_rejected}"
+        )
+    raise Failure(f"{source.name} holds no rows")

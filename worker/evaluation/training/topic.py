@@ -1,0 +1,283 @@
+"""The rows of a bounded part of a topic: offsets are fixed once, and checked again after reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.evaluation.rows import Fillings
+from driftway.worker.evaluation.training.bounds import Bound
+from driftway.worker.evaluation.training.rows import Blocks, Counts
+from driftway.worker.kafka.client_config import (
+    CONSUMER_TUNING,
+    PYTHON,
+    base_properties,
+    require_broker,
+    without_membership,
+)
+from driftway.worker.kafka.client_factory import make_fetcher
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import Unfinished
+from driftway.worker.kafka.interface import Fetcher
+from driftway.worker.kafka.log_reader.reader import (
+    ASK_SECONDS,
+    POLL_SECONDS,
+    lone_properties,
+    lone_reader,
+    spoken,
+    watermarks,
+)
+from driftway.worker.kafka.log_reader.records import RecordReader
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.settings import ModelSettings
+from driftway.worker.wire.decoder import Decoder
+from driftway.worker.wire.events import Batch, Records, Target
+from driftway.worker.wire.rejections import shown
+from driftway.worker.wire.schema.feature import REJECT
+
+
+class Range(NamedTuple):
+    """The offsets from `first` to before `end` of a partition."""
+
+    partition: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a topic that was asked for.
+
+    Parameters
+    ----------
+    topic : str
+        Of events.
+    partition : int or None
+        None: all of them, one after the other.
+    first, end : Bound or None
+        Where the part begins, and the bound that it ends before, in each partition; None: the log's.
+    form : str
+        Format of the events, ``json`` or ``packed``.
+    reading : ModelSettings or None
+        With the schema of events, and what stands for missing values; None: there is neither.
+    """
+
+    topic: str
+    partition: int | None = None
+    first: Bound | None = None
+    end: Bound | None = None
+    form: str = "json"
+    reading: ModelSettings | None = None
+
+
+class TopicRows:
+    """Rows of a part of a topic, as a read_committed reader sees it now.
+
+    Parameters
+    ----------
+    bootstrap : str
+        Where the broker is.
+    passthrough : mapping
+        Further client properties.
+    part : Part
+        What was asked for.
+    target : Target
+        What labels mean.
+    ranges : sequence of Range or None
+        What to read; None: resolve `part` against the log as it is now.
+    client : str
+        PYTHON or NATIVE.
+
+    Raises
+    ------
+    UsageFailure
+        No such topic or partition, or the range is empty as it is written.
+    Failure
+        The log does not hold the range, or nothing stands in it.
+    Unreachable
+        No broker answers.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        passthrough: Mapping[str, Any],
+        part: Part,
+        target: Target,
+        ranges: Sequence[Range] | None = None,
+        client: str = PYTHON,
+    ) -> None:
+        counts = partition_counts(require_broker(bootstrap, passthrough))
+        if part.topic not in counts:
+            raise UsageFailure(f"there is no topic {part.topic}")
+        n = counts[part.topic]
+        if part.partition is not None and part.partition >= n:
+            raise UsageFailure(f"topic {part.topic} has no partition {part.partition}, only 0 to {n - 1}")
+        self.part = part
+        self.target = target
+        self.counts = Counts()
+        self._bootstrap, self._client = bootstrap, client
+        self._given = without_membership(base_properties(bootstrap, passthrough))
+        self._decoder = self._make_decoder()
+        self._fillings: Fillings | None = None
+        """Of all ranges that were read through."""
+        partitions = range(n) if part.partition is None else (part.partition,)
+        with closing(self._reader()) as reader, self._explained():
+            self.ranges = list(ranges or (self._resolve(reader, p, Deadline(ASK_SECONDS)) for p in partitions))
+            self._require_held(reader)
+        if not self.length:
+            raise Failure(f"there is nothing to read: {self._described()}")
+
+    @property
+    def name(self) -> str:
+        """Topic, and partition if it is one."""
+        part = self.part
+        return part.topic if part.partition is None else f"{part.topic}/{part.partition}"
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Feature names, sorted, if the events name them; known once a row was read."""
+        return self._decoder.schema.names if self._decoder.schema is not None else None
+
+    @property
+    def reading(self) -> ModelSettings | None:
+        """That of the part."""
+        return self.part.reading
+
+    @property
+    def filling(self) -> bytes:
+        """What is known of the columns, of all partitions together."""
+        return b"" if self._fillings is None else self._fillings.state
+
+    @property
+    def length(self) -> int:
+        """Offsets in the ranges: at least as many as events."""
+        return sum(one.end - one.first for one in self.ranges)
+
+    def origin(self) -> dict[str, Any]:
+        """Topic, format and the offsets read of each partition."""
+        ranges = [{"partition": one.partition, "from": one.first, "to": one.end} for one in self.ranges]
+        return {"topic": self.part.topic, "format": self.part.form, "ranges": ranges}
+
+    def blocks(self) -> Blocks:
+        """Read the ranges from their beginnings.
+
+        Raises
+        ------
+        Failure
+            The broker refuses this reader, or retention has passed the beginning meanwhile.
+        Unreachable
+            The broker delivers nothing any more.
+        """
+        self.counts = Counts()
+        self._decoder, self._fillings = self._make_decoder(), None
+        properties = lone_properties(self._given, CONSUMER_TUNING)
+        headers = self.part.reading is not None and self.part.reading.reads_headers
+        with (
+            closing(self._reader()) as reader,
+            closing(make_fetcher(self._client, properties, self.part.topic, headers)) as fetcher,
+            self._explained(),
+        ):
+            for one in self.ranges:
+                if one.first < one.end:
+                    yield from self._read(fetcher, one)
+            self._require_held(reader)
+
+    def _make_decoder(self) -> Decoder:
+        """As a worker's."""
+        read = self.part.reading
+        lenient = read is not None and read.missing.word != REJECT
+        return Decoder(self.target, form=self.part.form, lenient=lenient, events=None if read is None else read.events)
+
+    def _reader(self) -> Consumer:
+        return lone_reader(self._given, CONSUMER_TUNING)
+
+    def _read(self, fetcher: Fetcher, one: Range) -> Blocks:
+        place, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
+        reading = RecordReader(fetcher, place, one.first, one.end, spoken(where, _lost(where, one.first)))
+        fillings: Fillings | None = None  # each partition has its own, as in a worker
+        while reading.unread:
+            inside = reading.take(POLL_SECONDS)
+            if reading.unread:
+                reading.require_news(self._bootstrap, where)
+            if inside is None:
+                continue
+            batch = self._decoder.decode(inside)
+            if fillings is None and self.part.reading is not None and self._decoder.schema is not None:
+                fillings = Fillings(self.part.reading, self._decoder.schema.n_features)
+            if fillings is not None:
+                batch.X = fillings.fill(batch.X)
+            yield self._rows(inside, batch)
+        if self._fillings is None:
+            self._fillings = fillings
+        elif fillings is not None:
+            self._fillings.take_in(fillings)
+
+    def _rows(self, records: Records, batch: Batch) -> tuple[Any, Any]:
+        """Labelled rows of the records."""
+        known, counts = ~np.isnan(batch.y), self.counts
+        if batch.rejected and counts.first_rejected is None:
+            bad = batch.rejected[0]
+            counts.first_rejected = f"{self.part.topic}/{records.partition}@{bad.offset}: {shown(bad.reason)}"
+        counts.rejected += len(batch.rejected)
+        counts.unlabelled += int((~known).sum())
+        counts.rows += int(known.sum())
+        return np.ascontiguousarray(batch.X[known]), batch.y[known]
+
+    def _resolve(self, reader: Consumer, partition: int, deadline: Deadline) -> Range:
+        """Offsets of a partition's range, by its log now."""
+        low, high = watermarks(reader, self.part.topic, partition, deadline)
+
+        def offset(bound: Bound | None, default: int) -> int:
+            if bound is None:
+                return default
+            return bound.offset if bound.offset is not None else self._at(reader, partition, bound, high, deadline)
+
+        first, end = offset(self.part.first, low), offset(self.part.end, high)
+        if end < low:
+            raise Failure(
+                f"retention has passed offset {end - 1} of {self.part.topic}/{partition}: the log begins at {low}"
+            )
+        return Range(partition, first, max(first, end))
+
+    def _at(self, reader: Consumer, partition: int, bound: Bound, high: int, deadline: Deadline) -> int:
+        """The offset of the first record that is not older than a time."""
+        asked = [TopicPartition(self.part.topic, partition, bound.time or 0)]
+        found = reader.offsets_for_times(asked, timeout=deadline.remaining())[0]
+        if found.error is not None:
+            raise KafkaException(found.error)
+        return int(found.offset) if 0 <= found.offset <= high else high  # negative: no record is that new
+
+    def _require_held(self, reader: Consumer) -> None:
+        """Refuse a range that the log does not hold, now."""
+        for one in self.ranges:
+            low, high = watermarks(reader, self.part.topic, one.partition, Deadline(ASK_SECONDS))
+            where = f"{self.part.topic}/{one.partition}"
+            if one.first < low and one.first < one.end:
+                raise Failure(f"{_lost(where, one.first)}: the log begins at {low}")
+            if one.end > high:
+                raise Failure(f"{where} ends at offset {high}: there is no offset {one.end - 1} yet")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Let the client's errors be sentences."""
+        try:
+            yield
+        except KafkaException as error:
+            raise Failure(f"the broker refused: {self.name}: {error.args[0].str()}") from None
+        except Unfinished as error:
+            raise Unreachable(str(error)) from None
+
+    def _described(self) -> str:
+        parts = [f"partition {one.partition} from {one.first} to {one.end}" for one in self.ranges]
+        return f"{self.part.topic}, {', '.join(parts)}"
+
+
+def _lost(where: str, first: int) -> str:
+    return f"retention has passed offset {first} of {where}, where the range begins"

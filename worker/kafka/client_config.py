@@ -1,0 +1,201 @@
+"""Client properties: what users may pass through, what Driftway owns, what is never shown. Leaf module."""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from driftway.worker.errors import Failure, Unreachable, UsageFailure
+
+Properties = dict[str, Any]
+
+
+class Link(Protocol):
+    """What a client has to be told: which cluster, in whose name, and what else. Settings of a worker are one."""
+
+    @property
+    def bootstrap(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def passthrough(self) -> Properties: ...
+
+
+READER: Properties = {
+    "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+}
+"""Of a reader of whole logs, who belongs to no group and commits nothing."""
+CONSUMER_TUNING: Properties = {
+    # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
+    "fetch.queue.backoff.ms": 5,
+    "queued.min.messages": 100_000,
+    "queued.max.messages.kbytes": 16_384,  # more is only memory that a backlog leaves behind
+    "fetch.wait.max.ms": 10,
+    "topic.metadata.refresh.interval.ms": 10_000,  # how late new partitions of the input are noticed
+    "statistics.interval.ms": 10_000,
+}
+REACH_SECONDS = 7.0
+"""How long to look for a broker before saying that there is none; below the promised 10 s."""
+
+RECONNECT_MS = 1000
+"""Longest pause before a client looks for a broker again; after its default of 10 s the broker has long been back."""
+
+PYTHON, NATIVE, AUTO = CLIENTS = "python", "native", "auto"
+"""Ways to talk to Kafka, see `driftway.worker.kafka.client_factory`."""
+
+CHATTER = frozenset(("log_level", "debug"))
+"""Properties of those who want the client's own lines on stderr."""
+NOBODY = logging.getLogger("driftway.nobody")
+NOBODY.disabled = True
+
+OWNED: Mapping[str, str] = {
+    "bootstrap.servers": "use --bootstrap",
+    "group.id": "use --group",
+    "enable.auto.commit": "offsets are committed inside the worker's transaction",
+    "enable.auto.offset.store": "offsets are committed inside the worker's transaction",
+    "auto.offset.reset": "use --start and --if-offset-lost",
+    "isolation.level": "aborted records must never be learned from",
+    "transactional.id": "it is made of group, topic and partition, so that the next owner fences the last",
+    "enable.idempotence": "retries must neither repeat nor reorder records",
+    "enable.partition.eof": "restore relies on it",
+    "error_cb": "it is a function",
+    "throttle_cb": "it is a function",
+    "stats_cb": "it is a function",
+    "logger": "it is an object",
+}
+"""Properties that a user may not set -> why."""
+
+MEMBER_ONLY = (
+    "group.protocol", "group.instance.id", "partition.assignment.strategy", "group.remote.assignor",
+    "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms",
+)  # fmt: skip
+
+SECRET = re.compile(
+    r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion|user\.info", re.IGNORECASE
+)
+PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,48}")
+"""What a property's name looks like; anything else that stands where one should may be part of a secret."""
+USERINFO = re.compile(r"(^|//|,)[^\s,]*@")
+"""``user:password@`` in a URL or a host list."""
+SHORTEST_SECRET = 4
+"""Shorter values are not looked for in the client's sentences: they would be found everywhere."""
+
+
+def parse_properties(pairs: Iterable[str], file: str | None = None) -> Properties:
+    """Read ``key=value`` pairs, after those of a properties file; the pairs win.
+
+    Raises
+    ------
+    UsageFailure
+        A pair without ``=``, a file that cannot be read, or a property that Driftway owns.
+    """
+    lines: list[str] = []
+    if file is not None:
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UsageFailure(f"cannot read client properties {file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise UsageFailure(f"client properties {file} are not UTF-8 text") from None
+        lines = [line for line in (raw.strip() for raw in text.splitlines()) if line and line[0] not in "#;"]
+    properties: Properties = {}
+    for pair in [*lines, *pairs]:
+        key, equals, value = (piece.strip() for piece in pair.partition("="))
+        if not equals or not PROPERTY.fullmatch(key):
+            raise UsageFailure(f"client property {redact(pair)!r} is not key=value")
+        if key in OWNED:
+            raise UsageFailure(f"client property {key} cannot be set: {OWNED[key]}")
+        properties[key] = value
+    return properties
+
+
+def redact(text: str) -> str:
+    """`text`, meant as ``key=value``, with what may be secret hidden: the value of a secret key, and what is no key."""
+    key, equals, value = (piece.strip() for piece in text.partition("="))
+    if key and not PROPERTY.fullmatch(key):
+        return "***"
+    if not equals:
+        return key
+    return f"{key}=***" if SECRET.search(key) else f"{key}={without_userinfo(value)}"
+
+
+def without_userinfo(text: str) -> str:
+    """`text` with user and password of a URL, or of a host in a list, hidden."""
+    return USERINFO.sub(r"\1***@", text)
+
+
+def scrubbed(text: str, properties: Mapping[str, Any]) -> str:
+    """`text` without the values of secret properties, for sentences that come from the client."""
+    for key, value in properties.items():
+        if SECRET.search(key) and len(str(value)) >= SHORTEST_SECRET:
+            text = text.replace(str(value), "***")
+    return without_userinfo(text)
+
+
+def redacted(properties: Mapping[str, Any]) -> Properties:
+    """`properties` fit for a log: secret values replaced by ``***``."""
+    return {
+        key: "***" if SECRET.search(key) else without_userinfo(value) if isinstance(value, str) else value
+        for key, value in properties.items()
+    }
+
+
+def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Properties:
+    """What every client of Driftway starts from; `passthrough` comes last and may override."""
+    patience = {} if "reconnect.backoff.ms" in passthrough else {"reconnect.backoff.max.ms": RECONNECT_MS}
+    name = f"driftway-{socket.gethostname()}"
+    return {"bootstrap.servers": bootstrap, "client.id": name, **patience, **passthrough}
+
+
+def without_membership(properties: Mapping[str, Any]) -> Properties:
+    """`properties` for a client that is no member of the group: what only a member may have is left out."""
+    return {key: value for key, value in properties.items() if key not in MEMBER_ONLY}
+
+
+def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: float = REACH_SECONDS) -> Any:
+    """Return the cluster's metadata, or fail with one sentence.
+
+    Raises
+    ------
+    Unreachable
+        No broker answered in `timeout` seconds.
+    Failure
+        A client property is not valid, or the broker does not accept who we say we are.
+    """
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    told: list[Any] = []
+    properties: Properties = {**quiet(base_properties(bootstrap, passthrough)), "error_cb": told.append}
+    where = without_userinfo(bootstrap)
+    try:
+        admin = AdminClient(properties)
+    except KafkaException as error:
+        raise UsageFailure(f"client property refused: {scrubbed(error.args[0].str(), passthrough)}") from None
+    try:
+        return admin.list_topics(timeout=timeout)
+    except KafkaException:
+        admin.poll(0)  # hands over what went wrong meanwhile
+        for heard in told:
+            if heard.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) or "SSL" in heard.str():
+                sentence = scrubbed(" ".join(heard.str().split()), passthrough)
+                raise Failure(f"the broker at {where} refused this client: {sentence}") from None
+        raise Unreachable(f"no Kafka broker answered at {where} within {timeout:.0f} s") from None
+
+
+def quiet(properties: Mapping[str, Any]) -> Properties:
+    """`properties` with the client's own lines on stderr off, unless asked for; errors still come back from calls.
+
+    A level of 0 is not enough: the client prints even then that somebody has fenced it.
+    """
+    if CHATTER.isdisjoint(properties):
+        properties = {"log_level": 0, "logger": NOBODY, **properties}
+    return {"error_cb": lambda _error: None, **properties}

@@ -1,0 +1,116 @@
+"""Which client a worker goes through: the C library at its own speed, or confluent-kafka's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.kafka.confluent.consumer import make_consumer
+from driftway.worker.kafka.confluent.fetcher import PlainFetcher
+from driftway.worker.kafka.confluent.member import PlainMember
+from driftway.worker.kafka.confluent.sender import PlainSender
+from driftway.worker.kafka.error_handling import refused_properties
+from driftway.worker.kafka.interface import Fetcher, Member, Sender
+
+if TYPE_CHECKING:
+    from driftway.worker.kafka.librdkafka.bulk_producer import NativeFeeder
+
+
+def resolved(client: str) -> tuple[str, str | None]:
+    """PYTHON or NATIVE for what was asked for, and why it is not NATIVE if that would have been taken.
+
+    Raises
+    ------
+    UsageFailure
+        NATIVE was asked for, and cannot be had here.
+    """
+    if client == PYTHON:
+        return PYTHON, None
+    from driftway.worker.kafka.librdkafka.abi_check import proven
+    from driftway.worker.kafka.librdkafka.library import Unsupported
+
+    try:
+        proven()
+    except Unsupported as error:
+        if client == NATIVE:
+            raise UsageFailure(f"--client native cannot be used here: {error}") from None
+        return PYTHON, str(error)
+    return NATIVE, None
+
+
+def warm_client(client: str) -> None:
+    """Have the kernels of that way ready."""
+    if client == NATIVE:
+        from driftway.worker.kafka.librdkafka.abi_check import proven
+        from driftway.worker.kafka.librdkafka.warm_up import warm
+
+        warm(proven())
+
+
+def make_member(
+    client: str, properties: Mapping[str, Any], topic: str, incremental: bool, headers: bool = False
+) -> Member:
+    """A group member that has not subscribed yet; with `headers` its records come with theirs.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    if client != NATIVE:
+        return PlainMember(make_consumer(dict(properties)), topic, incremental, headers)
+    from driftway.worker.kafka.librdkafka.abi_check import proven
+    from driftway.worker.kafka.librdkafka.member import NativeMember
+
+    with refused_properties():
+        return NativeMember(proven(), quiet(properties), topic, incremental, headers)
+
+
+def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers: bool = False) -> Fetcher:
+    """A reader that was not sent anywhere yet; with `headers` its records come with theirs.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    if client != NATIVE:
+        return PlainFetcher(make_consumer(dict(properties)), topic, headers)
+    from driftway.worker.kafka.librdkafka.abi_check import proven
+    from driftway.worker.kafka.librdkafka.fetcher import NativeFetcher
+
+    with refused_properties():
+        return NativeFetcher(proven(), quiet(properties), topic, headers)
+
+
+def make_sender(client: str, properties: Mapping[str, Any], partition: int, every_report: bool) -> Sender:
+    """A producer of a partition's outputs.
+
+    Raises
+    ------
+    KafkaException
+        A property is not valid.
+    """
+    if client != NATIVE:
+        return PlainSender(quiet(properties), partition, every_report)
+    from driftway.worker.kafka.librdkafka.abi_check import proven
+    from driftway.worker.kafka.librdkafka.sender import NativeSender
+
+    return NativeSender(proven(), quiet(properties), partition)
+
+
+def make_feeder(properties: Mapping[str, Any]) -> NativeFeeder:
+    """A producer of many messages by the C library; `properties` are taken as they are.
+
+    Raises
+    ------
+    UsageFailure
+        A property is not valid.
+    """
+    from driftway.worker.kafka.librdkafka.abi_check import proven
+    from driftway.worker.kafka.librdkafka.bulk_producer import NativeFeeder
+
+    with refused_properties():
+        return NativeFeeder(proven(), properties)

@@ -1,0 +1,36 @@
+"""A reader of one topic by confluent-kafka's consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, TopicPartition
+
+from driftway.worker.kafka.confluent.consumer import arrivals
+from driftway.worker.kafka.interface import Fetcher, Taken
+
+
+class PlainFetcher(Fetcher):
+    """See `driftway.worker.kafka.interface.Fetcher`.
+
+    Parameters
+    ----------
+    consumer : Consumer
+        The client.
+    topic : str
+        What is read.
+    headers : bool
+        Whether records come with theirs.
+    """
+
+    def __init__(self, consumer: Consumer, topic: str, headers: bool) -> None:
+        self._consumer, self._topic, self._headers = consumer, topic, headers
+
+    def send_to(self, begins: Mapping[int, int]) -> None:
+        self._consumer.assign([TopicPartition(self._topic, partition, begins[partition]) for partition in begins])
+
+    def take(self, most: int, wait: float) -> Taken:
+        return arrivals(self._consumer, most, wait, self._headers)
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,78 @@
+"""A member of the group by confluent-kafka's consumer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+
+from driftway.worker.kafka.confluent.consumer import arrivals
+from driftway.worker.kafka.interface import Member, Partitions, Taken
+
+
+class PlainMember(Member):
+    """See `driftway.worker.kafka.interface.Member`.
+
+    Parameters
+    ----------
+    consumer : Consumer
+        The client.
+    topic : str
+        What is subscribed to.
+    incremental : bool
+        Whether partitions are handed over one by one instead of all at once.
+    headers : bool
+        Whether records come with theirs.
+    """
+
+    def __init__(self, consumer: Consumer, topic: str, incremental: bool, headers: bool = False) -> None:
+        self._consumer, self._topic, self._incremental, self._headers = consumer, topic, incremental, headers
+
+    def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
+        def call(listener: Partitions) -> Any:
+            return lambda _consumer, places: listener([place.partition for place in places])
+
+        self._consumer.subscribe([self._topic], on_assign=call(assigned), on_revoke=call(revoked), on_lost=call(lost))
+
+    def accept(self, partitions: list[int]) -> None:
+        # The real position is known after the restore; until then nothing may be fetched.
+        places = [TopicPartition(self._topic, partition, OFFSET_BEGINNING) for partition in partitions]
+        if self._incremental:
+            self._consumer.incremental_assign(places)
+        else:
+            self._consumer.assign(places)
+        if places:
+            self._consumer.pause(places)
+
+    def release(self, partitions: list[int]) -> None:
+        if self._incremental:
+            self._consumer.incremental_unassign(self._places(partitions))
+        else:
+            self._consumer.unassign()
+
+    def take(self, most: int, wait: float) -> Taken:
+        return arrivals(self._consumer, most, wait, self._headers)
+
+    def seek(self, partition: int, offset: int) -> None:
+        self._consumer.seek(TopicPartition(self._topic, partition, offset))
+
+    def pause(self, partition: int) -> None:
+        self._consumer.pause(self._places([partition]))
+
+    def resume(self, partition: int) -> None:
+        self._consumer.resume(self._places([partition]))
+
+    def metadata(self) -> Any:
+        return self._consumer.consumer_group_metadata()
+
+    def commit(self, partition: int, offset: int, metadata: str | None) -> None:
+        place = TopicPartition(self._topic, partition, offset, metadata)
+        (answer,) = self._consumer.commit(offsets=[place], asynchronous=False)
+        if answer.error is not None:
+            raise KafkaException(answer.error)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _places(self, partitions: list[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, partition) for partition in partitions]

@@ -1,0 +1,134 @@
+"""A sender by confluent-kafka's producer. Only marked records are reported: no Python call per message.
+
+But for those with headers, which the client takes one by one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer, TopicPartition
+
+from driftway.worker.kafka.confluent.delivery_reports import Reports
+from driftway.worker.kafka.error_handling import fatality
+from driftway.worker.kafka.interface import Offsets, Sender, Span
+from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.headers import Headers
+
+
+class PlainSender(Sender):
+    """See `driftway.worker.kafka.interface.Sender`.
+
+    Parameters
+    ----------
+    properties : mapping
+        Of the client.
+    partition : int
+        Where records go.
+    every_report : bool
+        Whether the refusal of any record is to be heard of, not only of a commit's first and last ones.
+
+    Raises
+    ------
+    KafkaException
+        A property is not valid.
+    """
+
+    def __init__(self, properties: Mapping[str, Any], partition: int, every_report: bool) -> None:
+        self._reports = Reports()
+        all_reports = {"on_delivery": self._reports.note_refusal} if every_report else {}
+        self._producer = Producer({**properties, **all_reports})
+        self._partition = partition
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def know(self, topic: str, seconds: float) -> None:
+        with self._answering():
+            self._producer.list_topics(topic, seconds)
+
+    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+        if headers is not None:  # a batch's records cannot have any
+            for value, key, own in zip(values, keys, headers, strict=True):
+                self._produce(topic, value, key, list(own))
+            return
+        records: list[dict[str, Any]]
+        if keys.all_none:
+            records = [{"value": value} for value in values]
+        else:
+            pairs = zip(values, keys, strict=True)
+            records = [{"value": value} if key is None else {"value": value, "key": key} for value, key in pairs]
+        if not records:
+            return
+        self._reports.mark(topic, records)
+        if self._producer.produce_batch(topic, records, partition=self._partition) != len(records):
+            # The call itself does not fail, e.g. where the topic has fewer partitions than the input.
+            raise KafkaException(next(record["_error"] for record in records if "_error" in record))
+
+    def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
+        self._produce(topic, value, key, [])
+
+    def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
+        return self._reports.spans(ends)
+
+    def begin_spans(self) -> None:
+        self._reports.clear()
+
+    def poll(self, seconds: float) -> None:
+        with self._answering():
+            self._producer.poll(seconds)
+
+    def flush(self, seconds: float) -> int:
+        with self._answering():
+            return int(self._producer.flush(seconds))
+
+    def init_transactions(self, seconds: float) -> None:
+        with self._answering():
+            self._producer.init_transactions(seconds)
+
+    def begin_transaction(self) -> None:
+        with self._answering():
+            self._producer.begin_transaction()
+
+    def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
+        places = []
+        for topic, (offset, metadata) in offsets.items():
+            told: Any = {} if metadata is None else {"metadata": metadata}  # which must not be None
+            places.append(TopicPartition(topic, partition=self._partition, offset=offset, **told))
+        with self._answering():
+            self._producer.send_offsets_to_transaction(places, member, seconds)
+
+    def commit_transaction(self, seconds: float) -> None:
+        with self._answering():
+            self._producer.commit_transaction(seconds)
+
+    def abort_transaction(self, seconds: float) -> None:
+        with self._answering():
+            self._producer.abort_transaction(seconds)
+
+    def drop(self) -> None:
+        with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
+            self._producer.purge()
+
+    def _produce(self, topic: str, value: bytes | None, key: bytes | None, headers: list[Any]) -> None:
+        report = self._reports.one(topic)
+        self._producer.produce(topic, value, key=key, partition=self._partition, on_delivery=report, headers=headers)
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Have a fatal error told as what it is.
+
+        The client calls back with a fatal error's exception still set: what then comes out of the call is a SystemError
+        that has the exception as its cause, or, where a callback has cleared it, one without.
+        """
+        try:
+            yield
+        except SystemError as error:
+            if isinstance(error.__cause__, KafkaException):
+                raise error.__cause__ from None
+            fatal = fatality(self._producer)
+            if fatal is None:
+                raise
+            raise KafkaException(fatal) from None

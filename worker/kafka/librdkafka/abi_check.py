@@ -1,0 +1,92 @@
+"""Whether messages and places stand where this room reads and writes them; asked without a broker, in some ms."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import numpy as np
+
+from driftway.worker.kafka.librdkafka.handle import Handle
+from driftway.worker.kafka.librdkafka.library import (
+    COPY,
+    PRODUCER,
+    PURGE_IN_FLIGHT,
+    PURGE_QUEUED,
+    Library,
+    Unsupported,
+    load,
+)
+from driftway.worker.kafka.librdkafka.message import (
+    ERROR,
+    KEY,
+    KEY_LENGTH,
+    LENGTH,
+    OPAQUE,
+    PARTITION,
+    PAYLOAD,
+    WORDS,
+    read,
+)
+
+REPORT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+NOBODY_LISTENS = {"bootstrap.servers": "127.0.0.1:9", "log_level": "0"}
+WHERE, MARK, VALUE, NAME = 3, 4711, b"a payload", b"the key"
+POLL_MS = 1000
+
+
+@cache
+def proven() -> Library:
+    """The library, once it has passed.
+
+    Raises
+    ------
+    Unsupported
+        It has not, or cannot be used at all.
+    """
+    library = load()
+    if (why := _message_differs(library) or _place_differs(library)) is not None:
+        raise Unsupported(f"librdkafka {library.version_str().decode()}: {why}")
+    return library
+
+
+def _message_differs(library: Library) -> str | None:
+    """Hand a message over, take it back, and look at its report."""
+    seen: list[str | None] = []
+
+    def look(_handle: int, message: int, _opaque: int) -> None:
+        rows = np.zeros((1, WORDS), np.int64)
+        read(np.array([message]), rows)
+        (row,) = rows.tolist()
+        found = (row[PARTITION], row[LENGTH], row[KEY_LENGTH], row[OPAQUE], row[ERROR] < 0)
+        right = found == (WHERE, len(VALUE), len(NAME), MARK, True)
+        # Only lengths that are right are followed by a look at what they are lengths of.
+        right = right and ctypes.string_at(row[PAYLOAD], row[LENGTH]) == VALUE
+        right = right and ctypes.string_at(row[KEY], row[KEY_LENGTH]) == NAME
+        seen.append(None if right else f"a message reads {found}")
+
+    report = REPORT(look)
+    address = ctypes.cast(report, ctypes.c_void_p).value or 0
+    with Handle(library, PRODUCER, NOBODY_LISTENS, report=address) as handle:
+        topic = handle.topic("trial")
+        payload, key = np.frombuffer(VALUE, np.uint8), np.frombuffer(NAME, np.uint8)
+        rows = np.zeros((1, WORDS), np.int64)
+        rows[0, [PAYLOAD, LENGTH, KEY, KEY_LENGTH, OPAQUE]] = (
+            payload.ctypes.data, len(VALUE), key.ctypes.data, len(NAME), MARK,
+        )  # fmt: skip
+        if library.produce_batch(topic, WHERE, COPY, rows.ctypes.data, 1) != 1:
+            return "a batch of one message was not taken"
+        library.purge(handle.address, PURGE_QUEUED | PURGE_IN_FLIGHT)
+        library.poll(handle.address, POLL_MS)
+    return seen[0] if seen else "no report came"
+
+
+def _place_differs(library: Library) -> str | None:
+    places = library.topic_partition_list_new(1)
+    try:
+        library.topic_partition_list_add(places, b"trial", WHERE).contents.offset = MARK
+        place = places.contents.elements[0]
+        found = (places.contents.count, place.topic, place.partition, place.offset, place.metadata_size, place.err)
+    finally:
+        library.topic_partition_list_destroy(places)
+    return None if found == (1, b"trial", WHERE, MARK, 0, 0) else f"a place reads {found}"

@@ -1,0 +1,123 @@
+"""What has arrived at a client: messages become columns without an object of Python's for any of them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError
+
+from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
+from driftway.worker.kafka.interface import Problem, Taken
+from driftway.worker.kafka.librdkafka.handle import Handle, drain
+from driftway.worker.kafka.librdkafka.headers import HeaderReader
+from driftway.worker.kafka.librdkafka.library import Library
+from driftway.worker.kafka.librdkafka.message import (
+    ERROR,
+    KEY,
+    KEY_LENGTH,
+    LENGTH,
+    OFFSET,
+    PARTITION,
+    PAYLOAD,
+    WORDS,
+    Rows,
+    destroy,
+    gather,
+    group,
+    read,
+    stamp,
+)
+from driftway.worker.wire.columns import END, SPARE, TAIL, Integers, Located, Terminated, Text, read_only
+from driftway.worker.wire.events import Records
+
+
+class Arrivals:
+    """The queue of a consumer.
+
+    Parameters
+    ----------
+    library : Library
+        The functions.
+    handle : Handle
+        Of the consumer.
+    lasting : bool
+        Whether what is taken stays as it is; else its buffer is written anew by the next taking.
+    headers : bool
+        Whether records come with theirs.
+
+    Raises
+    ------
+    KafkaException
+        The client does not let its messages be taken from one queue.
+    """
+
+    def __init__(self, library: Library, handle: Handle, lasting: bool = False, headers: bool = False) -> None:
+        library.require(library.poll_set_consumer(handle.address))
+        self._library, self._lasting = library, lasting
+        self._queue = library.queue_get_consumer(handle.address)
+        self._pointers = np.empty(BATCH_MESSAGES, np.int64)
+        self._rows = np.empty((BATCH_MESSAGES, WORDS), np.int64)
+        self._text: Text = np.empty(0, np.uint8)
+        self._kind = np.zeros(1, np.int64)
+        self._destroy, self._stamp = library.address("message_destroy"), library.address("message_timestamp")
+        self._headers = HeaderReader(library) if headers else None
+
+    def take(self, most: int, wait: float) -> Taken:
+        """Copy messages out of the library's memory: at most so many, after waiting for the first."""
+        pointers = self._pointers[: drain(self._library, self._queue, self._pointers[:most], wait)]
+        try:
+            return self._columns(pointers)
+        finally:
+            destroy(pointers, self._destroy)
+
+    def close(self) -> None:
+        """Let go of the queue, before the consumer ends."""
+        self._library.queue_destroy(self._queue)
+
+    def _columns(self, pointers: Integers) -> Taken:
+        n = len(pointers)
+        rows, (order, partitions, ends, scratch) = self._rows[:n], np.empty((4, n), np.int64)
+        read(pointers, rows)
+        stamps = np.empty(n, np.int64)
+        stamp(pointers, self._stamp, self._kind.ctypes.data, stamps)
+        found = group(rows, order, partitions, ends, scratch)
+        room = int(rows[:, LENGTH].sum()) + n * len(END) + found * SPARE
+        if self._lasting:
+            self._text = np.empty(room, np.uint8)
+        elif len(self._text) < room:
+            self._text = np.empty(room + room // 4, np.uint8)
+        records, first, q = list[Records](), 0, 0
+        for partition, end in zip(partitions[:found].tolist(), ends[:found].tolist(), strict=True):
+            chosen = order[first:end]
+            values, q = values_of(rows, chosen, self._text, q)
+            headers = None if self._headers is None else self._headers.read(pointers[chosen])
+            columns = rows[chosen, OFFSET], values, keys_of(rows, chosen), stamps[chosen], headers
+            records.append(Records(partition, *columns))
+            first = end
+        return Taken(records, [_problem(row) for row in rows[rows[:, ERROR] != 0]] if first < n else [])
+
+
+def values_of(rows: Rows, chosen: Integers, text: Text, start: int) -> tuple[Terminated, int]:
+    """Payloads, copied to a buffer from a place on; and the place behind them."""
+    starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+    end = start + gather(rows, chosen, PAYLOAD, len(END), text[start:], starts, lengths)
+    text[end : end + SPARE] = np.frombuffer(TAIL, np.uint8)
+    return Terminated(read_only(text[start : end + SPARE]), starts, lengths), end + SPARE
+
+
+def keys_of(rows: Rows, chosen: Integers) -> Located:
+    """Keys in a buffer of their own: outputs that are held back keep them."""
+    starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+    text = np.empty(int(rows[chosen, KEY_LENGTH].sum()), np.uint8)
+    gather(rows, chosen, KEY, 0, text, starts, lengths)
+    return Located(text, starts, lengths)
+
+
+def _problem(row: Any) -> Problem:
+    code, offset = int(row[ERROR]), int(row[OFFSET])
+    if not row[PAYLOAD]:
+        return Problem(KafkaError(code), int(row[PARTITION]), offset)
+    reason = ctypes.string_at(int(row[PAYLOAD]), int(row[LENGTH])).decode(errors="replace")
+    return Problem(KafkaError(code, reason), int(row[PARTITION]), offset)

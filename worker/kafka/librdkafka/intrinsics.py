@@ -1,0 +1,109 @@
+"""What kernels need to work with the C library's memory: words at addresses, and calls of functions at addresses.
+
+Addresses come as integers: a kernel that knew one of this process could not be kept for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from driftway.learners.engine.kernel_cache import kept  # isort: skip - it says to numba what not to load
+
+import numba
+from numba.core import cgutils
+from numba.core.ccallback import CFunc
+from numba.extending import intrinsic
+
+from driftway.learners.engine.jit import is_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def callback(function: Callable[[int, int, int], None]) -> Callable[[], int]:
+    """Where a C function ``void f(void *, void *, void *)`` is that does what `function` does, without the interpreter.
+
+    The three addresses come as integers. It is compiled, or found among what earlier processes have compiled, when its
+    address is first asked for.
+    """
+    word = numba.types.int64
+    made: Any = CFunc(function, ((word, word, word), numba.types.void), locals={}, options={})
+    made.py_func = function
+
+    @cache
+    def address() -> int:
+        kept(made).compile()
+        return int(made.address)
+
+    return address
+
+
+def _word_at_address(typing_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = context.get_value_type(numba.types.int64)
+        return builder.load(builder.inttoptr(arguments[0], word.as_pointer()))
+
+    return numba.types.int64(numba.types.int64), generate
+
+
+def _set_word_at_address(typing_context: Any, address: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = context.get_value_type(numba.types.int64)
+        builder.store(arguments[1], builder.inttoptr(arguments[0], word.as_pointer()))
+        return context.get_dummy_value()
+
+    return numba.types.void(numba.types.int64, numba.types.int64), generate
+
+
+def _copy_from(typing_context: Any, array: Any, position: Any, address: Any, count: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        tools: Any = cgutils
+        text = context.make_array(signature.args[0])(context, builder, arguments[0])
+        source = builder.inttoptr(arguments[2], cgutils.voidptr_t)
+        tools.raw_memcpy(builder, builder.gep(text.data, [arguments[1]]), source, arguments[3], 1)
+        return context.get_dummy_value()
+
+    word = numba.types.int64
+    return (numba.types.void(array, word, word, word), generate) if is_text(array) and array.mutable else None
+
+
+def _ask(typing_context: Any, function: Any, argument: Any, other: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        tools: Any = cgutils
+        kind = tools.ir.FunctionType(tools.ir.IntType(64), [cgutils.voidptr_t, cgutils.voidptr_t])
+        function, *given = arguments
+        pointers = [builder.inttoptr(one, cgutils.voidptr_t) for one in given]
+        return builder.call(builder.inttoptr(function, kind.as_pointer()), pointers)
+
+    word = numba.types.int64
+    return word(word, word, word), generate
+
+
+def _call(typing_context: Any, function: Any, argument: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        tools: Any = cgutils
+        kind = tools.ir.FunctionType(tools.ir.VoidType(), [cgutils.voidptr_t])
+        function, argument = arguments
+        builder.call(builder.inttoptr(function, kind.as_pointer()), [builder.inttoptr(argument, cgutils.voidptr_t)])
+        return context.get_dummy_value()
+
+    return numba.types.void(numba.types.int64, numba.types.int64), generate
+
+
+word_at = cast("Callable[[int], int]", intrinsic(_word_at_address))
+"""In kernels: the 8 bytes at an address, which is a multiple of 8."""
+
+set_word_at = cast("Callable[[int, int], None]", intrinsic(_set_word_at_address))
+"""In kernels: write 8 bytes to an address, which is a multiple of 8."""
+
+copy_from = cast("Callable[[NDArray[np.uint8], int, int, int], None]", intrinsic(_copy_from))
+"""In kernels: copy the number of bytes that comes last from an address to array[position:]. Nothing checks bounds."""
+
+ask = cast("Callable[[int, int, int], int]", intrinsic(_ask))
+"""In kernels: what the C function ``int64_t f(void *, void *)`` at an address says of two pointers."""
+
+call = cast("Callable[[int, int], None]", intrinsic(_call))
+"""In kernels: call the C function ``void f(void *)`` at an address with a pointer."""

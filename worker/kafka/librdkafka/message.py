@@ -1,0 +1,118 @@
+"""Messages of librdkafka as rows of nine words, read from its memory and handed back by compiled loops.
+
+``rd_kafka_message_t`` is public and has this layout on every platform with 64-bit pointers; `trial` checks it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.engine.jit import bare_kernel
+from driftway.worker.kafka.librdkafka.intrinsics import ask, call, copy_from, word_at
+from driftway.worker.wire.columns import NOTHING, Integers, Text
+
+ERROR, TOPIC, PARTITION, PAYLOAD, LENGTH, KEY, KEY_LENGTH, OFFSET, OPAQUE = range(9)
+"""Words of a message. Addresses are 0 for null; a message with an error has the reason as its payload."""
+WORDS = 9
+WORD_BYTES = 8
+
+Rows = NDArray[np.int64]
+"""i8[n, WORDS]: messages by value. An array of them is what `produce_batch` takes."""
+Pointers = NDArray[np.int64]
+"""i8[n]: where messages are, as `consume_batch_queue` hands them out."""
+
+
+@bare_kernel
+def read(pointers: Pointers, rows: Rows) -> int:
+    """Copy messages, not what they point to; how many have an error. Shapes: pointers i8[n], rows i8[n, WORDS]."""
+    bad = 0
+    for i in range(len(pointers)):
+        for word in range(WORDS):
+            rows[i, word] = word_at(pointers[i] + WORD_BYTES * word)
+        # Both are 32 bits wide, and what lies behind them is anything.
+        rows[i, ERROR] = np.int32(rows[i, ERROR])
+        rows[i, PARTITION] = np.int32(rows[i, PARTITION])
+        bad += rows[i, ERROR] != 0
+    return bad
+
+
+@bare_kernel
+def destroy(pointers: Pointers, function: int) -> None:
+    """Give messages back to the library, whose function for that is at an address. Shapes: pointers i8[n]."""
+    for i in range(len(pointers)):
+        call(function, pointers[i])
+
+
+@bare_kernel
+def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scratch: Integers) -> int:
+    """Put messages without an error in order of their partitions; how many partitions there are.
+
+    Shapes: rows i8[n, WORDS]; order i8[n] gets their indices, those of a partition as they came; partitions i8[n] and
+    ends i8[n] say whose they are, and where in `order` each one's end; scratch i8[n].
+    """
+    found, current = 0, 0
+    for i in range(len(rows)):
+        if rows[i, ERROR] != 0:
+            continue
+        if found == 0 or partitions[current] != rows[i, PARTITION]:
+            current = 0
+            while current < found and partitions[current] != rows[i, PARTITION]:
+                current += 1
+            if current == found:
+                partitions[found] = rows[i, PARTITION]
+                ends[found] = 0
+                found += 1
+        scratch[i] = current
+        ends[current] += 1
+    start = 0
+    for k in range(found):
+        ends[k], start = start, start + ends[k]
+    for i in range(len(rows)):
+        if rows[i, ERROR] == 0:
+            order[ends[scratch[i]]] = i
+            ends[scratch[i]] += 1
+    return found
+
+
+@bare_kernel
+def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, starts: Integers, lengths: Integers) -> int:
+    """Copy payloads (column PAYLOAD) or keys (KEY) one after the other, and say where they are; how many bytes it took.
+
+    Shapes: rows i8[n, WORDS], chosen i8[m] indices of them, text u1[bytes], starts and lengths i8[m]. Behind each of
+    them are `gap` zero bytes.
+    """
+    q = 0
+    for j in range(len(chosen)):
+        i = chosen[j]
+        starts[j] = q
+        lengths[j] = NOTHING
+        if rows[i, column] != 0:
+            lengths[j] = rows[i, column + 1]
+            copy_from(text, q, rows[i, column], rows[i, column + 1])
+            q += rows[i, column + 1]
+        for _ in range(gap):
+            text[q] = 0
+            q += 1
+    return q
+
+
+@bare_kernel
+def stamp(pointers: Pointers, function: int, kind: int, stamps: Integers) -> None:
+    """Ask a function of the library for timestamps. Shapes: pointers i8[n], stamps i8[n].
+
+    `kind` is the address of a word that takes what sort of timestamp each is, which nobody asks.
+    """
+    for i in range(len(pointers)):
+        stamps[i] = ask(function, pointers[i], kind)
+
+
+@bare_kernel
+def fill(rows: Rows, payloads: int, starts: Integers, lengths: Integers, column: int) -> None:
+    """Put the strings of a text, which begins at an address, into a pair of columns: (PAYLOAD, LENGTH) or so.
+
+    Shapes: rows i8[n, WORDS], starts and lengths i8[n].
+    """
+    for i in range(len(rows)):
+        rows[i, column] = 0 if lengths[i] == NOTHING else payloads + starts[i]
+        rows[i, column + 1] = max(0, lengths[i])

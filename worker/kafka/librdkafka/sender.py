@@ -1,0 +1,170 @@
+"""A sender by the C library: a batch is one call, and its reports are looked at without the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException
+
+from driftway.worker.kafka.error_handling import Undelivered
+from driftway.worker.kafka.interface import Offsets, Sender, Span
+from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList, milliseconds
+from driftway.worker.kafka.librdkafka.headers import Told
+from driftway.worker.kafka.librdkafka.intrinsics import callback, set_word_at, word_at
+from driftway.worker.kafka.librdkafka.library import COPY, PRODUCER, PURGE_IN_FLIGHT, PURGE_QUEUED, Library
+from driftway.worker.kafka.librdkafka.message import (
+    ERROR,
+    KEY,
+    OFFSET,
+    OPAQUE,
+    PAYLOAD,
+    TOPIC,
+    WORD_BYTES,
+    WORDS,
+    fill,
+)
+from driftway.worker.wire.columns import Listed, Strings
+from driftway.worker.wire.headers import Headers
+
+MOST_TOPICS = 8
+"""That one sender sends to."""
+CODE, REFUSED, FIRST = 0, 1, 2
+"""Words of the notes: the first error and the topic that it came from; then each topic's first offset and its last."""
+NONE_YET = -1
+
+
+@callback
+def delivered(_handle: int, message: int, notes: int) -> None:
+    """Look at one report: a marked record's opaque word is the place of its topic's notes, else 0."""
+    code = np.int32(word_at(message + WORD_BYTES * ERROR))
+    if code != 0:
+        if word_at(notes + WORD_BYTES * CODE) == 0:
+            set_word_at(notes + WORD_BYTES * CODE, int(code))
+            set_word_at(notes + WORD_BYTES * REFUSED, word_at(message + WORD_BYTES * TOPIC))
+        return
+    place = word_at(message + WORD_BYTES * OPAQUE)
+    if place != 0:
+        offset = word_at(message + WORD_BYTES * OFFSET)
+        if word_at(notes + WORD_BYTES * place) == NONE_YET:
+            set_word_at(notes + WORD_BYTES * place, offset)
+        set_word_at(notes + WORD_BYTES * (place + 1), offset)
+
+
+class NativeSender(Sender):
+    """See `driftway.worker.kafka.interface.Sender`; any record's refusal is heard of.
+
+    Parameters
+    ----------
+    library : Library
+        The functions.
+    properties : mapping
+        Of the client.
+    partition : int
+        Where records go.
+
+    Raises
+    ------
+    KafkaException
+        A property is not valid.
+    """
+
+    def __init__(self, library: Library, properties: Mapping[str, Any], partition: int) -> None:
+        self._library, self._partition = library, partition
+        self._notes = np.zeros(FIRST + 2 * MOST_TOPICS, np.int64)
+        self._notes[FIRST:] = NONE_YET
+        self._places: dict[str, int] = {}
+        """Topic -> the word of its first offset."""
+        self._counts: dict[str, int] = {}
+        self._handle = Handle(
+            library, PRODUCER, properties, report=delivered(), opaque=self._notes.ctypes.data
+        )  # after the notes, which it looks at until its end
+
+    def __del__(self) -> None:
+        """Wait for the client's threads; nobody can be inside a call of it any more."""
+        if (handle := getattr(self, "_handle", None)) is not None:
+            handle.close()
+
+    def __len__(self) -> int:
+        return int(self._library.outq_len(self._handle.address))
+
+    def know(self, topic: str, seconds: float) -> None:
+        self._handle.known_topic(topic, milliseconds(seconds))
+
+    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+        n = len(values)
+        if not n:
+            return
+        rows = np.zeros((n, WORDS), np.int64)
+        text, starts, lengths = values.located()
+        fill(rows, text.ctypes.data, starts, lengths, PAYLOAD)
+        if not keys.all_none:
+            names, starts, lengths = keys.located()
+            fill(rows, names.ctypes.data, starts, lengths, KEY)
+        first = topic not in self._counts
+        place = self._count(topic, n)
+        if first:
+            rows[0, OPAQUE] = place
+        rows[-1, OPAQUE] = place
+        library, address = self._library, self._handle.topic(topic)
+        if headers is not None:  # a batch's records cannot have any
+            Told((address, self._partition, COPY), rows, headers).produce(library, self._handle.address)
+        elif library.produce_batch(address, self._partition, COPY, rows.ctypes.data, n) != n:
+            codes = rows[:, ERROR].astype(np.int32)
+            raise KafkaException(KafkaError(int(codes[np.flatnonzero(codes)[0]])))
+
+    def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
+        self.send(topic, Listed([value]), Listed([key]), [()])
+
+    def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
+        if self._notes[CODE]:
+            raise Undelivered(self._handle.topic_at(int(self._notes[REFUSED])), KafkaError(int(self._notes[CODE])))
+        found = {}
+        for topic, count in self._counts.items():
+            first, last = (None if offset == NONE_YET else offset for offset in self._offsets(topic).tolist())
+            found[topic] = Span.proven(topic, first, last, count, ends.get(topic, 0))
+        return found
+
+    def begin_spans(self) -> None:
+        self._counts.clear()
+        self._notes[FIRST:] = NONE_YET
+
+    def poll(self, seconds: float) -> None:
+        self._library.poll(self._handle.address, milliseconds(seconds))
+
+    def flush(self, seconds: float) -> int:
+        self._library.flush(self._handle.address, milliseconds(seconds))
+        return len(self)
+
+    def init_transactions(self, seconds: float) -> None:
+        self._library.check(self._library.init_transactions(self._handle.address, milliseconds(seconds)))
+
+    def begin_transaction(self) -> None:
+        self._library.check(self._library.begin_transaction(self._handle.address))
+
+    def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
+        library, handle, listed = self._library, self._handle.address, PlaceList(self._library)
+        for topic, place in offsets.items():
+            listed.add(topic, self._partition, *place)
+        with listed as places:
+            wait = milliseconds(seconds)
+            library.check(library.send_offsets_to_transaction(handle, places, member.address, wait))
+
+    def commit_transaction(self, seconds: float) -> None:
+        self._library.check(self._library.commit_transaction(self._handle.address, milliseconds(seconds)))
+
+    def abort_transaction(self, seconds: float) -> None:
+        self._library.check(self._library.abort_transaction(self._handle.address, milliseconds(seconds)))
+
+    def drop(self) -> None:
+        self._library.purge(self._handle.address, PURGE_QUEUED | PURGE_IN_FLIGHT)
+
+    def _count(self, topic: str, n: int) -> int:
+        """Note that so many records go to a topic; where its offsets are noted."""
+        self._counts[topic] = self._counts.get(topic, 0) + n
+        return self._places.setdefault(topic, FIRST + 2 * len(self._places))
+
+    def _offsets(self, topic: str) -> Any:
+        place = self._places[topic]
+        return self._notes[place : place + 2]

@@ -1,1 +1,0 @@
-"""The running worker. Start reading in `worker.runtime.loop`."""

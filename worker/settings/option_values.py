@@ -1,0 +1,92 @@
+"""Options that are small phrases: how long a row waits for its label, how partitions share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driftway.worker.errors import UsageFailure
+
+MOST_WAITING = 100_000
+"""Rows that wait for labels at once, where only a time was given."""
+MOST_ROWS = 10_000_000
+"""That may be asked for: the room of all is there from the start."""
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+AVERAGE, GOSSIP = "average", "gossip"
+SHARE_ROWS = 100
+"""Rows between two times that a partition tells, where only the method was named."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How long a row waits for its label.
+
+    Parameters
+    ----------
+    rows : int
+        Until so many later rows have come, >= 1.
+    millis : int
+        Until a record has come that is so much younger; 0: however young.
+    """
+
+    rows: int
+    millis: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.millis // 1000}s/{self.rows}" if self.millis else str(self.rows)
+
+    @classmethod
+    def parse(cls, text: str) -> Wait:
+        """Read ``10000``, ``12h`` or ``7d/50000``.
+
+        Raises
+        ------
+        UsageFailure
+            It is none of these.
+        """
+        duration, slash, rows = text.strip().partition("/")
+        if not slash and duration.isdecimal():
+            duration, rows = "", duration
+        rows = rows or (str(MOST_WAITING) if duration and not slash else "")
+        number, unit = duration[:-1], duration[-1:]
+        if (duration and not (number.isdecimal() and int(number) and unit in SECONDS)) or not rows.isdecimal():
+            raise UsageFailure(
+                f"label-wait {text!r}: write a number of rows, or a time as 90s, 30m, 12h or 7d, or 7d/ROWS"
+            )
+        if not 1 <= int(rows) <= MOST_ROWS:
+            raise UsageFailure(f"label-wait must be 1 to {MOST_ROWS:,} rows")
+        return cls(int(rows), int(number) * SECONDS[unit] * 1000 if duration else 0)
+
+
+@dataclass(frozen=True)
+class Share:
+    """How partitions share what their learners believe.
+
+    Parameters
+    ----------
+    method : str
+        ``average``: with all; ``gossip``: with the next and the previous partition.
+    rows : int
+        Labelled rows of its own after which a partition tells, at the soonest, >= 1.
+    """
+
+    method: str
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.method}:rows={self.rows}"
+
+    @classmethod
+    def parse(cls, text: str) -> Share:
+        """Read ``average:rows=100`` or ``gossip:rows=100``.
+
+        Raises
+        ------
+        UsageFailure
+            It is neither.
+        """
+        method, colon, rest = text.strip().partition(":")
+        rows = rest.removeprefix("rows=") if colon else str(SHARE_ROWS)
+        if method not in (AVERAGE, GOSSIP) or not (rows.isascii() and rows.isdecimal() and int(rows)):
+            raise UsageFailure(f"share {text!r}: write {AVERAGE}:rows=N or {GOSSIP}:rows=N, N >= 1")
+        return cls(method, int(rows))

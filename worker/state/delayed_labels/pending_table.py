@@ -1,0 +1,287 @@
+"""Entries of rows that wait for their labels, and how a batch's rows and labels find each other, in kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.engine.jit import bare_kernel, fragment, load8
+from driftway.learners.engine.update_loop import GONE, NOT_LATE
+from driftway.worker.wire.columns import Integers, Text
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+RECENT = 1000
+"""Labels of whose delays points tell median and 95th percentile."""
+EMPTY = -1
+TAKEN, UNKNOWN, SAME, OTHER = range(4)
+"""What becomes of a label."""
+FACTOR, ROUND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+HALF, REST = np.uint64(32), np.uint64(29)
+ONE, EIGHT = np.uint64(1), np.uint64(8)
+LOWER_N = 110
+HEAD, TAIL, ROWS, NEWEST, EXPIRED, LABELLED = range(6)
+"""Places in `Store.number`: entries so far, the first that still waits, rows so far, the newest time in ms, rows whose
+label never came, labels that came."""
+
+
+class Store(NamedTuple):
+    """Entries of rows that wait, or waited not long ago, each in the slot of its number modulo their count W."""
+
+    number: Integers
+    """i8[6]: see HEAD and what follows it."""
+    key: Words
+    """u8[W]: hash of the id; 0 once another row has taken the id."""
+    stamp: Integers
+    """i8[W]: the record's time in ms."""
+    row: Integers
+    """i8[W]: which row of the partition it is."""
+    label: Floats
+    """f8[W]: what has come, NaN: nothing yet."""
+    x: Floats
+    """f8[W, d]."""
+    limit: Integers
+    """i8[2]: how many later rows a row waits, and how many ms; 0: any number of these."""
+    table: Integers
+    """i8[T]: at an id's hash, and behind it, its slot. It follows from the others."""
+    delay: Integers
+    """i8[RECENT, 2]: rows, and ms, that the last labels were late, a ring."""
+
+
+class Rows(NamedTuple):
+    """A batch's rows as `arrange` takes them."""
+
+    key: Words
+    y: Floats
+    X: Floats
+    stamp: Integers
+
+
+class Come(NamedTuple):
+    """A batch's labels."""
+
+    behind: Integers
+    key: Words
+    y: Floats
+    stamp: Integers
+
+
+class Order(NamedTuple):
+    """Operations, n + m of them at most, written by `arrange`."""
+
+    row: Integers
+    """i8: the batch's row, or -1. An operation that lets a row go names the row or label before which that is."""
+    label: Integers
+    """i8: the batch's label, or -1."""
+    slot: Integers
+    """i8: where a row waits or waited; GONE: it is let go without a label; NOT_LATE: it had its label with it, or no
+    label will find it."""
+    X: Floats
+    y: Floats
+    code: Integers
+    """i8[m]: what became of each label."""
+
+
+@bare_kernel
+def hash_ids(text: Text, bounds: Integers, keys: Words) -> None:
+    """Hash the JSON text of each id; 0 for null. Shapes: bounds i8[2, n], keys u8[n].
+
+    Ids that wait at once are told apart by 64 bits: of 10,000 a label finds a wrong one once in 10^15 times.
+    """
+    for i in range(keys.shape[0]):
+        p, end = np.uint64(bounds[0, i]), np.uint64(bounds[1, i])
+        if text[p] == LOWER_N:
+            keys[i] = np.uint64(0)
+            continue
+        h = (end - p) * FACTOR
+        while end - p >= EIGHT:
+            h = (h ^ load8(text, p)) * FACTOR
+            h ^= h >> REST
+            p += EIGHT
+        while p < end:
+            h = (h ^ np.uint64(text[p])) * FACTOR
+            h ^= h >> REST
+            p += ONE
+        h *= ROUND
+        h ^= h >> HALF
+        keys[i] = h if h != np.uint64(0) else ONE
+
+
+@bare_kernel
+def arrange(store: Store, rows: Rows, come: Come, order: Order, done: Integers, end: int, tells: bool) -> None:
+    """Write the operations up to before a row, or behind all rows the labels that are left.
+
+    Each label finds its row, or gets a code that says why not. With `tells` there is one for each row that is let go
+    without a label. Shapes: done i8[3], rows, labels and operations so far.
+    """
+    W, m, (i, j, k) = store.label.shape[0], come.y.shape[0], done
+    while True:
+        while j < m and (i < end or end > rows.y.shape[0]) and come.behind[j] <= i:
+            k = pass_time(store, come.stamp[j], store.limit[0], order, k, -1, j, tells)
+            slot = find(store, come.key[j])
+            if slot == EMPTY:
+                order.code[j] = UNKNOWN
+            elif not math.isnan(store.label[slot]):
+                order.code[j] = SAME if store.label[slot] == come.y[j] else OTHER
+            else:
+                order.code[j] = TAKEN
+                store.label[slot] = come.y[j]
+                note_delay(store, store.number[ROWS] - store.row[slot] - 1, come.stamp[j] - store.stamp[slot])
+                write_operation(order, k, -1, j, slot)
+                write_row(order, k, store.x[slot], come.y[j])
+                k += 1
+            j += 1
+        if i >= min(end, rows.y.shape[0]):
+            break
+        k = pass_time(store, rows.stamp[i], store.limit[0] - 1, order, k, i, -1, tells)
+        slot = NOT_LATE
+        if not math.isnan(rows.y[i]):
+            note_delay(store, 0, 0)
+        elif rows.key[i] != 0:
+            slot = store.number[HEAD] % W
+            begin_to_wait(store, slot, rows.key[i], rows.stamp[i])
+            for f in range(store.x.shape[1]):
+                store.x[slot, f] = rows.X[i, f]
+        write_operation(order, k, i, -1, slot)
+        write_row(order, k, rows.X[i], rows.y[i])
+        store.number[ROWS] += 1
+        k += 1
+        i += 1
+    done[0], done[1], done[2] = i, j, k
+
+
+@fragment
+def write_operation(order: Order, k: int, row: int, label: int, slot: int) -> None:
+    """Write what operation `k` is."""
+    order.row[k], order.label[k], order.slot[k] = row, label, slot
+
+
+@fragment
+def write_row(order: Order, k: int, x: Floats, y: float) -> None:
+    """Write what operation `k` gives to learners."""
+    for f in range(x.shape[0]):
+        order.X[k, f] = x[f]
+    order.y[k] = y
+
+
+@fragment
+def note_delay(store: Store, rows: int, millis: int) -> None:
+    """Take down how late a label was."""
+    place = store.number[LABELLED] % RECENT
+    store.delay[place, 0], store.delay[place, 1] = rows, max(millis, 0)
+    store.number[LABELLED] += 1
+
+
+@bare_kernel
+def pass_time(store: Store, stamp: int, most_rows: int, order: Order, k: int, row: int, label: int, tells: bool) -> int:
+    """Let go of entries that have waited long enough: more than `most_rows` rows, or too many ms.
+
+    This happens before a row or a label of the batch; with `tells` it is written from operation `k` on. Returns the
+    next one's number.
+    """
+    number, W, most_millis = store.number, store.label.shape[0], store.limit[1]
+    number[NEWEST] = max(number[NEWEST], stamp)
+    while number[TAIL] < number[HEAD]:
+        slot = number[TAIL] % W
+        waited = number[ROWS] - store.row[slot]
+        if waited <= most_rows and (most_millis == 0 or number[NEWEST] - store.stamp[slot] <= most_millis):
+            break
+        if math.isnan(store.label[slot]):
+            number[EXPIRED] += 1
+            if tells:
+                write_operation(order, k, row, label, GONE)
+                write_row(order, k, store.x[slot], math.nan)
+                k += 1
+        if store.key[slot] != 0:
+            leave(store, slot)
+        number[TAIL] += 1
+    return k
+
+
+@bare_kernel
+def begin_to_wait(store: Store, slot: int, key: np.uint64, stamp: int) -> None:
+    """Make an entry of a row; of two with the same id the later one is meant by its label."""
+    other = find(store, key)
+    if other != EMPTY:
+        leave(store, other)
+        store.key[other] = 0
+    store.key[slot], store.stamp[slot], store.row[slot], store.label[slot] = key, stamp, store.number[ROWS], math.nan
+    store.number[HEAD] += 1
+    enter(store, slot)
+
+
+@fragment
+def find(store: Store, key: np.uint64) -> int:
+    """The slot of an id, or EMPTY."""
+    last = np.uint64(store.table.shape[0] - 1)
+    at = key & last
+    while store.table[at] != EMPTY and (key == 0 or store.key[store.table[at]] != key):
+        at = (at + ONE) & last
+    return int(store.table[at])
+
+
+@fragment
+def enter(store: Store, slot: int) -> None:
+    """Have `find` find a slot."""
+    last = np.uint64(store.table.shape[0] - 1)
+    at = store.key[slot] & last
+    while store.table[at] != EMPTY:
+        at = (at + ONE) & last
+    store.table[at] = slot
+
+
+@bare_kernel
+def leave(store: Store, slot: int) -> None:
+    """Have `find` find a slot no more; what stands behind it moves up. Source: Knuth, volume 3, 6.4, algorithm R."""
+    table, last = store.table, np.uint64(store.table.shape[0] - 1)
+    hole = store.key[slot] & last
+    while table[hole] != slot:
+        hole = (hole + ONE) & last
+    at = hole
+    while True:
+        table[hole] = EMPTY
+        while True:
+            at = (at + ONE) & last
+            if table[at] == EMPTY:
+                return
+            home = store.key[table[at]] & last
+            # It may move unless its home lies behind the hole, up to where it stands.
+            if (at - home) & last >= (at - hole) & last:
+                break
+        table[hole] = table[at]
+        hole = at
+
+
+@bare_kernel
+def enter_all(store: Store) -> None:
+    """Fill an empty table."""
+    for entry in range(store.number[TAIL], store.number[HEAD]):
+        slot = entry % store.label.shape[0]
+        if store.key[slot] != 0:
+            enter(store, slot)
+
+
+def emitted(slot: Integers, y: Floats, score: Floats, then: Floats) -> Floats:
+    """What was emitted of each operation's row, f8[k, s]; keeps it, in `then`, of those that wait."""
+    seen = score.copy()
+    recall(slot, y, score, then, seen)
+    return seen
+
+
+@bare_kernel
+def recall(slot: Integers, y: Floats, score: Floats, then: Floats, seen: Floats) -> None:
+    """Keep the scores of rows that wait, and write them where their labels come.
+
+    Shapes: slot i8[k], y f8[k], score f8[k, s], then f8[W, s], seen f8[k, s].
+    """
+    for t in range(slot.shape[0]):
+        if slot[t] >= 0:
+            for c in range(score.shape[1]):
+                if math.isnan(y[t]):
+                    then[slot[t], c] = score[t, c]
+                else:
+                    seen[t, c] = then[slot[t], c]

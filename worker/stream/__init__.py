@@ -1,0 +1,1 @@
+"""The running worker. Start reading in `driftway.worker.stream.worker`."""

@@ -1,0 +1,79 @@
+"""The HTTP port: `/metrics` for Prometheus, `/healthz` (the loop turns), `/readyz` (tasks run, the cluster answers)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from driftway.worker.errors import UsageFailure
+from driftway.worker.stream.observability.metrics import readiness
+from driftway.worker.stream.worker import Worker
+
+
+class Endpoint:
+    """Serves a worker's telemetry from a daemon thread.
+
+    Parameters
+    ----------
+    worker : Worker
+        Whose.
+    host, port
+        Where to listen; port 0 takes a free one.
+
+    Raises
+    ------
+    UsageFailure
+        The port cannot be had.
+    """
+
+    def __init__(self, worker: Worker, host: str, port: int) -> None:
+        handler = _handler(worker)
+        try:
+            self._server = ThreadingHTTPServer((host, port), handler)
+        except OSError as error:
+            raise UsageFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True, name="driftway-http")
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop answering and free the port."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            tasks = list(worker.tasks.values())
+            if self.path == "/metrics":
+                worker.instruments.look()
+                self._answer(200, generate_latest(worker.telemetry.registry), CONTENT_TYPE_LATEST)
+            elif self.path == "/healthz":
+                pulse = worker.instruments.pulse
+                alive, ages = pulse.alive, {"turn": round(pulse.still, 1), "commit": round(pulse.unsettled, 1)}
+                told = {"alive": alive, "seconds_since": ages}
+                self._answer(200 if alive else 503, json.dumps(told).encode(), "application/json")
+            elif self.path == "/readyz":
+                ready, facts = readiness(tasks, worker.instruments.pulse.reachable)
+                self._answer(200 if ready else 503, json.dumps(facts).encode(), "application/json")
+            else:
+                self._answer(404, b"try /metrics, /healthz or /readyz\n", "text/plain")
+
+        def _answer(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Keep requests out of the log."""
+
+    return Handler

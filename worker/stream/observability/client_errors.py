@@ -1,0 +1,64 @@
+"""What Kafka clients complain of by themselves: lost brokers, failing TLS, throttling; counted, logged now and then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaError
+
+from driftway.worker.stream.observability.event_log import Journal
+
+REPEAT_SECONDS = 10.0
+"""Between two lines about the same kind."""
+
+
+class Complaints:
+    """Hears the clients' own threads; may be called from any.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where the first of each kind is logged at once, later ones counted in a line every ten seconds.
+    count : callable
+        Called with the kind of each error.
+    slowed : callable
+        Called for each request that a broker has slowed down.
+    clock : callable
+        Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        count: Callable[[str], None],
+        slowed: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal, self._count, self._slowed, self._clock = journal, count, slowed, clock
+        self._lock = threading.Lock()
+        self._said: dict[str, tuple[float, int]] = {}
+        """Kind -> when it was last logged, and how many came since."""
+
+    def error(self, error: KafkaError) -> None:
+        """A client's `error_cb`."""
+        kind = error.name() or str(error.code())
+        self._count(kind)
+        self._say(kind, "client error", error.str())
+
+    def throttled(self, event: Any) -> None:
+        """A client's `throttle_cb`."""
+        self._slowed()
+        self._say("throttled", "throttled", f"broker {event.broker_name} for {event.throttle_time:.1f} s")
+
+    def _say(self, kind: str, what: str, sentence: str) -> None:
+        now = self._clock()
+        with self._lock:
+            said_at, more = self._said.get(kind, (float("-inf"), 0))
+            due = now - said_at >= REPEAT_SECONDS
+            self._said[kind] = (now, 0) if due else (said_at, more + 1)
+        if due:
+            since = {"more_since_the_last_line": more} if more else {}
+            self._journal.event(what, kind=kind, error=sentence, **since)

@@ -1,0 +1,175 @@
+"""Whether the cluster answers, the loop turns and commits succeed: looked at on a thread that nothing else blocks.
+
+An outage is said when it is noticed and every ten seconds after, and its end. A loop that has not turned for so long
+that the group has given it up leaves the stacks of all threads in the log.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+
+from driftway.worker.errors import Unreachable
+from driftway.worker.kafka.client_config import base_properties, without_membership
+from driftway.worker.kafka.log_reader.reader import lone_reader
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.stream.observability.event_log import Journal
+
+LOOK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
+"""Between two questions, and how long an answer is waited for: an outage is known after 5 s at most."""
+REPEAT_SECONDS = 10.0
+"""Between two lines about the same outage."""
+STUCK_SECONDS = 30.0
+"""Longest turn of a loop that lives, whatever the group's patience is set to: a revocation may take 12 s."""
+UNCOMMITTED_SECONDS = 120.0
+"""Longest time that outputs wait for a commit, beyond the interval: a commit may take 45 s, and be tried again."""
+
+
+class Pulse:
+    """Looks at the cluster and at the loop.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        Where the cluster is, and the input.
+    journal : Journal
+        Where outages and a stuck loop are said.
+    partitions : callable
+        Those of the input whose ends are asked for.
+    clock : callable
+        Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        journal: Journal,
+        partitions: Callable[[], Collection[int]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings, self.journal, self._partitions, self._clock = settings, journal, partitions, clock
+        self.ends: dict[int, int] = {}
+        """Partition -> where its log ended when that was last asked."""
+        self.talking = 0
+        """How many partitions share, when that was last asked; 0: none do, or it has not been asked yet."""
+        self._ended = threading.Event()
+        self._beat_at = self._settled_at = clock()
+        self._silent_since: float | None = None
+        self._said_at = 0.0
+        self._dumped = False
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the cluster answered when it was last asked."""
+        return self._silent_since is None
+
+    @property
+    def still(self) -> float:
+        """Seconds since the loop last turned."""
+        return self._clock() - self._beat_at
+
+    @property
+    def unsettled(self) -> float:
+        """Seconds since a commit last succeeded, or nothing waited for one."""
+        return self._clock() - self._settled_at
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop turns, and what it does is committed; an outage is not the worker's fault."""
+        late = self.reachable and self.unsettled > self.settings.commit_interval + UNCOMMITTED_SECONDS
+        return self.still <= STUCK_SECONDS and not late
+
+    def beat(self, settled: bool) -> None:
+        """The loop has turned once more; nothing waits for a commit, if `settled`, or one has just succeeded."""
+        self._beat_at = self._clock()
+        self._dumped = False
+        if settled:
+            self._settled_at = self._beat_at
+
+    def require_patience(self) -> None:
+        """See that the cluster has not been silent for too long.
+
+        Raises
+        ------
+        Unreachable
+            It has.
+        """
+        since = self._silent_since
+        if since is not None and self._clock() - since > self.settings.give_up_after:
+            raise Unreachable(
+                f"no Kafka broker has answered at {self.settings.bootstrap} for {self.settings.give_up_after:g} s "
+                "(--give-up-after)"
+            )
+
+    def begin(self) -> None:
+        """Look from now on."""
+        self.beat(settled=True)
+        threading.Thread(target=self._run, name="pulse", daemon=True).start()
+
+    def end(self) -> None:
+        """Look no more."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
+        reader = lone_reader(given, {})
+        while not self._ended.wait(LOOK_SECONDS):
+            try:
+                reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
+                self._ask_for_ends(reader)
+                if self.settings.topics.shared:
+                    shares = self.settings.topics.shares
+                    found = reader.list_topics(shares, timeout=ANSWER_SECONDS)
+                    self.talking = partition_counts(found).get(shares, 0)
+            except KafkaException as error:
+                self.silent(error.args[0].str())
+            else:
+                self.answered()
+            self.look_at_loop()
+
+    def _ask_for_ends(self, reader: Consumer) -> None:
+        wanted = [TopicPartition(self.settings.input, partition, OFFSET_END) for partition in self._partitions()]
+        found = reader.offsets_for_times(wanted, timeout=ANSWER_SECONDS) if wanted else []
+        self.ends = {place.partition: place.offset for place in found if place.error is None}
+
+    def silent(self, error: str) -> None:
+        """The cluster did not answer."""
+        now = self._clock()
+        if self._silent_since is None:
+            self._silent_since, self._said_at = now, now - REPEAT_SECONDS
+        if now - self._said_at >= REPEAT_SECONDS:
+            self._said_at = now
+            where, since = self.settings.bootstrap, now - self._silent_since
+            self.journal.event(
+                "the cluster does not answer, asking again",
+                bootstrap=where, seconds=f"{since:.0f}", gives_up_after=f"{self.settings.give_up_after:g}", error=error,
+            )  # fmt: skip
+
+    def answered(self) -> None:
+        """The cluster did answer."""
+        if self._silent_since is not None:
+            self.journal.event("the cluster answers again", seconds=f"{self._clock() - self._silent_since:.0f}")
+        self._silent_since = None
+
+    def look_at_loop(self) -> None:
+        """Leave the stacks of all threads in the log, once, where the loop does not turn."""
+        if self.still <= STUCK_SECONDS or self._dumped:
+            return
+        self._dumped = True
+        self.journal.event("the loop does not turn, stacks of all threads follow", seconds=f"{self.still:.0f}")
+        dump_stacks()
+
+
+def dump_stacks() -> None:
+    """Write the stacks of all threads to standard error, if it is a file."""
+    try:
+        faulthandler.dump_traceback(sys.stderr, all_threads=True)
+    except (AttributeError, ValueError, io.UnsupportedOperation, OSError):
+        return

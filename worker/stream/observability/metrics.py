@@ -1,0 +1,318 @@
+"""The closed list of metrics that `/metrics` shows, each with unit and meaning.
+
+Every one has the labels group and topic, and most a partition: those are gone when the partition moves away. The
+documents, the dashboard and the alert rules name metrics of this list only; a test sees to that.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections import Counter as Counted
+from collections import deque
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import confluent_kafka
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client.metrics import MetricWrapperBase
+
+from driftway.worker.kafka.client_config import PYTHON
+from driftway.worker.wire.rejections import kind_of
+
+if TYPE_CHECKING:
+    from driftway.worker.kafka.error_handling import Verdict
+    from driftway.worker.state.outputs import Outputs
+    from driftway.worker.stream.observability.health import Pulse
+    from driftway.worker.stream.task.restore_plan import Resumption
+    from driftway.worker.stream.task.task import Task
+    from driftway.worker.wire.events import Records
+
+STATES = ("created", "restoring", "running", "closed")
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+WORKER = ("group", "topic")
+Kind = TypeVar("Kind", bound=MetricWrapperBase)
+
+
+class Telemetry:
+    """Counters, gauges and histograms of one worker, on a registry of its own.
+
+    Parameters
+    ----------
+    group, topic : str
+        The worker's: labels of everything.
+    client : str
+        How it talks to Kafka, see `driftway.worker.kafka.client_factory`.
+    """
+
+    def __init__(self, group: str, topic: str, client: str = PYTHON) -> None:
+        self.registry = CollectorRegistry()
+        self._worker = group, topic
+        self._partitioned: list[MetricWrapperBase] = []
+        self._unseen: dict[int, deque[tuple[int, int]]] = {}
+        """Partition -> batches that are not visible yet: the offset behind each, and its first event's time in ms."""
+        self._name_rows()
+        self._name_shares()
+        self._name_commits()
+        self._name_restores()
+        self._name_worker(client)
+
+    def _name_rows(self) -> None:
+        self.records = self._per_partition(Counter, "records", "Input records taken")
+        self.predictions = self._per_partition(Counter, "predictions", "Predictions emitted")
+        self.rejections = self._per_partition(Counter, "rejections", "Records rejected, by kind of reason", "reason")
+        self.passed = self._per_partition(
+            Counter, "offsets_passed", "Input offsets without a record: markers, aborted or compacted records"
+        )
+        self.drifts = self._per_partition(Counter, "drifts", "Drifts that a detector called", "detector")
+        self.strays = self._per_partition(Counter, "strays", "Times that rows came from elsewhere than asked for")
+        self.lag = self._per_partition(Gauge, "lag", "Offsets between what is committed and the end of the log")
+        self.rolling = self._per_partition(
+            Gauge,
+            "rolling",
+            "Rolling metrics of a learner, baselines beside it (window_accuracy, no_change_accuracy, mse, ...)",
+            "learner",
+            "metric",
+        )
+        self.expert_share = self._per_partition(
+            Gauge,
+            "expert_share",
+            "What an expert of a mixture like auto counts for, in shares of 1",
+            "learner",
+            "expert",
+        )
+
+        self.late = self._per_partition(
+            Gauge,
+            "late_labels",
+            "Rows that wait for their labels, rows whose label never came, and how late labels of late were "
+            "(waiting, never_labelled, delay_rows_median, delay_ms_p95, ...)",
+            "figure",
+        )
+
+    def _name_shares(self) -> None:
+        self.share_bytes = self._per_partition(
+            Counter, "share_bytes", "Bytes written of what learners tell other partitions, and took in of them"
+        )
+        self.share_staleness = self._per_partition(
+            Gauge, "share_staleness_seconds", "Age of the oldest of what learners last took in of other partitions"
+        )
+        self.shares = self._per_partition(
+            Gauge,
+            "shares",
+            "Meetings with other partitions' learners since the partition began, beliefs since the restore that could "
+            "not be taken in, and records of other learners than these (meetings, refused, unlike)",
+            "figure",
+        )
+
+    def _name_commits(self) -> None:
+        self.latency = self._per_partition(
+            Histogram, "latency_seconds", "Seconds from a batch's first event to its visible prediction"
+        )
+        self.commit_seconds = self._per_partition(Histogram, "commit_seconds", "Seconds of one commit")
+        self.commit_failures = self._per_partition(
+            Counter, "commit_failures", "Commits that failed, by verdict", "verdict"
+        )
+        self.aborts = self._per_partition(Counter, "aborts", "Transactions with outputs that were left to be aborted")
+        self.fences = self._per_partition(Counter, "fences", "Times that somebody else had taken the partition over")
+        self.snapshot_written = self._per_partition(Counter, "snapshot_bytes", "Bytes of snapshots written")
+        self.state_bytes = self._per_partition(Gauge, "state_bytes", "Bytes of a task's state")
+        self.snapshot_age = self._per_partition(
+            Gauge, "snapshot_age_seconds", "Seconds since a task's last snapshot, or its restore"
+        )
+
+    def _name_restores(self) -> None:
+        self.restores = self._per_partition(
+            Counter, "restores", "Restores that succeeded, by where the state came from: memory or log", "source"
+        )
+        self.restore_failures = self._per_partition(
+            Counter, "restore_failures", "Restores that failed, by verdict", "verdict"
+        )
+        self.restore_seconds = self._per_partition(
+            Histogram, "restore_seconds", "Seconds until a restore had its state"
+        )
+        self.replayed = self._per_partition(Counter, "replayed", "Records relearned by restores")
+        self.restore_left = self._per_partition(Gauge, "restore_left", "Records that a restore still has to relearn")
+        self.mends = self._per_partition(Counter, "mends", "Restores that found outputs of a commit missing")
+        self.task_state = self._per_partition(Gauge, "task_state", "1 for the state that a task is in", "state")
+
+    def _name_worker(self, client: str) -> None:
+        self.batch_seconds = self._of_worker(Histogram, "batch_seconds", "Seconds from taking a batch to its outputs")
+        self.rebalances = self._of_worker(Counter, "rebalances", "Assignments received")
+        self.reachable = self._of_worker(Gauge, "cluster_reachable", "1 if the cluster answered when last asked")
+        self.turn_age = self._of_worker(Gauge, "turn_age_seconds", "Seconds since the loop last turned")
+        self.client_errors = self._of_worker(
+            Counter, "client_errors", "What the Kafka clients complained of, by kind of error", "kind"
+        )
+        self.throttled = self._of_worker(Counter, "throttled", "Requests that a broker has slowed down")
+        self.unknown_fields = self._of_worker(
+            Counter, "unknown_fields", "Events with a field of which nothing is read, where that is counted", "field"
+        )
+        self.broker_seconds = self._of_worker(
+            Gauge, "broker_round_trip_seconds", "Mean round trip to a broker, of the group member's client", "broker"
+        )
+        self.fetched = self._of_worker(Gauge, "fetched_records", "Records fetched that the loop has not taken yet")
+        build = Info("driftway_build", "Versions, and the way to Kafka", WORKER, registry=self.registry)
+        build.labels(*self._worker).info(
+            {
+                "version": _version(),
+                "python": platform.python_version(),
+                "librdkafka": confluent_kafka.libversion()[0],
+                "client": client,
+            }
+        )
+
+    def _per_partition(self, kind: type[Kind], name: str, text: str, *more: str) -> Kind:
+        made = self._named(kind, name, text, (*WORKER, "partition", *more))
+        self._partitioned.append(made)
+        return made
+
+    def _of_worker(self, kind: type[Kind], name: str, text: str, *more: str) -> Kind:
+        made = self._named(kind, name, text, (*WORKER, *more))
+        if not more:
+            made.labels(*self._worker)  # shown from the start
+        return made
+
+    def _named(self, kind: type[Kind], name: str, text: str, labels: tuple[str, ...]) -> Kind:
+        buckets = {"buckets": SECONDS} if kind is Histogram else {}
+        return kind(f"driftway_{name}", text, labels, registry=self.registry, **buckets)  # type: ignore[arg-type]
+
+    def at(self, metric: Kind, partition: int, *more: str) -> Kind:
+        """The one of a partition."""
+        return metric.labels(*self._worker, str(partition), *more)
+
+    def own(self, metric: Kind, *more: str) -> Kind:
+        """The one of the worker."""
+        return metric.labels(*self._worker, *more)
+
+    def advanced(
+        self, task: Task, records: Records | None, outputs: Outputs | None, passed: int = 0, waited: bool = False
+    ) -> None:
+        """Count a batch that a task took, None: of what had waited; and the offsets before it that had no record.
+
+        `waited`: where nothing was emitted, events wait for labels; else they were relearned.
+        """
+        partition, n = task.partition, 0 if records is None else len(records)
+        self.at(self.records, partition).inc(n)
+        self.at(self.passed, partition).inc(passed)
+        if outputs is None:
+            self.at(self.replayed, partition).inc(0 if waited else n)
+            return
+        self.at(self.predictions, partition).inc(outputs.rows)
+        for kind, count in Counted(kind_of(one.reason) for one in outputs.rejected).items():
+            self.at(self.rejections, partition, kind).inc(count)
+        for alarm in outputs.alarms:
+            self.at(self.drifts, partition, alarm.detector).inc()
+        if outputs.shares and task.model.talk is not None:
+            self.at(self.share_bytes, partition).inc(sum(len(one.key) + len(one.value) for one in outputs.shares))
+            if (told := task.model.talk.oldest) is not None:
+                self.at(self.share_staleness, partition).set(max(0.0, time.time() - told / 1000))
+        if records is not None:
+            self._unseen.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
+
+    def committed(self, task: Task, seconds: float) -> None:
+        """Note a commit that took `seconds`: what was before it is visible now."""
+        partition, now = task.partition, 1000 * time.time()
+        self.at(self.commit_seconds, partition).observe(seconds)
+        self.at(self.state_bytes, partition).set(task.state_bytes)
+        self.at(self.snapshot_written, partition).inc(task.snapshot_bytes)
+        unseen = self._unseen.get(partition, deque())
+        while unseen and unseen[0][0] <= task.committed:
+            self.at(self.latency, partition).observe(max(0.0, (now - unseen.popleft()[1]) / 1000))
+
+    def failed(self, task: Task, what: str, verdict: Verdict) -> None:
+        """Count a commit or a restore that failed, as `what` says."""
+        counter = self.restore_failures if what.startswith("restore") else self.commit_failures
+        self.at(counter, task.partition, verdict.value).inc()
+        self.at(self.fences, task.partition).inc(verdict.value == "fenced")
+
+    def let_go(self, task: Task) -> None:
+        """Count a transaction that somebody else has to abort."""
+        self.at(self.aborts, task.partition).inc(task.checkpoint.open)
+        self._unseen.pop(task.partition, None)
+
+    def restored(self, task: Task, found: Resumption, seconds: float) -> None:
+        """Count a restore that took `seconds`."""
+        self.at(self.restores, task.partition, "memory" if found.model is None else "log").inc()
+        self.at(self.restore_seconds, task.partition).observe(seconds)
+        self.at(self.mends, task.partition).inc(found.mend is not None)
+
+    def state(self, task: Task) -> None:
+        """Show the state that a task is in; one that is closed is shown no more, nor is anything else of it."""
+        if task.state.value == "closed":
+            self._unseen.pop(task.partition, None)
+            for metric in self._partitioned:
+                metric.remove_by_labels({"partition": str(task.partition)})
+            return
+        for state in STATES:
+            self.at(self.task_state, task.partition, state).set(task.state.value == state)
+
+    def look(self, tasks: list[Task], pulse: Pulse) -> None:
+        """Refresh what moves by itself, and the rolling metrics; called when someone looks."""
+        self.own(self.reachable).set(pulse.reachable)
+        self.own(self.turn_age).set(pulse.still)
+        for partition, lag in lags(tasks, pulse.ends).items():
+            self.at(self.lag, partition).set(lag)
+        for task in tasks:
+            self.at(self.snapshot_age, task.partition).set(task.snapshot_age)
+            self.at(self.restore_left, task.partition).set(max(0, task.committed - task.position))
+            for learner, point in task.model.latest_points().items():
+                for metric, value in point.items():
+                    if isinstance(value, int | float):
+                        self.at(self.rolling, task.partition, learner, metric).set(value)
+            for figure, value in task.model.late_figures().items():
+                self.at(self.late, task.partition, figure).set(value)
+            for figure, value in ({} if task.model.talk is None else task.model.talk.figures()).items():
+                self.at(self.shares, task.partition, figure).set(value)
+            for learner, shares in task.model.experts().items():
+                for expert, share in shares.items():
+                    self.at(self.expert_share, task.partition, learner, expert).set(share)
+
+    def passed_over(self, fields: Mapping[str, int]) -> None:
+        """Count fields of which nothing is read: each with the events that had it."""
+        for field, count in fields.items():
+            self.own(self.unknown_fields, field).inc(count)
+
+    def complained(self, kind: str) -> None:
+        """Count an error that a client told by itself."""
+        self.own(self.client_errors, kind).inc()
+
+    def slowed(self) -> None:
+        """Count a request that a broker has slowed down."""
+        self.own(self.throttled).inc()
+
+    def statistics(self, text: str) -> None:
+        """What the group member's client says of itself; its `stats_cb`."""
+        told = json.loads(text)
+        for broker in told.get("brokers", {}).values():
+            if broker.get("nodeid", -1) >= 0:
+                self.own(self.broker_seconds, str(broker["nodeid"])).set(broker["rtt"]["avg"] / 1e6)
+        waiting = (p["fetchq_cnt"] for t in told.get("topics", {}).values() for p in t["partitions"].values())
+        self.own(self.fetched).set(sum(waiting))
+
+
+def lags(tasks: Collection[Task], ends: Mapping[int, int]) -> dict[int, int]:
+    """Partition -> offsets between what is committed and the log's end, where that is known."""
+    return {task.partition: max(0, ends[task.partition] - task.committed) for task in tasks if task.partition in ends}
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("driftway")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def readiness(tasks: list[Task], reachable: bool) -> tuple[bool, dict[str, Any]]:
+    """Whether every assigned task is running and the cluster answers, and what to say about it."""
+    states = {str(task.partition): task.state.value for task in tasks}
+    ready = reachable and all(state == "running" for state in states.values())
+    return ready, {
+        "ready": ready,
+        "standby": not tasks,
+        "cluster": "answers" if reachable else "silent",
+        "tasks": states,
+    }

@@ -1,0 +1,64 @@
+"""At-least-once, for brokers without transactions: outputs may repeat after a crash, learning may not.
+
+The offset commit carries the snapshot pointer here too, so a restored learner stands exactly at the committed
+offset and learns every row once; only the outputs between the last commit and the crash appear twice. None is missing:
+a commit whose outputs were not all delivered does not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import insist
+from driftway.worker.kafka.interface import Member, Span
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.state.snapshot import PLAIN
+from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
+
+
+class PlainCheckpoint(Checkpoint):
+    """Produce, flush, then commit the offset through the consumer; same steps, no transaction.
+
+    Parameters
+    ----------
+    settings, partition, probe
+        As `driftway.worker.stream.task.checkpoint.Checkpoint`.
+    member : Member
+        Commits the offsets.
+    callbacks : mapping
+        Properties of the client that are called.
+    """
+
+    every_report = True  # without a transaction nothing else tells of a record that was refused
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        partition: int,
+        member: Member,
+        probe: Probe | None = None,
+        callbacks: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(settings, partition, {"enable.idempotence": True, **(callbacks or {})}, probe)
+        self._member = member
+        self._due: tuple[int, str | None] = 0, None
+        """Offset and metadata of the next commit."""
+
+    def acquire(self, deadline: Deadline) -> None:
+        """Make a producer; there is nobody to fence."""
+        self.renew()
+
+    def _begin(self) -> None:
+        """Nothing to open: outputs are visible as soon as the broker has them."""
+
+    def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
+        """Nothing to join: the offset is committed on its own, as the last step."""
+        text = None if position.pointer is None else position.pointer.text() + PLAIN
+        self._due = position.offset, text
+        return {}
+
+    def _conclude(self, deadline: Deadline) -> None:
+        insist(lambda: self._member.commit(self.partition, *self._due), deadline)

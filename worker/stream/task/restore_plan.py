@@ -1,0 +1,220 @@
+"""The ways to a model that stands at the committed offset, and the policies where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from confluent_kafka import Consumer
+
+from driftway.worker.errors import CannotRestore
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.reader import watermarks
+from driftway.worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
+from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.snapshot_scan import Search, look_through, read_chunks
+from driftway.worker.state.delayed_labels.label_merger import Confluence
+from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
+from driftway.worker.stream.task.output_repair import Mend
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """What a partition knows of its meetings with others.
+
+    Parameters
+    ----------
+    log : list of bytes or None
+        Its own records in the topic of shares, as far as they are to be repeated.
+    partitions : int
+        How many partitions talk.
+    ends : dict
+        Partition -> offset behind what was heard of it; its own: behind its last record.
+    """
+
+    log: list[bytes | None]
+    partitions: int
+    ends: dict[int, int]
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """Where a task stands after its restore.
+
+    Parameters
+    ----------
+    model : Model or None
+        State at `position`; None: what the task remembers stands there.
+    position : int
+        Next input offset to learn (S, or C when there is nothing to replay).
+    committed : int
+        C: rows before it have been emitted already and are learned in silence.
+    pointer : Pointer or None
+        The newest committed snapshot; None makes the first commit write one.
+    note : str or None
+        What was done instead of the ordinary, to be logged.
+    began : int or None
+        Where a new history of the partition begins; None: the old one goes on.
+    kept : bool
+        Whether the new history begins with what the old one has learned.
+    mend : Mend or None
+        Outputs from `committed` on that are to be written again; None: none is missing.
+    start : int or None
+        The first input offset from `position` on that a reader is given, or the log's end: what must come next.
+    confluence : Confluence or None
+        Where labels out of a topic of their own go in, from `position` on; None: there is no such topic.
+    meetings : Meetings or None
+        Those with the learners of other partitions; None: they share nothing.
+    """
+
+    model: Model | None
+    position: int
+    committed: int
+    pointer: Pointer | None
+    note: str | None = None
+    began: int | None = None
+    kept: bool = False
+    mend: Mend | None = None
+    start: int | None = None
+    confluence: Confluence | None = None
+    meetings: Meetings | None = None
+
+
+@dataclass
+class Ways:
+    """The ways to a model that stands at the committed offset, or to a refusal.
+
+    Parameters
+    ----------
+    settings, partition, reader, make_model, deadline
+        As in `restore`.
+    committed : int
+        C; 0 while it is not known.
+    low, high : int
+        The first offset that the input's log holds, and the one after its last.
+    pointer : Pointer or None
+        What the committed metadata names.
+    """
+
+    settings: WorkerSettings
+    partition: int
+    reader: Consumer
+    make_model: Callable[[], Model]
+    deadline: Deadline
+    committed: int
+    low: int
+    high: int
+    pointer: Pointer | None
+    search: Search | None = None
+
+    @property
+    def where(self) -> str:
+        """Topic and partition, for sentences."""
+        return f"{self.settings.input}/{self.partition}"
+
+    def ordinary(self) -> Resumption:
+        """The snapshot that the pointer names, or what may stand in for it."""
+        try:
+            return self.newest()
+        except BadSnapshot as error:
+            reason, damaged = str(error), isinstance(error, DamagedSnapshot)
+        return (damaged and (self.older(reason) or self.first_row(reason))) or self.as_told(reason)
+
+    def mended(self, mend: Mend) -> Resumption:
+        """A model that stands before the rows whose outputs are missing; without one they stay so, if so told."""
+        topics = ", ".join(mend.there)
+        reason = f"what the commits from offset {mend.since} to {mend.until} wrote to {topics} is not there"
+        before = replace(self, committed=mend.since, pointer=None)
+        found = before.older(reason) or before.first_row(reason)
+        if found is None and self.settings.if_unrestorable == REPLAY:
+            found = before.as_told(reason)
+        if found is None:
+            return self.as_told(f"{reason}, and no snapshot or log reaches back to where it could be computed again")
+        return replace(found, mend=mend, note=f"{found.note}; writing again what is missing")
+
+    def newest(self) -> Resumption:
+        """The ordinary way: the snapshot that the pointer names."""
+        pointer, committed = self.pointer, self.committed
+        if pointer is None:
+            raise BadSnapshot(f"offset {committed} was committed without a snapshot (a reset, or another program)")
+        if pointer.state_offset > committed:
+            raise BadSnapshot(f"offset {committed} lies before its snapshot at {pointer.state_offset} (a reset)")
+        return Resumption(self._load(pointer), pointer.state_offset, committed, pointer)
+
+    def older(self, reason: str) -> Resumption | None:
+        """An older snapshot of the same history. Without pointer: the compactor may take it, so a new one is due."""
+        for place in self._look_back().candidates:
+            try:
+                model = self._load(place)
+            except BadSnapshot:
+                continue
+            note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
+            return Resumption(model, place.state_offset, self.committed, None, note)
+        return None
+
+    def first_row(self, reason: str) -> Resumption | None:
+        """The whole log, where it still holds every row and the history began with the first."""
+        began = self._look_back().began
+        if began is None and self.settings.start in (EARLIEST, 0):
+            began = 0
+        if self.settings.if_unrestorable != REFUSE or not self.low == began == 0:
+            return None
+        note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
+        return Resumption(self.make_model(), 0, self.committed, None, note)
+
+    def as_told(self, reason: str) -> Resumption:
+        """Apply --if-unrestorable."""
+        low, committed = self.low, self.committed
+        learner = "an empty learner" if self.settings.model.warm is None else "the model file's learner"
+        if isinstance(self.settings.start, int):
+            low = max(low, self.settings.start)
+        if self.settings.if_unrestorable == REPLAY:
+            start = min(low, committed)
+            note = f"{reason}; relearning the log from offset {start}, as told"
+            return self.older(reason) or Resumption(self.make_model(), start, committed, None, note, began=start)
+        if self.settings.if_unrestorable == FRESH:
+            note = f"{reason}; starting with {learner}, as told"
+            return Resumption(self.make_model(), committed, committed, None, note, began=committed)
+        raise CannotRestore(
+            f"cannot restore {self.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset {low}, "
+            f"{FRESH} starts with {learner} at {committed}"
+        )
+
+    def offset_lost(self, found: Resumption) -> Resumption:
+        """Apply --if-offset-lost: the learner keeps what it has learned."""
+        low, high = self.low, self.high
+        needed = f"offsets {found.position} to {found.committed} are needed, the log holds {low} to {high}"
+        if self.settings.if_offset_lost == REFUSE:
+            raise CannotRestore(
+                f"cannot restore {self.where}: {needed}; --if-offset-lost earliest goes on at {low}, latest at {high}"
+            )
+        if self.settings.if_offset_lost == EARLIEST:
+            start = low
+            committed = found.committed if low <= found.committed <= high else low
+        else:  # what the log still holds from the learner's own offset on is learned on the way to the end
+            start = found.position if low <= found.position <= high else high
+            committed = high
+        notes = [found.note, f"{needed}; going on at {committed}, as told"]
+        note = "; ".join(part for part in notes if part)
+        return Resumption(found.model, start, committed, found.pointer, note, began=start, kept=found.began is None)
+
+    def _load(self, place: Pointer) -> Model:
+        """A model standing at a snapshot."""
+        topic, model = self.settings.topics.snapshots, self.make_model()
+        blob = b"".join(read_chunks(self.reader, topic, self.partition, place, self.deadline))
+        _, position = snapshot.read(blob, model)
+        if position != place.state_offset:
+            raise DamagedSnapshot(f"the snapshot stands at offset {position}, its pointer at {place.state_offset}")
+        return model
+
+    def _look_back(self) -> Search:
+        """Look, once, for snapshots before the pointer's, or in the whole topic if there is no pointer."""
+        if self.search is None:
+            topic = self.settings.topics.snapshots
+            first, end = watermarks(self.reader, topic, self.partition, self.deadline)
+            if self.pointer is not None:
+                end = min(end, self.pointer.first)
+            found = Search(self.partition, self.low, self.committed)
+            self.search = look_through(self.reader, topic, first, end, found, self.deadline)
+        return self.search

@@ -1,0 +1,336 @@
+"""One partition's life: its model, its position, its checkpoint.
+
+                 assigned            restored            reached C
+    (nothing) ───────────► CREATED ───────────► RESTORING ─────────► RUNNING
+                              ▲                     │                   │
+                              └──── anything failed ┴───────────────────┤
+                                                                        │ revoked, lost
+                                                                        ▼
+                                                                     CLOSED
+
+CREATED: the partition is paused while `driftway.worker.stream.task.restore` works beside the loop. RESTORING: rows from
+the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted;
+after a restore that found outputs missing, first those of rows that were committed already.
+
+A commit that failed leads back to CREATED too: the log says whether it happened. If it did not, the state that the
+task remembers of the commit before is the one to go on from; else the snapshot is.
+
+A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state, `Commit.carry`
+takes it through the steps on another thread, and what is learned until `end_commit` is held back for the next
+transaction.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state import snapshot
+from driftway.worker.state.delayed_labels.label_merger import Confluence
+from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.model_sharing.exchange_record import SLOTS
+from driftway.worker.state.model_sharing.model_exchange import Talk
+from driftway.worker.state.outputs import Outputs, joined
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.task.checkpoint import Checkpoint, Due
+from driftway.worker.stream.task.output_repair import Mend
+from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.wire.events import Records
+
+LARGE_STATE = 2 * 2**20
+"""Bytes of state up to which a snapshot costs less than 2 % of the rows between two; larger ones are written rarer."""
+RELEARN_SECONDS = 0.25
+"""Learning after which a snapshot is due however few rows it was: restoring must stay a matter of a second."""
+BATCH_SECONDS = 0.0005
+"""What a batch takes whatever it holds; a restore relearns in few large ones."""
+SNAPSHOT_SHARE = 0.05
+"""Share of the bytes written that snapshots of a slow stream may take."""
+
+
+class State(enum.Enum):
+    """See the drawing in the module's docstring."""
+
+    CREATED = "created"
+    RESTORING = "restoring"
+    RUNNING = "running"
+    CLOSED = "closed"
+
+
+NEXT = {
+    State.CREATED: {State.RESTORING, State.CLOSED},
+    State.RESTORING: {State.RUNNING, State.CREATED, State.CLOSED},
+    State.RUNNING: {State.CREATED, State.CLOSED},
+    State.CLOSED: set[State](),
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Rows learned since the last restore began, and how long that took."""
+
+    rows: int = 0
+    seconds: float = 0.0
+    meetings: int = 0
+    """With the learners of other partitions."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The task as it stood when a commit began; also the checkpoint, for the task may be given another one."""
+
+    checkpoint: Checkpoint
+    due: Due
+    saved: Saved
+    work: Work
+
+    @property
+    def position(self) -> int:
+        """The next input offset to read."""
+        return self.due.offset
+
+    def carry(self, membership: Any, deadline: Deadline) -> Pointer | None:
+        """Take it through its steps; touches nothing of the task, so it may run beside `Task.advance`.
+
+        Raises
+        ------
+        KafkaException, Setback
+            To be judged by `driftway.worker.kafka.error_handling`.
+        """
+        return self.checkpoint.commit(self.due, membership, deadline)
+
+
+class Task:
+    """One partition's learners, position and checkpoint.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    partition : int
+        Whose task this is.
+    checkpoint : Checkpoint
+        The partition's way out.
+    """
+
+    def __init__(self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint) -> None:
+        self.settings = settings
+        self.partition = partition
+        self.checkpoint = checkpoint
+        self.state = State.CREATED
+        self.model = self.new_model()
+        self.position = 0
+        self.committed = 0
+        self._pointer: Pointer | None = None
+        self._saved: Saved = self.model.save()
+        self._opened_at = 0.0
+        self._snapshot_at = time.monotonic()
+        self._work = self._work_at_snapshot = Work()
+        self.committing = False
+        """Whether a commit is on its way; outputs are then held back."""
+        self.remembered: int | None = None
+        """The committed offset at which the state in memory stands that a failed commit leads back to."""
+        self.snapshot_bytes = 0
+        """Bytes of the snapshot that was part of the last commit; 0: it had none."""
+        self._held: list[Outputs] = []
+        self._mend: Mend | None = None
+        self.confluence: Confluence | None = None
+        """Where labels out of a topic of their own go in; None: there is none, or nothing has been restored yet."""
+
+    def __str__(self) -> str:
+        return f"{self.settings.input}/{self.partition}"
+
+    def new_model(self) -> Model:
+        """A model that has learned nothing yet."""
+        return Model(self.settings.model, self.partition, self.settings.group)
+
+    def move(self, state: State) -> None:
+        """Change the state.
+
+        Raises
+        ------
+        RuntimeError
+            The drawing does not have that arrow.
+        """
+        if state not in NEXT[self.state]:
+            raise RuntimeError(f"a task cannot go from {self.state.value} to {state.value}")
+        self.state = state
+
+    @property
+    def lives(self) -> bool:
+        """Whether rows may be given to it."""
+        return self.state in (State.RESTORING, State.RUNNING)
+
+    @property
+    def running(self) -> bool:
+        """Whether it predicts and emits."""
+        return self.state is State.RUNNING
+
+    def resume(self, found: Resumption) -> None:
+        """Take over what a restore found; the loop seeks to where the next row is, and resumes the partition."""
+        if found.model is None:
+            self.model.load(self._saved)
+        else:
+            self.model, self.remembered = found.model, None
+            self._snapshot_at = time.monotonic()
+            self._work = self._work_at_snapshot = Work()
+        if self.model.talk is not None and (met := found.meetings) is not None:
+            self.model.talk.repeat(met.log, found.position)
+            self.model.talk.open(met.partitions, met.ends)
+        self._pointer, self._mend, self.confluence = found.pointer, found.mend, found.confluence
+        self.position, self.committed = found.position, found.committed
+        self.move(State.RESTORING)
+        if self.position >= self.committed:
+            self._run()
+
+    def advance(self, records: Records | None) -> Outputs | None:
+        """Take the next records; return what was emitted, None while restoring.
+
+        Records before `position` were delivered twice by the client and are ignored. None: go on with those that have
+        waited for labels.
+        """
+        if self.confluence is not None:
+            records = self.confluence.take(records, time.monotonic())
+        if records is None:
+            return None
+        first = int(records.offsets.searchsorted(self.position))
+        if first:
+            records = records.after(first)
+        if self.state is State.RESTORING:
+            seen = int(records.offsets.searchsorted(self.committed))
+            if seen:
+                self._learn(records.before(seen), emit=False)
+            if len(records) > seen or self.position >= self.committed:
+                self._run()
+            records = records.after(seen)
+        if len(records) == 0:
+            return None
+        missing = 0 if self._mend is None else int(records.offsets.searchsorted(self._mend.until))
+        mended = [self._learn(records.before(missing), emit=True)] if missing else []
+        if missing == len(records):
+            return mended[0]
+        self._mend = None
+        return joined(*mended, self._learn(records.after(missing), emit=True))
+
+    @property
+    def talk(self) -> Talk | None:
+        """What its learners share with those of other partitions; None: nothing, or not now."""
+        return self.model.talk if self.lives else None
+
+    @property
+    def due_at(self) -> float:
+        """When the next commit is due, as `time.monotonic`; infinite if nothing is open or a commit is on its way."""
+        waits = self.checkpoint.open and not self.committing
+        return self._opened_at + self.settings.commit_interval if waits else float("inf")
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether outputs wait for a commit to succeed."""
+        return self.running and (self.checkpoint.open or self.committing or self.holding)
+
+    @property
+    def holding(self) -> bool:
+        """Whether events wait for labels that are to be taken before them."""
+        return self.confluence is not None and self.confluence.holding > 0
+
+    @property
+    def held_rows(self) -> int:
+        """Rows learned since the commit on its way began."""
+        return sum(outputs.rows for outputs in self._held)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of state at the last commit."""
+        return self._saved.nbytes
+
+    @property
+    def snapshot_age(self) -> float:
+        """Seconds since the last snapshot, or since the restore."""
+        return time.monotonic() - self._snapshot_at
+
+    def begin_commit(self, closing: bool = False) -> Commit:
+        """Take down what is to be committed: everything up to `position`."""
+        saved = self.model.save()
+        blob = snapshot.write(self.model, saved, self.position) if self._snapshot_due(saved, closing) else None
+        self.committing = True
+        order = None if self.confluence is None else self.confluence.order
+        meetings = None if self.model.talk is None else self.model.talk.number
+        due = Due(self.committed, self.position, blob, self._pointer, order, meetings)
+        return Commit(self.checkpoint, due, saved, self._work)
+
+    def end_commit(self, commit: Commit, pointer: Pointer | None) -> None:
+        """The commit is visible and can no longer be rewound: hand over what was held back.
+
+        Raises
+        ------
+        KafkaException, Setback
+            They cannot be handed over.
+        """
+        self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
+        self.remembered = commit.position
+        self.snapshot_bytes = len(commit.due.snapshot or b"")
+        if commit.due.snapshot is not None:
+            self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
+            if self.confluence is not None and commit.due.order is not None:
+                self.confluence.snapshot_taken(commit.due.order.end)
+        held = self._stop_holding()
+        for outputs in held:
+            self.checkpoint.produce(outputs)
+
+    def reopen(self) -> None:
+        """Nothing about the last commit is certain: back to CREATED, to be restored from the log."""
+        self._stop_holding()
+        self.confluence = None
+        self.checkpoint.open = False
+        self.move(State.CREATED)
+
+    def close(self) -> None:
+        """Let go, without commit."""
+        self._stop_holding()
+        self.checkpoint.discard()
+        self.move(State.CLOSED)
+
+    def _run(self) -> None:
+        self.move(State.RUNNING)
+        self._saved = self.model.save()
+        self.position = self.committed = self.remembered = max(self.position, self.committed)
+
+    def _learn(self, records: Records, emit: bool) -> Outputs:
+        started = time.monotonic()
+        outputs = self.model.advance(records, emit)
+        if self._mend is not None and emit:
+            outputs = self._mend.missing(outputs, self.settings.topics)
+        seconds = max(0.0, time.monotonic() - started - BATCH_SECONDS)
+        work = self._work
+        self._work = Work(work.rows + len(records), work.seconds + seconds, work.meetings + len(outputs.shares))
+        if emit:
+            if not (self._held if self.committing else self.checkpoint.open):
+                self._opened_at = time.monotonic()
+            if self.committing:
+                self._held.append(outputs)
+            else:
+                self.checkpoint.produce(outputs)
+        self.position = outputs.next_offset
+        return outputs
+
+    def _stop_holding(self) -> list[Outputs]:
+        """No commit is on its way any more; return what was held back meanwhile."""
+        held, self._held, self.committing = self._held, [], False
+        return held
+
+    def _snapshot_due(self, saved: Saved, closing: bool) -> bool:
+        """At once for the first commit and the last; on a busy stream by work done; on a slow one by time, if small."""
+        if self._pointer is None or closing:
+            return True
+        size = max(1.0, saved.nbytes / LARGE_STATE)
+        rows = self._work.rows - self._work_at_snapshot.rows
+        seconds = self._work.seconds - self._work_at_snapshot.seconds
+        if self._work.meetings - self._work_at_snapshot.meetings >= SLOTS // 4:
+            return True  # compaction leaves so many of them several times over
+        if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
+            return True
+        late = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval
+        return late and saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot

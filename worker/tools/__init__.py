@@ -1,1 +1,0 @@
-"""Tools around a running deployment, and for development; none of them is needed by the worker."""

@@ -1,0 +1,158 @@
+"""Tokens of JSON in kernels: what is not as simple as it mostly is gets no position, and is left to orjson.
+
+No fragment steps over a byte that it has not recognised, and none recognises a zero byte: so all of them stop at the
+end of a text that ends with one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftway.learners.engine.jit import fragment, load8, trailing_zeros
+from driftway.worker.wire.json_tokens.decimals import (
+    ALL_ONES,
+    EIGHT,
+    FOUR,
+    HIGH_BITS,
+    LOWER_E,
+    MINUS,
+    NINE,
+    NOWHERE,
+    ONE,
+    POINT,
+    THREE,
+    UPPER_E,
+    ZERO,
+    ZERO_DIGIT,
+    Text,
+)
+
+QUOTE, COLON, COMMA = 34, 58, 44
+OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
+LOWER_N = 110
+SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
+LEAST_LEADER, LAST_LEADER, FIRST_MIDDLE, LAST_MIDDLE = 0xC2, 0xF4, 0x80, 0xBF
+"""Bytes of UTF-8: the first of a letter that has several, and those after it."""
+MOST_INTEGER_DIGITS = np.uint64(18)
+
+
+def word(text: bytes) -> np.uint64:
+    """Up to eight bytes as `load8` finds them."""
+    return np.uint64(int.from_bytes(text, "little"))
+
+
+TWO, FIVE = np.uint64(2), np.uint64(5)
+THREE_BYTES, FOUR_BYTES, FIVE_BYTES = (np.uint64(256**n - 1) for n in (3, 4, 5))
+NULL, TRUE, FALSE = word(b"null"), word(b"true"), word(b"false")
+LOW_BITS, SPACES, QUOTES, BACKSLASHES = word(b"\1" * 8), word(b" " * 8), word(b'"' * 8), word(b"\\" * 8)
+
+
+@fragment
+def same(text: Text, p: np.uint64, other: Text, start: np.uint64, end: np.uint64) -> bool:
+    """Whether other[start:end], at least one byte and none of them zero, stands at text[p:]."""
+    while end - start > EIGHT:
+        if load8(text, p) != load8(other, start):
+            return False
+        p += EIGHT
+        start += EIGHT
+    beyond = (EIGHT - (end - start)) << THREE
+    return bool((load8(text, p) ^ load8(other, start)) & (ALL_ONES >> beyond) == ZERO)
+
+
+@fragment
+def skip(text: Text, p: np.uint64) -> np.uint64:
+    """The position of the next byte that is not white space."""
+    while text[p] <= SPACE and (text[p] == SPACE or text[p] == NEWLINE or text[p] == RETURN or text[p] == TAB):
+        p += ONE
+    return p
+
+
+@fragment
+def string(text: Text, p: np.uint64) -> np.uint64:
+    """The position after an ASCII string without escapes whose quote is at p, or NOWHERE."""
+    p += ONE
+    eight = load8(text, p)
+    others = _no_letters(eight)
+    while others == ZERO:
+        p += EIGHT
+        others = _no_letters(load8(text, p))
+    p += trailing_zeros(others) >> THREE
+    return p + ONE if text[p] == QUOTE else NOWHERE
+
+
+@fragment
+def any_string(text: Text, p: np.uint64) -> np.uint64:
+    """The position after a string of UTF-8 without escapes whose quote is at p, or NOWHERE."""
+    p += ONE
+    while True:
+        others = _no_letters(load8(text, p))
+        while others == ZERO:
+            p += EIGHT
+            others = _no_letters(load8(text, p))
+        p += trailing_zeros(others) >> THREE
+        if text[p] < LEAST_LEADER:
+            return p + ONE if text[p] == QUOTE else NOWHERE
+        p = _letter(text, p)
+        if p == NOWHERE:
+            return NOWHERE
+
+
+@fragment
+def _letter(text: Text, p: np.uint64) -> np.uint64:
+    """The position after a letter of two to four bytes, or NOWHERE if it is not UTF-8.
+
+    Source: The Unicode Standard, table 3-7: none that fewer bytes can say, no surrogates, none beyond U+10FFFF.
+    """
+    first, second = text[p], text[p + ONE]
+    low, high, more = FIRST_MIDDLE, LAST_MIDDLE, ZERO
+    if first >= 0xF0:
+        more = TWO
+        low = 0x90 if first == 0xF0 else FIRST_MIDDLE
+        high = 0x8F if first == 0xF4 else LAST_MIDDLE
+    elif first >= 0xE0:
+        more = ONE
+        low = 0xA0 if first == 0xE0 else FIRST_MIDDLE
+        high = 0x9F if first == 0xED else LAST_MIDDLE
+    if first > LAST_LEADER or second < low or second > high:
+        return NOWHERE
+    p += TWO
+    while more > ZERO:
+        if text[p] < FIRST_MIDDLE or text[p] > LAST_MIDDLE:
+            return NOWHERE
+        p += ONE
+        more -= ONE
+    return p
+
+
+@fragment
+def _no_letters(eight: np.uint64) -> np.uint64:
+    """The high bit of quotes, backslashes, controls and non-ASCII; right up to the first, as in `_no_digits`."""
+    marks = ((eight ^ QUOTES) - LOW_BITS) | ((eight ^ BACKSLASHES) - LOW_BITS)
+    return (marks | (eight - SPACES) | eight) & HIGH_BITS
+
+
+@fragment
+def integer(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
+    """Read a canonical integer that fits 64 bits: (position after it, value); NOWHERE if it is not (also for -0)."""
+    negative = text[p] == MINUS
+    p += np.uint64(negative)
+    first, value = p, np.int64(0)
+    digit = np.uint64(text[p]) - ZERO_DIGIT
+    while digit <= NINE:
+        value = value * 10 + np.int64(digit)
+        p += ONE
+        digit = np.uint64(text[p]) - ZERO_DIGIT
+    digits = p - first
+    sound = ZERO < digits <= MOST_INTEGER_DIGITS and (text[first] != ZERO_DIGIT or (digits == ONE and not negative))
+    if text[p] == POINT or text[p] == LOWER_E or text[p] == UPPER_E:
+        sound = False
+    return (p if sound else NOWHERE), (-value if negative else value)
+
+
+@fragment
+def literal(text: Text, p: np.uint64) -> np.uint64:
+    """The position after null, true or false, or NOWHERE."""
+    eight = load8(text, p)
+    if eight & FOUR_BYTES == NULL or eight & FOUR_BYTES == TRUE:
+        return p + FOUR
+    return p + FIVE if eight & FIVE_BYTES == FALSE else NOWHERE

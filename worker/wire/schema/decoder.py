@@ -1,0 +1,209 @@
+"""Batches of events as a schema reads them: extracted to cells, by kernel or by orjson, then converted to columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.worker.wire.columns import SPARE, TAIL, read_only
+from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, Records, Reject, Target
+from driftway.worker.wire.schema.cell_table import NOTHING, NULL, NUMBER, Cells, Room, Tail, put
+from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
+from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD, EventSchema
+
+if TYPE_CHECKING:
+    from driftway.worker.wire.columns import Integers
+    from driftway.worker.wire.schema.convert import Floats
+    from driftway.worker.wire.schema.field_index import Tree
+    from driftway.worker.wire.writer import Column
+
+NO_ROW = "no object {} to read"
+DELETED = "debezium: the row was deleted"
+
+
+class Read(NamedTuple):
+    """Columns of n events; those of an event with a reason are undefined."""
+
+    X: Floats
+    """f8[n, columns], without indicators; NaN: missing."""
+    y: Floats
+    ids: Column
+    t: Integers
+    reasons: dict[int, str]
+    labels: NDArray[np.bool_]
+    """Which events are labels of earlier ones."""
+
+
+class Reader:
+    """Reads events by a schema.
+
+    Parameters
+    ----------
+    schema : EventSchema
+        What to read.
+    target : Target
+        What labels mean.
+    loads : callable
+        Value bytes to Python's objects. Raises `Reject`.
+    dumps : callable
+        Python's objects to JSON. Raises `Reject`.
+    scanned : bool
+        Whether values are JSON, which a kernel reads where it can.
+    """
+
+    def __init__(
+        self,
+        schema: EventSchema,
+        target: Target,
+        loads: Callable[[bytes], Any],
+        dumps: Callable[[Any], bytes],
+        scanned: bool = True,
+    ) -> None:
+        from driftway.worker.wire.schema.row_columns import Columns
+
+        self.schema, self._loads, self._dumps = schema, loads, dumps
+        self._places = {path: j for j, path in enumerate(schema.sources)}
+        self._own = [self._places[path] for path in {feature.path for feature in schema.features} if path.source == ROW]
+        self._told = [self._places[schema.id], self._places[schema.label]]
+        self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
+        self._tree = _tree(schema) if scanned else None
+        self._room = Room(len(self._places))
+        self._columns = Columns(schema, target, self._places)
+
+    def read(self, records: Records, late: bool = False) -> Read:
+        """Every event becomes a row or gets a reason that names the field. How records are cut changes nothing.
+
+        If labels may come late, an event with an id and a label, and none of the features, is one.
+        """
+        from driftway.worker.wire.schema import fields
+
+        n = len(records)
+        cells = self._room.cells(n)
+        ids = np.empty((2, n), np.int64)
+        if self._tree is None:
+            text, plain = np.frombuffer(TAIL, np.uint8), np.zeros(n, np.bool_)
+        else:
+            text, plain = fields.scan_fields(records.values, self._tree, cells)
+            fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
+        reasons: dict[int, str] = {}
+        tail = Tail(len(text))
+        for i in [] if plain.all() else np.flatnonzero(~plain).tolist():
+            try:
+                self._by_python(records, i, cells, tail, ids)
+            except Reject as reject:
+                reasons[i] = str(reject)
+                cells.kind[i] = NOTHING
+        for path in self._beside:
+            self._put_beside(path, records, cells, tail, ids, reasons)
+        if tail.texts:
+            text = read_only(np.concatenate([text, np.frombuffer(b"".join(tail.texts) + bytes(SPARE), np.uint8)]))
+        labels = self._late_labels(cells) if late else None
+        X, y, t = self._columns.convert(records, cells, text, reasons, labels)
+        return Read(X, y, (text, ids), t, reasons, np.zeros(n, np.bool_) if labels is None else labels)
+
+    def _late_labels(self, cells: Cells) -> NDArray[np.bool_]:
+        """Which events have an id and a label, and none of the features."""
+        found: NDArray[np.bool_] = (cells.kind[:, self._own] == NOTHING).all(axis=1)
+        found &= (cells.kind[:, self._told] > NULL).all(axis=1)
+        return found
+
+    def _by_python(self, records: Records, i: int, cells: Cells, tail: Tail, ids: Integers) -> None:
+        """Write what orjson, or another parser, finds in an event into row i."""
+        value = records.values[i]
+        if value is None:
+            raise Reject(NULL_VALUE)
+        event = self._loads(value)
+        if not isinstance(event, dict):
+            raise Reject(NOT_OBJECT)
+        row = row_of(event, self.schema.envelope)
+        for path, j in self._places.items():
+            if path.source in (ROW, ENVELOPE):
+                found = look_up(row, path.steps) if path.source == ROW else beside_row(event, path.steps)
+                put(cells, i, j, found, tail)
+                if path == self.schema.id:
+                    self._put_id(found, i, tail, ids)
+
+    def _put_id(self, value: Any, i: int, tail: Tail, ids: Integers) -> None:
+        ids[:, i] = tail.add(self._dumps(None if value is ABSENT else value))
+
+    def _put_beside(
+        self, path: Path, records: Records, cells: Cells, tail: Tail, ids: Integers, reasons: dict[int, str]
+    ) -> None:
+        """Write what stands beside the values, in keys, headers or timestamps."""
+        j = self._places[path]
+        if path.source == TIMESTAMP:
+            cells.kind[:, j] = NUMBER
+            cells.number[:, j] = np.asarray(records.timestamps, np.float64)
+            if path != self.schema.id:
+                return
+        for i in range(len(records)):
+            value = self._beside_value(path, records, i)
+            if path.source != TIMESTAMP:
+                put(cells, i, j, value, tail)
+            if path == self.schema.id and i not in reasons:
+                self._put_id(value, i, tail, ids)
+
+    def _beside_value(self, path: Path, records: Records, i: int) -> Any:
+        if path.source == TIMESTAMP:
+            return int(records.timestamps[i])
+        if path.source == HEADER:
+            raw = records.header(i, path.steps[0])
+            return ABSENT if raw is None else raw.decode(errors="replace")
+        raw = records.keys[i]
+        if raw is None:
+            return ABSENT
+        if not path.steps:
+            return raw.decode(errors="replace")
+        try:
+            return look_up(self._loads(raw), path.steps)
+        except Reject:
+            return ABSENT
+
+
+def row_of(event: dict[str, Any], envelope: str) -> dict[str, Any]:
+    """The object in an event that its row is.
+
+    Raises
+    ------
+    Reject
+        There is none.
+    """
+    if not envelope:
+        return event
+    payload = event.get(PAYLOAD)
+    if envelope == CONNECT:
+        if isinstance(payload, dict):
+            return payload
+        raise Reject(NO_ROW.format(PAYLOAD))
+    for outer in (payload, event):
+        if isinstance(outer, dict) and isinstance(outer.get(AFTER), dict):
+            found: dict[str, Any] = outer[AFTER]
+            return found
+    outer = payload if isinstance(payload, dict) else event
+    raise Reject(DELETED if outer.get("op") == "d" else NO_ROW.format(AFTER))
+
+
+def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
+    """What stands in the envelope: in `payload` if it is there, else in the event."""
+    payload = event.get(PAYLOAD)
+    found = look_up(payload, steps) if isinstance(payload, dict) else ABSENT
+    return look_up(event, steps) if found is ABSENT else found
+
+
+def _tree(schema: EventSchema) -> Tree | None:
+    """The names on the way to all places; None if a way is longer than a kernel goes, or leads to two places."""
+    from driftway.worker.wire.schema.field_index import DEEPEST, tree_of
+
+    ways_in: dict[str, list[tuple[str, ...]]] = {CONNECT: [(PAYLOAD,)], DEBEZIUM: [(PAYLOAD, AFTER), (AFTER,)]}
+    roots = ways_in.get(schema.envelope, [()])
+    around: list[tuple[str, ...]] = [(), (PAYLOAD,)]
+    ways = []
+    for place, path in enumerate(schema.sources):
+        if path.source in (ROW, ENVELOPE):
+            ways += [(root + path.steps, place) for root in (roots if path.source == ROW else around)]
+    longest = max((len(steps) for steps, _ in ways), default=0)
+    unique = len({steps for steps, _ in ways}) == len(ways)
+    return tree_of(ways, roots) if longest <= DEEPEST and unique else None

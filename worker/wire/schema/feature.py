@@ -1,0 +1,203 @@
+"""A feature of an event: where its value stands, what kind it is, and which columns of a row it becomes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.events import NUMBER
+from driftway.worker.wire.schema.paths import Path
+
+REJECT, MEAN, LAST = "reject", "mean", "last"
+HOUR, WEEKDAY, DAY, MONTH, AGE, SECONDS = "hour", "weekday", "day", "month", "age", "seconds"
+HOUR_CIRCLE, WEEKDAY_CIRCLE = "hour-circle", "weekday-circle"
+PARTS: dict[str, tuple[str, ...]] = {
+    HOUR: (HOUR,),
+    WEEKDAY: (WEEKDAY,),
+    DAY: (DAY,),
+    MONTH: (MONTH,),
+    AGE: (AGE,),
+    SECONDS: (SECONDS,),
+    HOUR_CIRCLE: ("hour-sin", "hour-cos"),
+    WEEKDAY_CIRCLE: ("weekday-sin", "weekday-cos"),
+}
+"""Part of a time -> the columns it makes."""
+WIDEST_HASH = 1 << 20
+MOST_INDEX = 1 << 53
+"""Beyond, not every whole number is a float64."""
+NUMBERS, ONE_OF, HASH, INDEX, TIME = "number", "one-of", "hash", "index", "time"
+OTHERS = "*"
+"""The category of all values that are not listed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Missing:
+    """What stands for a value that an event lacks.
+
+    Parameters
+    ----------
+    word : str
+        REJECT: nothing, the event is rejected. MEAN: the mean of the values so far. LAST: the last one. Empty: `value`.
+    value : float
+        A constant.
+    """
+
+    word: str = REJECT
+    value: float = math.nan
+
+    def __str__(self) -> str:
+        return self.word or repr(self.value).removesuffix(".0")
+
+    # A word's value is NaN. From Python 3.13 on a dataclass compares field by field, so that it would not equal itself.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Missing) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    @classmethod
+    def parse(cls, text: str) -> Missing:
+        """Read ``reject``, ``mean``, ``last`` or a number.
+
+        Raises
+        ------
+        UsageFailure
+            It is none of these.
+        """
+        if text in (REJECT, MEAN, LAST):
+            return cls(text)
+        if NUMBER.fullmatch(text) and math.isfinite(float(text)):
+            return cls("", float(text))
+        raise UsageFailure(f"missing values: {text!r} is not reject, mean, last or a number")
+
+
+def indicator_of(name: str) -> str:
+    """What the column is called that says whether a value was missing."""
+    return f"{name} missing"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One field of an event that is learned from.
+
+    Parameters
+    ----------
+    path : Path
+        Where its value stands.
+    name : str
+        What its columns are called; its path unless another is given.
+    kind : str
+        NUMBERS: a number, also true, false and a number in text. ONE_OF: a column for each of the `categories`, 1 where
+        it is the value. HASH: `width` columns, 1 in the one that the value's hash chooses. INDEX: one whole number
+        below `width`: a number that is one already, of anything else the hash. TIME: `parts` of a time in ISO 8601 or
+        in seconds, ms, us or ns since 1970.
+    categories : tuple of str
+        Of ONE_OF; OTHERS as the last takes what is not listed.
+    width : int
+        Of HASH and INDEX.
+    parts : tuple of str
+        Of TIME, in UTC; keys of PARTS.
+    missing : Missing or None
+        None: as the schema says for all.
+    indicator : bool
+        One more column, 1 where the value was missing.
+    """
+
+    path: Path
+    name: str
+    kind: str = NUMBERS
+    categories: tuple[str, ...] = ()
+    width: int = 0
+    parts: tuple[str, ...] = ()
+    missing: Missing | None = None
+    indicator: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of what it becomes, without its indicator."""
+        if self.kind == ONE_OF:
+            return tuple(f"{self.name}={category}" for category in self.categories)
+        if self.kind == HASH:
+            return tuple(f"{self.name}#{k}" for k in range(self.width))
+        if self.kind == TIME:
+            return tuple(f"{self.name}.{column}" for part in self.parts for column in PARTS[part])
+        return (self.name,)
+
+    def __str__(self) -> str:
+        options = [f"one-of={'|'.join(self.categories)}"] if self.kind == ONE_OF else []
+        options += [f"hash={self.width}"] if self.kind == HASH else []
+        options += [f"index={self.width}"] if self.kind == INDEX else []
+        options += [f"time={'|'.join(self.parts)}"] if self.kind == TIME else []
+        options += [f"missing={self.missing}"] if self.missing is not None else []
+        options += ["indicator"] if self.indicator else []
+        options += [f"as={self.name}"] if self.name != str(self.path) else []
+        return f"{self.path}:{','.join(options)}" if options else str(self.path)
+
+    @classmethod
+    def parse(cls, text: str) -> Feature:
+        """Read ``PATH[:OPTION,..]``: one-of=A|B, hash=N, index=N, time=PART|PART, missing=POLICY, indicator, as=NAME.
+
+        Raises
+        ------
+        UsageFailure
+            It is not written so.
+        """
+        path, end = Path.begin(text)
+        given: dict[str, str] = {}
+        for option in text[end + 1 :].split(",") if end < len(text) else []:
+            word, equals, value = option.partition("=")
+            word = word.strip()
+            if word not in OPTIONS or bool(equals) == (word == "indicator") or (equals and not value):
+                raise UsageFailure(f"feature {text}: {option!r} is none of {', '.join(OPTIONS.values())}")
+            if word in given:
+                raise UsageFailure(f"feature {text}: {word} is given twice")
+            given[word] = value
+        kinds = [kind for kind in (ONE_OF, HASH, INDEX, TIME) if kind in given]
+        if len(kinds) > 1:
+            raise UsageFailure(f"feature {text}: {' and '.join(kinds)} do not go together")
+        return cls(
+            path,
+            given.get("as", str(path)),
+            kinds[0] if kinds else NUMBERS,
+            _categories(text, given[ONE_OF]) if ONE_OF in given else (),
+            _width(text, kinds[0], given[kinds[0]]) if kinds and kinds[0] in WIDEST else 0,
+            _parts(text, given[TIME]) if TIME in given else (),
+            Missing.parse(given["missing"]) if "missing" in given else None,
+            "indicator" in given,
+        )
+
+
+WIDEST = {HASH: WIDEST_HASH, INDEX: MOST_INDEX}
+OPTIONS = {
+    ONE_OF: "one-of=A|B|..",
+    HASH: "hash=COLUMNS",
+    INDEX: "index=N",
+    TIME: f"time={'|'.join(PARTS)}",
+    "missing": "missing=reject|mean|last|NUMBER",
+    "indicator": "indicator",
+    "as": "as=NAME",
+}
+
+
+def _categories(text: str, words: str) -> tuple[str, ...]:
+    found = tuple(words.split("|"))
+    if "" in found or len(set(found)) < len(found) or OTHERS in found[:-1]:
+        raise UsageFailure(
+            f"feature {text}: name different categories, separated by |, and {OTHERS} as the last if at all"
+        )
+    return found
+
+
+def _width(text: str, kind: str, digits: str) -> int:
+    if not digits.isdecimal() or not 1 <= int(digits) <= WIDEST[kind]:
+        what = "hash takes a number of columns" if kind == HASH else "index takes a number"
+        raise UsageFailure(f"feature {text}: {what} between 1 and {WIDEST[kind]:,}")
+    return int(digits)
+
+
+def _parts(text: str, words: str) -> tuple[str, ...]:
+    found = tuple(words.split("|"))
+    if len(set(found)) < len(found) or not set(found) <= PARTS.keys():
+        raise UsageFailure(f"feature {text}: parts of a time are {', '.join(PARTS)}, each at most once")
+    return found

@@ -1,0 +1,137 @@
+"""The names on the ways to all places of a schema, as a kernel looks them up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from driftway.learners.engine.jit import bare_kernel, fragment, load8
+from driftway.worker.wire.columns import SPARE, Integers
+from driftway.worker.wire.json_tokens.decimals import ALL_ONES, EIGHT, ONE, THREE, Text, Words
+from driftway.worker.wire.json_tokens.tokens import same
+
+NO_NAME = -1
+DEEPEST = 60
+"""Steps of a path that a kernel follows."""
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+TURN, REST = np.uint64(29), np.uint64(35)
+LEAST_ROOM = 4
+"""Places in a node's table for each of its names, so that few share one."""
+
+
+class Tree(NamedTuple):
+    """A node for each object on the way, with the names that are looked for in it."""
+
+    text: Text
+    """JSON texts of all names, and SPARE bytes."""
+    bounds: Words
+    """u8[k + 1]: where each begins, and the last one's end."""
+    table: Integers
+    """i8[nodes, room]: at a name's hash, and behind it, its number; NO_NAME ends the search."""
+    child: Integers
+    """i8[k]: the node of the object that the name leads to, or NO_NAME."""
+    place: Integers
+    """i8[k]: the place of the schema whose value stands there, or NO_NAME."""
+    seen: Integers
+    """i8[k], written by the scanner: the last event that had the name."""
+    owner: Integers
+    """i8[k + 1]: the node that the name is in; of the last, which is no name, NO_NAME."""
+    next: Integers
+    """i8[k + 1], written by the scanner: the name that came after it last; k stands for an event's begin. It only says
+    what is tried first."""
+    stack: Integers
+    """i8[DEEPEST], written by the scanner: the nodes above."""
+    row: int
+    """The node whose object is the row; an event has exactly one."""
+
+
+def tree_of(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]]) -> Tree:
+    """Make it.
+
+    Parameters
+    ----------
+    ways : sequence of (steps, place)
+        From the event's outermost object; several may lead to one place.
+    roots : sequence of steps
+        Where the row may stand; () alone: the event is the row.
+    """
+    nodes: list[dict[str, int]] = [{}]
+    names, child, place = list[str](), list[int](), list[int]()
+
+    def enter(node: int, step: str) -> int:
+        if step not in nodes[node]:
+            nodes[node][step] = len(names)
+            names.append(step)
+            child.append(NO_NAME)
+            place.append(NO_NAME)
+        return nodes[node][step]
+
+    def node_at(steps: tuple[str, ...]) -> int:
+        node = 0
+        for step in steps:
+            name = enter(node, step)
+            if child[name] == NO_NAME:
+                nodes.append({})
+                child[name] = len(nodes) - 1
+            node = child[name]
+        return node
+
+    row = node_at(roots[0])
+    for *above, step in roots[1:]:
+        child[enter(node_at(tuple(above)), step)] = row
+    for steps, number in ways:
+        place[enter(node_at(steps[:-1]), steps[-1])] = number
+    texts = [json.dumps(name, ensure_ascii=False).encode() for name in names]
+    bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
+    text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
+    room = 1 << max(1, (LEAST_ROOM * max(map(len, nodes)) - 1).bit_length())
+    table = np.full((len(nodes), room), NO_NAME, np.int64)
+    owner = {name: node for node, found in enumerate(nodes) for name in found.values()}
+    k = len(names)
+    owners = np.array([*(owner[name] for name in range(k)), NO_NAME], np.int64)
+    _enter(text, bounds, owners[:k], table)
+    tried = np.full(k + 1, k, np.int64)
+    places = np.array(child, np.int64), np.array(place, np.int64), np.zeros(k, np.int64)
+    return Tree(text, bounds, table, *places, owners, tried, np.zeros(DEEPEST, np.int64), row)
+
+
+@fragment
+def which(text: Text, p: np.uint64, end: np.uint64, tree: Tree, node: int) -> int:
+    """The number of the name whose JSON text is text[p:end], if the node has it, else NO_NAME."""
+    table = tree.table[node]
+    last = np.uint64(table.shape[0] - 1)
+    at = _hash(text, p, end) & last
+    while True:
+        name = table[at]
+        if name == NO_NAME:
+            return NO_NAME
+        start, stop = tree.bounds[name], tree.bounds[name + 1]
+        if stop - start == end - p and same(text, p, tree.text, start, stop):
+            return int(name)
+        at = (at + ONE) & last
+
+
+@bare_kernel
+def _enter(text: Text, bounds: Words, owner: Integers, table: Integers) -> None:
+    """Write each name's number into the table of its node. Shapes: owner i8[k], table i8[nodes, room]."""
+    last = np.uint64(table.shape[1] - 1)
+    for name in range(owner.shape[0]):
+        at = _hash(text, bounds[name], bounds[name + 1]) & last
+        while table[owner[name], at] != NO_NAME:
+            at = (at + ONE) & last
+        table[owner[name], at] = name
+
+
+@fragment
+def _hash(text: Text, p: np.uint64, end: np.uint64) -> np.uint64:
+    """Of text[p:end], at least one byte."""
+    h = end - p
+    while end - p > EIGHT:
+        h = (h ^ load8(text, p)) * FACTOR
+        h ^= h >> TURN
+        p += EIGHT
+    h = (h ^ (load8(text, p) & (ALL_ONES >> ((EIGHT - (end - p)) << THREE)))) * FACTOR
+    return h ^ (h >> REST)

@@ -1,0 +1,256 @@
+"""Fields of JSON events straight into cells, in one kernel call per batch.
+
+An event is read so if it is an object whose names and texts have no escapes, that has none of the names on the schema's
+ways twice, and whose row is there once. Everything else is marked and left to orjson, which decides.
+What the schema does not name is passed over, nested as it may be, but must be JSON.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.engine.jit import bare_kernel, fragment, load8
+from driftway.worker.wire.columns import END, SPARE, Integers, Listed, Strings
+from driftway.worker.wire.json_tokens import tokens
+from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, NOWHERE, ONE, ZERO, ZERO_DIGIT, Text, read_number
+from driftway.worker.wire.json_tokens.tokens import (
+    CLOSE,
+    CLOSE_LIST,
+    COLON,
+    COMMA,
+    FOUR_BYTES,
+    OPEN,
+    OPEN_LIST,
+    QUOTE,
+    any_string,
+    integer,
+    literal,
+    same,
+    skip,
+)
+from driftway.worker.wire.schema.cell_table import FALSE, NESTED, NOTHING, NULL, NUMBER, TEXT, TRUE, Cells
+from driftway.worker.wire.schema.field_index import NO_NAME, Tree, which
+
+DEEPEST = np.uint64(63)
+"""Objects and lists in each other that are passed over."""
+
+
+def scan_fields(values: Strings, tree: Tree, cells: Cells) -> tuple[Text, NDArray[np.bool_]]:
+    """Read the fields of a schema.
+
+    Parameters
+    ----------
+    values : Strings
+        n events.
+    tree : Tree
+        The schema's names, which lead to m places.
+    cells : Cells
+        Of n events by m places, of which nothing is known; written.
+
+    Returns
+    -------
+    text : u1[bytes]
+        What the cells' bounds are in; it ends with TAIL.
+    plain : bool[n]
+        False where the event was left to orjson; its cells are then undefined.
+    """
+    plain = np.empty(len(values), np.bool_)
+    text = values.terminated()
+    if not _scan(text, tree, cells, plain):
+        # An event with a zero byte is no JSON, so nothing is lost with it.
+        text = Listed([value if value and END not in value else b"" for value in values]).terminated()
+        cells.kind[:] = NOTHING
+        _scan(text, tree, cells, plain)
+    return text, plain
+
+
+@bare_kernel
+def _scan(text: Text, tree: Tree, cells: Cells, plain: NDArray[np.bool_]) -> bool:
+    """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as above."""
+    p = ZERO
+    null = np.uint64(len(text) - SPARE)
+    for name in range(tree.seen.shape[0]):
+        tree.seen[name] = -1
+    for i in range(plain.shape[0]):
+        end = _event(text, p, tree, cells, i)
+        plain[i] = False
+        if end != NOWHERE:
+            p = end
+            plain[i] = text[p] == 0
+        while text[p] != 0:
+            p += ONE
+        p += ONE
+    return bool(p == null)
+
+
+@fragment
+def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uint64:
+    """Read one event into row i; the position after it, or NOWHERE if it is not plain."""
+    p = skip(text, p)
+    if text[p] != OPEN:
+        return NOWHERE
+    node, depth, last = 0, 0, tree.place.shape[0]
+    rows = 1 if tree.row == 0 else 0
+    p = skip(text, p + ONE)
+    ended = text[p] == CLOSE
+    while True:
+        entered = False
+        if not ended:
+            if text[p] != QUOTE:
+                return NOWHERE
+            # Fields mostly come in the order of the event before.
+            name = int(tree.next[last])
+            if tree.owner[name] == node and same(text, p, tree.text, tree.bounds[name], tree.bounds[name + 1]):
+                p += tree.bounds[name + 1] - tree.bounds[name]
+                last = name
+            else:
+                after = any_string(text, p)
+                if after == NOWHERE:
+                    return NOWHERE
+                name = which(text, p, after, tree, node)
+                if name != NO_NAME:
+                    tree.next[last] = name
+                    last = name
+                p = after
+            p = skip(text, p)
+            if text[p] != COLON:
+                return NOWHERE
+            p = skip(text, p + ONE)
+            if name == NO_NAME:
+                p = pass_over(text, p)
+            else:
+                child, place = int(tree.child[name]), int(tree.place[name])
+                if tree.seen[name] == i if place == NO_NAME else cells.kind[i, place] != NOTHING:
+                    return NOWHERE
+                if place == NO_NAME:
+                    tree.seen[name] = i
+                if child != NO_NAME and text[p] == OPEN_LIST:
+                    return NOWHERE  # a step may be a place in it
+                if child != NO_NAME and text[p] == OPEN:
+                    if place != NO_NAME:
+                        cells.kind[i, place] = NESTED
+                    rows += child == tree.row
+                    tree.stack[depth] = node
+                    depth += 1
+                    node = child
+                    entered = True
+                    p = skip(text, p + ONE)
+                else:
+                    p = pass_over(text, p) if place == NO_NAME else _value(text, p, cells, i, place)
+            if p == NOWHERE:
+                return NOWHERE
+        ended = False
+        if entered and text[p] != CLOSE:
+            continue
+        p = skip(text, p)
+        while text[p] == CLOSE:
+            if depth == 0:
+                return skip(text, p + ONE) if rows == 1 else NOWHERE
+            depth -= 1
+            node = int(tree.stack[depth])
+            p = skip(text, p + ONE)
+        if text[p] != COMMA:
+            return NOWHERE
+        p = skip(text, p + ONE)
+
+
+@fragment
+def _value(text: Text, p: np.uint64, cells: Cells, i: int, place: int) -> np.uint64:
+    """Read a value into a cell; the position after it, or NOWHERE."""
+    if text[p] == QUOTE:
+        end = any_string(text, p)
+        cells.kind[i, place] = TEXT
+        cells.start[i, place] = np.int64(p + ONE)
+        cells.end[i, place] = np.int64(end - ONE)
+        return end
+    if text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:
+        end, number = read_number(text, p)
+        cells.kind[i, place] = NUMBER
+        cells.number[i, place] = number
+        cells.start[i, place] = np.int64(p)
+        return end
+    if text[p] == OPEN or text[p] == OPEN_LIST:
+        cells.kind[i, place] = NESTED
+        return pass_over(text, p)
+    eight = load8(text, p) & FOUR_BYTES
+    cells.kind[i, place] = NULL if eight == tokens.NULL else TRUE if eight == tokens.TRUE else FALSE
+    return literal(text, p)
+
+
+@bare_kernel
+def find_ids(cells: Cells, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
+    """Bounds of the JSON text of each event's id, i8[2, n]: of a text, of an integer, of a null where there is none.
+
+    Of any other id orjson's text is not the event's: that event is not plain.
+    """
+    null = len(text) - SPARE
+    for i in range(plain.shape[0]):
+        kind = cells.kind[i, place]
+        ids[0, i], ids[1, i] = null, null + 4
+        if plain[i] and kind == TEXT:
+            ids[0, i], ids[1, i] = cells.start[i, place] - 1, cells.end[i, place] + 1
+        elif plain[i] and kind == NUMBER:
+            end, _ = integer(text, np.uint64(cells.start[i, place]))
+            ids[0, i], ids[1, i] = cells.start[i, place], np.int64(end)
+            plain[i] = end != NOWHERE
+        elif kind > NULL:
+            plain[i] = False
+
+
+@bare_kernel
+def pass_over(text: Text, p: np.uint64) -> np.uint64:
+    """The position after a JSON value at p, or NOWHERE if it is not as simple as it mostly is."""
+    objects, depth = ZERO, ZERO  # a bit for each object or list that is open: is it an object?
+    while True:
+        # A value stands at p.
+        if text[p] == OPEN or text[p] == OPEN_LIST:
+            if depth == DEEPEST:
+                return NOWHERE
+            is_object = text[p] == OPEN
+            objects = (objects << ONE) | np.uint64(is_object)
+            depth += ONE
+            p = skip(text, p + ONE)
+            if text[p] != (CLOSE if is_object else CLOSE_LIST):
+                if is_object:
+                    p = _past_name(text, p)
+                    if p == NOWHERE:
+                        return NOWHERE
+                continue
+        elif text[p] == QUOTE:
+            p = any_string(text, p)
+        elif text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:
+            p, _ = read_number(text, p)
+        else:
+            p = literal(text, p)
+        if p == NOWHERE:
+            return NOWHERE
+        if depth == ZERO:
+            return p
+        # It has ended: so may what is around it.
+        p = skip(text, p)
+        while text[p] == (CLOSE if objects & ONE else CLOSE_LIST):
+            objects >>= ONE
+            depth -= ONE
+            if depth == ZERO:
+                return p + ONE
+            p = skip(text, p + ONE)
+        if text[p] != COMMA:
+            return NOWHERE
+        p = skip(text, p + ONE)
+        if objects & ONE:
+            p = _past_name(text, p)
+            if p == NOWHERE:
+                return NOWHERE
+
+
+@fragment
+def _past_name(text: Text, p: np.uint64) -> np.uint64:
+    """The position of the value behind a name and a colon, or NOWHERE."""
+    if text[p] != QUOTE:
+        return NOWHERE
+    p = any_string(text, p)
+    if p == NOWHERE:
+        return NOWHERE
+    p = skip(text, p)
+    return skip(text, p + ONE) if text[p] == COLON else NOWHERE

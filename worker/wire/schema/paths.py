@@ -1,0 +1,116 @@
+"""Where a value stands in an event: a path into the JSON value, or beside it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from driftway.worker.errors import UsageFailure
+
+ROW, ENVELOPE, KEY, HEADER, TIMESTAMP = "row", "envelope", "key", "header", "timestamp"
+SOURCES = (ENVELOPE, KEY, HEADER, TIMESTAMP)
+STEP = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
+BARE = re.compile(r'[^.":@\s](?:[^.":]*[^.":\s])?')
+"""A step that needs no quotes."""
+
+
+class Absent:
+    """What is found where nothing is."""
+
+
+ABSENT = Absent()
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way to a value.
+
+    Parameters
+    ----------
+    steps : tuple of str
+        Names of fields, the outermost first; a whole number is also the place in a list, from 0.
+    source : str
+        ROW: the event's row, which is the whole event unless an envelope is around it. ENVELOPE: the envelope. KEY,
+        HEADER (whose name is the first step), TIMESTAMP: of the record.
+    """
+
+    steps: tuple[str, ...]
+    source: str = ROW
+
+    def __str__(self) -> str:
+        steps = map(_written, self.steps)
+        return ".".join([f"@{self.source}", *steps] if self.source != ROW else steps)
+
+    @classmethod
+    def parse(cls, text: str) -> Path:
+        """Read ``a."b.c".0``, ``@key``, ``@key.a``, ``@header.NAME``, ``@timestamp``, ``@envelope.a``.
+
+        Raises
+        ------
+        UsageFailure
+            It is none of these.
+        """
+        path, end = cls.begin(text)
+        if end < len(text):
+            raise UsageFailure(f"path {text}: {text[end:]!r} is not expected here")
+        return path
+
+    @classmethod
+    def begin(cls, text: str) -> tuple[Path, int]:
+        """The path that a text begins with, and where it ends: at a colon, or at the text's end.
+
+        Raises
+        ------
+        UsageFailure
+            It begins with none.
+        """
+        steps, at = [], 0
+        while True:
+            found = STEP.match(text, at)
+            if found is None:
+                raise UsageFailure(f"path {text or repr('')}: a field's name is expected at {text[at:]!r}")
+            quoted, bare = found.groups()
+            at = found.end()
+            if bare is None:
+                steps.append(re.sub(r"\\(.)", r"\1", quoted))
+            else:
+                before, colon, _ = bare.partition(":")
+                at = found.start() + len(before)
+                if not before.strip():
+                    raise UsageFailure(f"path {text}: a field's name is expected before {colon or text[at:]!r}")
+                steps.append(before.strip())
+            if at == len(text) or text[at] == ":":
+                break
+            if text[at] != ".":
+                raise UsageFailure(f"path {text}: a dot is expected before {text[at:]!r}")
+            at += 1
+        return cls._of(steps, text, quoted=text.startswith('"')), at
+
+    @classmethod
+    def _of(cls, steps: list[str], text: str, quoted: bool) -> Path:
+        if quoted or not steps[0].startswith("@"):
+            return cls(tuple(steps))
+        source, rest = steps[0][1:], tuple(steps[1:])
+        if source not in SOURCES:
+            raise UsageFailure(f"path {text}: @{source} is none of {', '.join('@' + known for known in SOURCES)}")
+        if (source == HEADER and len(rest) != 1) or (source == TIMESTAMP and rest) or (source == ENVELOPE and not rest):
+            raise UsageFailure(f"path {text}: write @header.NAME, @timestamp or @envelope.FIELD")
+        return cls(rest, source)
+
+
+def _written(step: str) -> str:
+    """A step as a path writes it."""
+    return step if BARE.fullmatch(step) else '"' + step.replace("\\", r"\\").replace('"', r"\"") + '"'
+
+
+def look_up(value: Any, steps: tuple[str, ...]) -> Any:
+    """What stands at the end of the steps, or ABSENT."""
+    for step in steps:
+        if isinstance(value, dict):
+            value = value.get(step, ABSENT)
+        elif isinstance(value, list) and step.isdecimal():
+            value = value[int(step)] if int(step) < len(value) else ABSENT
+        else:
+            return ABSENT
+    return value

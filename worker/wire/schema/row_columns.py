@@ -1,0 +1,185 @@
+"""Cells to rows: the columns of a schema's features, labels and times, and reasons for what cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.worker.wire.columns import Integers, Text
+from driftway.worker.wire.events import REGRESSION, Records, Target, shown
+from driftway.worker.wire.schema import convert, times
+from driftway.worker.wire.schema.cell_table import FALSE, NUMBER, TEXT, TRUE, Cells
+from driftway.worker.wire.schema.convert import GOOD, HARD, INFINITE, MISSING, Categories, Codes, Floats, Spot, Spots
+from driftway.worker.wire.schema.feature import AGE, HASH, INDEX, NUMBERS, ONE_OF, PARTS, REJECT, TIME, Feature
+from driftway.worker.wire.schema.paths import Path
+from driftway.worker.wire.schema.schema import EventSchema
+
+MICROS = 1000
+"""In a millisecond."""
+LARGEST_EXACT = 2.0**53
+NOT_OF_KIND = {
+    NUMBERS: "is not a number",
+    ONE_OF: "is no category",
+    HASH: "is no category",
+    INDEX: "is no id",
+    TIME: "is not a time",
+}
+SHOWN_LABEL = 40
+"""Characters of a label in a reason."""
+
+
+class Converted(NamedTuple):
+    """Columns of n events."""
+
+    X: Floats
+    """f8[n, columns], NaN: missing."""
+    y: Floats
+    """f8[n], NaN: not known."""
+    t: Integers
+    """i8[n], in ms, or NO_TIME."""
+
+
+class Columns:
+    """Converts what was extracted.
+
+    Parameters
+    ----------
+    schema : EventSchema
+        Its features, label and time.
+    target : Target
+        What labels mean.
+    places : mapping of Path to int
+        Where in the cells each path's values are.
+    """
+
+    def __init__(self, schema: EventSchema, target: Target, places: Mapping[Path, int]) -> None:
+        self._target, self._features = target, schema.features
+        self._label, self._time = places[schema.label], places[schema.time]
+        self._classes = _classes(target)
+        spots, column = list[Spot](), 0
+        for j, feature in enumerate(schema.features):
+            spots.append(Spot(places[feature.path], j, column, len(feature.columns)))
+            column += spots[-1].width
+        self._width = column
+        pairs = list(zip(schema.features, spots, strict=True))
+        self._numbers = Spots.of([spot for feature, spot in pairs if feature.kind == NUMBERS])
+        self._others = [
+            (feature, spot, Categories.of(feature.categories)) for feature, spot in pairs if feature.kind != NUMBERS
+        ]
+        self._needed = np.array([schema.policy(feature).word == REJECT for feature in schema.features])
+        self._aging = any(AGE in feature.parts for feature in schema.features)
+
+    def convert(
+        self,
+        records: Records,
+        cells: Cells,
+        text: Text,
+        reasons: dict[int, str],
+        labels: NDArray[np.bool_] | None = None,
+    ) -> Converted:
+        """Columns of all events; those that cannot be used get a reason, unless they have one, or are mere `labels`."""
+        n = len(records)
+        X, codes = np.empty((n, self._width)), np.empty((n, len(self._features)), np.int8)
+        t = np.empty(n, np.int64)
+        times.read_times(cells, self._time, text, t)
+        self._read_numbers(self._numbers, cells, text, X, codes)
+        now = self._now(records, t) if self._aging else t
+        for feature, spot, known in self._others:
+            if feature.kind == TIME:
+                self._parts(feature, spot, (cells, text, now), X, codes)
+                continue
+            index = np.empty(n, np.int64)
+            if feature.kind == ONE_OF:
+                convert.read_categories(cells, spot, text, known, index, codes)
+            else:
+                convert.read_hashes(cells, spot, text, feature.width, index, codes)
+            if feature.kind == INDEX:
+                convert.write_index(cells, spot, feature.width, index, codes, X)
+            else:
+                convert.one_hot(index, spot, codes, X)
+        if labels is not None:
+            codes[labels] = GOOD
+        if codes.any():
+            self._note(codes, reasons)
+        y = self._labels(cells, text, reasons)
+        times.to_millis(t)
+        return Converted(X, y, t)
+
+    @staticmethod
+    def _now(records: Records, t: Integers) -> Integers:
+        """When an event happened, in us: as it says, else as its record does."""
+        return np.where(t == times.NOT_A_TIME, np.asarray(records.timestamps, np.int64) * MICROS, t)
+
+    @staticmethod
+    def _read_numbers(spots: Spots, cells: Cells, text: Text, X: Floats, codes: Codes) -> None:
+        """Numbers, those in text that are none of JSON's by Python."""
+        if not len(spots.place) or convert.read_numbers(cells, spots, text, X, codes):
+            return
+        for feature, place, column in zip(*map(np.ndarray.tolist, spots), strict=True):
+            for i in np.flatnonzero(codes[:, feature] == HARD).tolist():
+                start, end = int(cells.start[i, place]), int(cells.end[i, place])
+                X[i, column], codes[i, feature] = convert.number_in_text(text[start:end].tobytes())
+
+    @staticmethod
+    def _parts(feature: Feature, spot: Spot, given: tuple[Cells, Text, Integers], X: Floats, codes: Codes) -> None:
+        """Parts of a time."""
+        cells, text, now = given
+        found, column = np.empty(len(X), np.int64), spot.column
+        times.read_times(cells, spot.place, text, found)
+        convert.judge_times(cells, spot, found, codes)
+        for part in feature.parts:
+            if part == AGE:
+                times.write_age(found, now, X, column)
+            else:
+                times.WRITERS[part](found, X, column)
+            column += len(PARTS[part])
+
+    def _note(self, codes: Codes, reasons: dict[int, str]) -> None:
+        """Give a reason to events with a value that cannot be used: of the first one in the schema's order."""
+        bad = (codes != GOOD) & ((codes != MISSING) | self._needed)
+        for i, j in np.argwhere(bad).tolist():
+            feature, code = self._features[j], int(codes[i, j])
+            why = {MISSING: "is missing", INFINITE: "is not finite"}.get(code, NOT_OF_KIND[feature.kind])
+            reasons.setdefault(i, f"{shown(str(feature.path))} {why}")
+
+    def _labels(self, cells: Cells, text: Text, reasons: dict[int, str]) -> Floats:
+        """Class indices or targets, NaN where not known."""
+        n = len(cells.kind)
+        codes, y, spot = np.empty((n, 1), np.int8), np.empty((n, 1)), Spot(self._label, 0, 0, 1)
+        if self._target.task == REGRESSION:
+            self._read_numbers(Spots.of([spot]), cells, text, y, codes)
+        else:
+            index = np.empty(n, np.int64)
+            convert.read_categories(cells, spot, text, self._classes, index, codes)
+            convert.as_classes(index, codes, y)
+        for i in np.flatnonzero(codes > MISSING).tolist():
+            reasons.setdefault(i, self._label_reason(cells, text, i, int(codes[i, 0])))
+        return y[:, 0]
+
+    def _label_reason(self, cells: Cells, text: Text, i: int, code: int) -> str:
+        kind, place = int(cells.kind[i, self._label]), self._label
+        given = {TRUE: "true", FALSE: "false"}.get(kind, "given")
+        if kind == TEXT:
+            given = f'"{text[cells.start[i, place] : cells.end[i, place]].tobytes().decode(errors="replace")}"'
+        elif kind == NUMBER:
+            given = _written(float(cells.number[i, place]))
+        if self._target.task == REGRESSION:
+            return f"label {given[:SHOWN_LABEL]} is not {'finite' if code == INFINITE else 'a number'}"
+        names = ", ".join(word.decode() for word in self._target.words()[:-1])
+        return f"label {given[:SHOWN_LABEL]} is not one of {names}"
+
+
+def _written(number: float) -> str:
+    """A number as a reason shows it, whether an event wrote 1000, 1e3 or 1000.0."""
+    return str(int(number)) if number.is_integer() and abs(number) < LARGEST_EXACT else repr(number)
+
+
+def _classes(target: Target) -> Categories:
+    """The labels; false and true are classes 0 and 1 unless they are called otherwise."""
+    known = Categories.of(target.labels or tuple(map(str, range(target.n_classes))), with_others=False)
+    if not target.labels and target.n_classes == 2:
+        known.truth[:] = 0, 1
+    return known
