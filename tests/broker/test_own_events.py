@@ -1,4 +1,4 @@
-"""The README's way for a stranger's own events, typed literally."""
+"""The tutorial, docs/tutorial/first-worker.md, typed literally."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.process import ROOT, clean_environment
 
 def script(word: str) -> str:
     """The shell block under "Your own events" that has this word."""
-    section = (ROOT / "README.md").read_text().partition("### Your own events")[2].partition("\n### ")[0]
+    section = (ROOT / "docs" / "tutorial" / "first-worker.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL) if word in one)
     return str(block)
 

@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 import yaml
 
-from driftway.worker.kafka.error_handling import Verdict
+from driftway.worker.kafka.error_handling import ErrorAction
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.observability.metrics import Telemetry
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.observability.metrics import WorkerMetrics
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.stream.task.task import State
-from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.events import RejectedEvent
 from tests.support.process import ROOT
 from tests.support.promql import Scrapes, selectors
 from tests.unit.worker.rows import events, records
-from tests.unit.worker.stream.test_metrics import a_task, a_telemetry
+from tests.unit.worker.stream.test_metrics import a_task, worker_metrics
 
-PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+PAGES = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
 EVERY_SECONDS, HISTORY_SECONDS = 30, 1800
 FOR_SECONDS = {"s": 1, "m": 60}
 
@@ -47,36 +47,36 @@ def asked() -> list[str]:
     return [*every, *(rule["expr"] for rule in rules().values())]
 
 
-TALK: Any = SimpleNamespace(figures=lambda: {"meetings": 3, "refused": 0, "unlike": 0}, oldest=1000)
+TALK: Any = SimpleNamespace(figures=lambda: {"meetings": 3, "refused": 0, "unlike": 0}, oldest_sent_at=1000)
 TOLD: Any = SimpleNamespace(key=b"3/1", value=b"{}")
 
 
 class Life:
     """A worker's metrics over half an hour, scraped; `deed` is what happens to it between two scrapes."""
 
-    def __init__(self, deed: Callable[[Telemetry, Any, Any, int], None] = lambda *_: None) -> None:
-        self.telemetry, self.scrapes = a_telemetry(), Scrapes()
+    def __init__(self, deed: Callable[[WorkerMetrics, Any, Any, int], None] = lambda *_: None) -> None:
+        self.metrics, self.scrapes = worker_metrics(), Scrapes()
         task: Any = a_task()
         task.committed, batch = 0, records(events(100))
         point = {"window_accuracy": 0.9, "no_change_accuracy": 0.7}
         task.model = SimpleNamespace(
             latest_points=lambda: {"arow": point},
             experts=lambda: {"auto": {"nearest": 0.5}},
-            late_figures=lambda: {"waiting": 7},
-            talk=TALK,
+            delayed_label_figures=lambda: {"waiting": 7},
+            exchange=TALK,
         )
-        pulse: Any = SimpleNamespace(reachable=True, still=0.05, ends={3: 0})
-        self.telemetry.restored(task, Resumption(None, 0, 0, None), 0.5)
+        health: Any = SimpleNamespace(reachable=True, idle_seconds=0.05, ends={3: 0})
+        self.metrics.restored(task, RestoreResult(None, 0, 0, None), 0.5)
         for step in range(HISTORY_SECONDS // EVERY_SECONDS):
-            self.telemetry.state(task)
+            self.metrics.state(task)
             task.committed += 100
-            pulse.ends[3] = task.committed + 5
+            health.ends[3] = task.committed + 5
             fresh = replace(batch, timestamps=[int(1000 * time.time())] * 100)
-            self.telemetry.advanced(task, fresh, Outputs(task.committed, np.arange(100), shares=[TOLD]))
-            deed(self.telemetry, task, pulse, step)
-            self.telemetry.committed(task, 0.02)
-            self.telemetry.look([task], pulse)
-            self.scrapes.take(self.telemetry.registry, EVERY_SECONDS * step, instance="w:8000")
+            self.metrics.advanced(task, fresh, Outputs(task.committed, np.arange(100), shares=[TOLD]))
+            deed(self.metrics, task, health, step)
+            self.metrics.committed(task, 0.02)
+            self.metrics.refresh([task], health)
+            self.scrapes.take(self.metrics.registry, EVERY_SECONDS * step, instance="w:8000")
 
     def fires(self, rule: dict[str, Any]) -> bool:
         """Whether a rule has been true for as long as it asks, at the end."""
@@ -87,52 +87,52 @@ class Life:
         return all(self.scrapes.ask(rule["expr"], last - back) for back in span)
 
 
-def silent(_telemetry: Telemetry, _task: Any, pulse: Any, _step: int) -> None:
-    pulse.reachable = False
+def silent(_telemetry: WorkerMetrics, _task: Any, health: Any, _step: int) -> None:
+    health.reachable = False
 
 
-def stuck(_telemetry: Telemetry, _task: Any, pulse: Any, step: int) -> None:
-    pulse.still = 30.0 * step
+def stuck(_telemetry: WorkerMetrics, _task: Any, health: Any, step: int) -> None:
+    health.still = 30.0 * step
 
 
-def restoring(telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
+def restoring(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
     task.state = State.RESTORING
-    telemetry.state(task)
+    metrics.state(task)
 
 
-def behind(_telemetry: Telemetry, task: Any, pulse: Any, step: int) -> None:
-    pulse.ends[3] = task.committed + 1000 * step
+def behind(_telemetry: WorkerMetrics, task: Any, health: Any, step: int) -> None:
+    health.ends[3] = task.committed + 1000 * step
 
 
-def rejecting(telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
-    bad = [Rejection("not JSON", 5, b"?", None, 0)] * 10
-    telemetry.advanced(task, records(events(10)), Outputs(task.committed, np.arange(0), rejected=bad))
+def rejecting(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
+    bad = [RejectedEvent("not JSON", 5, b"?", None, 0)] * 10
+    metrics.advanced(task, records(events(10)), Outputs(task.committed, np.arange(0), rejected=bad))
 
 
-def failing(what: str) -> Callable[[Telemetry, Any, Any, int], None]:
-    return lambda telemetry, task, _pulse, _step: telemetry.failed(task, what, Verdict.UNKNOWN)
+def failing(what: str) -> Callable[[WorkerMetrics, Any, Any, int], None]:
+    return lambda metrics, task, _pulse, _step: metrics.failed(task, what, ErrorAction.UNKNOWN)
 
 
-def mending(telemetry: Telemetry, task: Any, _pulse: Any, step: int) -> None:
-    telemetry.at(telemetry.mends, task.partition).inc(step == 20)
+def mending(metrics: WorkerMetrics, task: Any, _pulse: Any, step: int) -> None:
+    metrics.partition_metric(metrics.mends, task.partition).inc(step == 20)
 
 
-def straying(telemetry: Telemetry, task: Any, _pulse: Any, step: int) -> None:
-    telemetry.at(telemetry.strays, task.partition).inc(step == 20)
+def straying(metrics: WorkerMetrics, task: Any, _pulse: Any, step: int) -> None:
+    metrics.partition_metric(metrics.strays, task.partition).inc(step == 20)
 
 
-def late(telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
+def late(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
     old = replace(records(events(10)), timestamps=[int(1000 * (time.time() - 45))] * 10)
-    telemetry.advanced(task, old, Outputs(task.committed, np.arange(10)))
+    metrics.advanced(task, old, Outputs(task.committed, np.arange(10)))
 
 
-def learning_nothing(_telemetry: Telemetry, task: Any, _pulse: Any, _step: int) -> None:
+def learning_nothing(_telemetry: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
     point = {"window_accuracy": 0.5, "no_change_accuracy": 0.7}
     task.model = SimpleNamespace(
         latest_points=lambda: {"arow": point},
         experts=lambda: {"auto": {"nearest": 0.5}},
-        late_figures=lambda: {"waiting": 7},
-        talk=TALK,
+        delayed_label_figures=lambda: {"waiting": 7},
+        exchange=TALK,
     )
 
 
@@ -165,7 +165,7 @@ def test_rule_fires_on_its_cause_and_on_nothing_else(name: str, quiet: Life) -> 
 
 def test_every_expression_names_metrics_and_labels_that_there_are(quiet: Life) -> None:
     known: dict[str, set[str]] = {}
-    for family in quiet.telemetry.registry.collect():
+    for family in quiet.metrics.registry.collect():
         wrapped = set(family.samples[0].labels) if family.samples else set()
         for ending in ("", "_total", "_bucket", "_sum", "_count", "_info"):
             known[family.name + ending] = wrapped | {"instance", "le"}
@@ -179,13 +179,13 @@ def test_every_expression_names_metrics_and_labels_that_there_are(quiet: Life) -
 
 def test_every_metric_is_on_the_dashboard(quiet: Life) -> None:
     shown = {selector.name for expression in asked() for selector in selectors(expression)}
-    names = {family.name for family in quiet.telemetry.registry.collect()}
+    names = {family.name for family in quiet.metrics.registry.collect()}
     missing = {name for name in names if not any(one.startswith(name) for one in shown)}
     assert missing == set()
 
 
 def test_documents_name_metrics_that_there_are(quiet: Life) -> None:
-    names = {family.name for family in quiet.telemetry.registry.collect()}
+    names = {family.name for family in quiet.metrics.registry.collect()}
     for page in PAGES:
         for word in set(re.findall(r"\bdriftway_[a-z_]+", page.read_text())):
             plain = re.sub(r"_(total|bucket|sum|count|info)$", "", word)

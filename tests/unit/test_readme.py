@@ -1,4 +1,4 @@
-"""What the README tells readers to type exists: commands, options, streams, learners, files behind links."""
+"""What README and pages tell readers to type exists: commands, options, streams, learners, files and headings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,30 @@ from driftway.producers.streams.options import parse_spec
 from driftway.producers.streams.registry import GENERATORS, find_recipe
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-TYPED = [line.partition(" #")[0].strip() for block in BLOCKS for line in block.splitlines()]
-LINES = [line for line in TYPED if re.match(r"driftway \w", line)]
+KINDS_OF_PAGES = "tutorial", "how-to", "reference", "explanation"
+README = ROOT / "README.md"
+PAGES = [
+    README,
+    ROOT / "learners" / "README.md",
+    ROOT / "docs" / "architecture.md",
+    *(page for kind in KINDS_OF_PAGES for page in sorted((ROOT / "docs" / kind).glob("*.md"))),
+]
+MOST_LINES, LONGEST_LINE = 200, 160
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A block: the language, if it is not a shell's, and what is in it."""
+COLUMNS = 12
+"""Features where the line names none; pairs and triplets of items can be made of as many."""
+
+
+def typed(page: Path) -> list[str]:
+    """What a page has readers type, without comments and redirections; a line that ends in \\ goes on."""
+    blocks = [text for language, text in FENCED.findall(page.read_text(encoding="utf-8")) if not language]
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    words = [line.partition(" #")[0].partition(" > ")[0].strip() for line in lines]
+    return [re.sub(r"^driftway --config \S+ ", "driftway ", line) for line in words]
+
+
+LINES = sorted({line for page in PAGES for line in typed(page) if re.match(r"driftway \w", line)})
 
 
 def parsed(line: str) -> tuple[str, dict]:
@@ -46,7 +66,8 @@ def test_a_command_names_options_streams_and_learners_that_exist(line: str) -> N
             assert set(options) <= {option.name for option in find_recipe(base).options} | {"rows", "seed"}
     learners = given.get("learner") or ()
     for text in (learners,) if isinstance(learners, str) else learners:
-        Spec.parse(text).create(3, 2, "classification")
+        columns = len(given.get("feature") or ()) or COLUMNS
+        Spec.parse(text).create(columns, 2, given.get("task") or "classification")
 
 
 def test_there_are_commands_for_streams_evaluation_and_load() -> None:
@@ -62,21 +83,42 @@ def test_there_are_commands_for_streams_evaluation_and_load() -> None:
     }
 
 
-def test_links_lead_to_files_and_headings() -> None:
-    headings = {
-        re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.+)$", TEXT, re.MULTILINE)
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8")).replace("`", "")
+    return {
+        re.sub(r"[^\w -]", "", h.lower()).strip().replace(" ", "-")
+        for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     }
-    for target in re.findall(r"\]\(([^)]+)\)", TEXT):
-        if target.startswith("#"):
-            assert target[1:] in headings, target
-        elif "://" not in target:
-            assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCED.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        there = page.parent / path if path else page
+        assert there.exists(), target
+        assert not anchor or anchor in headings(there), target
+
+
+def test_the_readme_is_short() -> None:
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MOST_LINES
+    assert [line for line in lines if len(line) > LONGEST_LINE] == []
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\(([^)#\s]+)", README.read_text(encoding="utf-8")))
+    assert {str(page.relative_to(ROOT)) for page in PAGES if page != README} <= linked
 
 
 def test_the_table_of_streams_names_every_generator_and_injection() -> None:
     from driftway.producers.streams.injection.registry import KINDS
 
-    table = TEXT.partition("## Streams and evaluation")[2].partition("```")[0]
+    text = (ROOT / "docs" / "reference" / "streams.md").read_text(encoding="utf-8")
+    table = text.partition("## What there is")[2].partition("```")[0]
     words = set(re.findall(r"`([\w:-]+)`", table))
     assert {name for name in GENERATORS if not name.startswith("archive:")} <= words
     assert set(KINDS) <= words
