@@ -142,15 +142,15 @@ def open_rows(name: str) -> Any:
 
     if not means_file(name):
         return None
-    return (row for block in open_events(name).blocks() for row in block.listed() if row is not None)
+    return (row for block in open_events(name).blocks() for row in block.to_list() if row is not None)
 
 
 def write_table(name: str, **request: Any) -> Any:
     """Measure a table for `driftway evaluate --table`: the joint between `worker.evaluation` and `workbench`."""
     from driftway.workbench.paper_tables import write_table as write
-    from driftway.workbench.paper_tables.request import Asked
+    from driftway.workbench.paper_tables.request import TableRequest
 
-    return write(name, Asked(**request))
+    return write(name, TableRequest(**request))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

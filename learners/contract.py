@@ -1,6 +1,6 @@
 """All that a learner is written with, by one name: the contract, its parameters, its state, its fragments."""
 
-from driftway.learners.engine.jit import bare_kernel, fragment
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.learners.engine.parameters import (
     ParameterError,
     Parameters,
@@ -13,7 +13,7 @@ from driftway.learners.engine.parameters import (
 )
 from driftway.learners.engine.state import Array, Counts, Fields
 from driftway.learners.engine.state_layout import field, part, scratch
-from driftway.learners.engine.update_loop import Rule
+from driftway.learners.engine.update_loop import UpdateRule
 from driftway.learners.learner import Learner
 
 __all__ = [
@@ -23,8 +23,7 @@ __all__ = [
     "Learner",
     "ParameterError",
     "Parameters",
-    "Rule",
-    "bare_kernel",
+    "UpdateRule",
     "check_decay",
     "choice",
     "field",
@@ -32,6 +31,7 @@ __all__ = [
     "fragment",
     "integer",
     "intercept",
+    "kernel_without_refcounts",
     "number",
     "part",
     "scratch",

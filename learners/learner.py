@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftway.learners.averaging.shared_model import Belief, information, solution
+from driftway.learners.averaging.shared_model import SharedModel, from_information, to_information
 from driftway.learners.engine.parameters import ParameterError, Parameters
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import Array, Bytes, Fields, State
-from driftway.learners.engine.state_layout import Sizes, begin, fields_of, room_for, seen_as, shape_of
-from driftway.learners.engine.update_loop import Late, Rule, kernel_of, late_kernel_of
+from driftway.learners.engine.state_layout import Sizes, allocate_scratch, as_views, fields_of, shape_of, write_defaults
+from driftway.learners.engine.update_loop import DelayedRows, UpdateRule, delayed_kernel_of, kernel_of
 
 MAGIC = b"DWL2"
 FIRST_MAGIC = b"DWL1"
@@ -32,7 +32,7 @@ class SnapshotMismatch(ValueError):
     """A snapshot is damaged, or belongs to another learner, shape or format; the state is unchanged."""
 
 
-def plain(array: Array) -> Array:
+def as_behaved(array: Array) -> Array:
     """`array`, or a copy if it is read-only or unaligned, for which numba would compile once more."""
     return array if array.flags.behaved else array.copy()
 
@@ -118,8 +118,8 @@ class Learner:
         self.width = n_features + self._intercept
         """Row length that the kernel sees: d, plus 1 with an intercept."""
         self._rows = np.empty((0, self.width), np.float64)
-        self._live_in(None)
-        self._late: Late | None = None
+        self._place_state(None)
+        self._delayed: DelayedRows | None = None
         """What is left of that of a batch, while one that has late rows is run."""
         self._bound: State | None = None
         """The state whose views the kernel has been given."""
@@ -139,7 +139,7 @@ class Learner:
 
     # What an algorithm implements.
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         """What is remembered, and how a row is scored and learned from; must not look at the state."""
         raise NotImplementedError
 
@@ -152,57 +152,57 @@ class Learner:
         Shapes: rows f8[n, width], y f8[n], score f8[n, k]; all C-contiguous.
         """
         if self._bound is not self.state:
-            self._take_views()
-        if self._late is None:
+            self._bind_kernels()
+        if self._delayed is None:
             self._kernel(rows, y, score, self._constants, self._memory)
             return
         # Wrappers may call this in pieces, but give every row, in order.
-        slot, opinion = self._late
-        assert self._late_kernel is not None  # noqa: S101
-        self._late_kernel(rows, y, score, self._constants, self._memory, slot[: len(rows)], opinion)
-        self._late = Late(slot[len(rows) :], opinion)
+        slot, opinion = self._delayed
+        assert self._delayed_kernel is not None  # noqa: S101
+        self._delayed_kernel(rows, y, score, self._constants, self._memory, slot[: len(rows)], opinion)
+        self._delayed = DelayedRows(slot[len(rows) :], opinion)
 
-    def _await(self, late: Late | None) -> None:
+    def _set_delayed(self, late: DelayedRows | None) -> None:
         """Have the next rows run as `late` says; None: as ever."""
-        self._late = late
+        self._delayed = late
 
-    def _take_views(self) -> None:
+    def _bind_kernels(self) -> None:
         """Make what the kernel takes beside a batch, for the state as it lies now."""
         rule = self.rule()
         self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
-        self._late_kernel = late_kernel_of(rule, signed=self.task == CLASSIFICATION)
+        self._delayed_kernel = delayed_kernel_of(rule, signed=self.task == CLASSIFICATION)
         self._constants = rule.parameters
-        self._memory = seen_as(rule.memory, self.state, **self.room())
+        self._memory = as_views(rule.memory, self.state, **self.scratch_arrays())
         self._bound = self.state
 
     # What callers use.
 
     @cached_property
     def uses_unlabelled(self) -> bool:
-        """Whether it learns from rows whose label never came, see `take_late`."""
+        """Whether it learns from rows whose label never came, see `predict_then_update_delayed`."""
         return self.rule().uses_unlabelled
 
-    def opinions(self, slots: int) -> Array:
+    def prediction_cache(self, slots: int) -> Array:
         """Room for what is kept of so many waiting rows, f4[slots, ...]; empty where nothing is kept."""
         rule = self.rule()
-        if not rule.opinion:
+        if not rule.cached_prediction:
             return np.zeros((slots, 0), np.float32)
-        _, _, shape = rule.opinion.removesuffix("]").partition("[")
+        _, _, shape = rule.cached_prediction.removesuffix("]").partition("[")
         return np.zeros((slots, *shape_of(shape, self._sizes(rule))), np.float32)
 
-    def take_late(self, X: Array, y: Array, score: Array, late: Late) -> None:
+    def predict_then_update_delayed(self, X: Array, y: Array, score: Array, late: DelayedRows) -> None:
         """As `predict_then_update`, where labels come late.
 
         A row without a label that waits stands in the batch once more where its label has come, with the features of
         then; its score there is not the one that was emitted. One whose label never comes stands in it once more where
         it is let go, still without one: most learners make nothing of that. Without waiting rows no bit is another one.
         """
-        if late.opinion.size or self.uses_unlabelled:
-            self._await(late)
+        if late.cached_prediction.size or self.uses_unlabelled:
+            self._set_delayed(late)
         try:
             self.predict_then_update(X, y, score)
         finally:
-            self._await(None)
+            self._set_delayed(None)
 
     def predict_then_update(self, X: Array, y: Array, score: Array) -> None:
         """Score every row from the state that the rows before it left, then learn from its label.
@@ -229,16 +229,16 @@ class Learner:
             return
         if self.n_classes:
             check_labels(y, self.n_classes)
-        self._run(self._prepare(plain(X)), plain(y), score)
+        self._run(self._prepare(as_behaved(X)), as_behaved(y), score)
 
     def predict(self, X: Array, score: Array) -> None:
         """Score rows without learning; changes no byte of the state. Shapes as `predict_then_update`."""
         self.predict_then_update(X, np.full(len(X), math.nan), score)
 
-    def attach(self, memory: Bytes) -> None:
+    def move_state_to(self, memory: Bytes) -> None:
         """Move the state into `memory`, u1[state.nbytes], and live there from now on."""
         memory[:] = self.state.memory
-        self._live_in(memory)
+        self._place_state(memory)
 
     def identity(self) -> dict[str, Any]:
         """Everything a snapshot must agree on: name, parameters, task, shape and state layout."""
@@ -261,28 +261,28 @@ class Learner:
         return {}
 
     @property
-    def sharing(self) -> Sharing | None:
+    def sharing(self) -> SharedFields | None:
         """What learners of other partitions may see of it; None: it learns alone."""
         return self.rule().sharing
 
-    def belief(self) -> Belief | None:
+    def shared_model(self) -> SharedModel | None:
         """What it believes now, in arrays of its own; None: its covariance is not positive definite any more.
 
         Only of a learner that has `sharing`.
         """
         weight, sharing = self.state["weight"], self.sharing
         if sharing is None or not sharing.covariance:
-            return Belief(weight.copy())
-        return information(weight, self.state[sharing.covariance])
+            return SharedModel(weight.copy())
+        return to_information(weight, self.state[sharing.covariance])
 
-    def believe(self, belief: Belief) -> bool:
-        """Go on from a belief of the kind that `belief` gives; False, and the state is as it was, if nobody could."""
+    def set_shared_model(self, model: SharedModel) -> bool:
+        """Go on from a model of the kind that `model` gives; False, and the state is as it was, if nobody could."""
         sharing = self.sharing
         if sharing is None or not sharing.covariance:
-            if belief.finite:
-                self.state["weight"][:] = belief.weight
-            return belief.finite
-        found = solution(belief, sharing.p_max)
+            if model.finite:
+                self.state["weight"][:] = model.weight
+            return model.finite
+        found = from_information(model, sharing.p_max)
         if found is not None:
             self.state["weight"][:], self.state[sharing.covariance][:] = found
         return found is not None
@@ -324,13 +324,13 @@ class Learner:
             raise SnapshotMismatch(f"the snapshot has {len(body) - end} state bytes, not {self.state.nbytes}")
         self.state.memory[:] = np.frombuffer(body, np.uint8, offset=end)
 
-    def warm(self) -> None:
+    def compile_kernels(self) -> None:
         """Compile (or load) the kernels on a scratch instance, so that no message waits for a compiler."""
-        scratch = self.fresh()
+        scratch = self.clone_empty()
         score = np.empty((1, scratch.n_scores))
         scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), score)
 
-    def fresh(self) -> "Learner":
+    def clone_empty(self) -> "Learner":
         """Another learner with the same parameters and shape, that has seen nothing."""
         return type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
 
@@ -343,20 +343,20 @@ class Learner:
         rule = self.rule()
         return fields_of(rule.memory, self._sizes(rule))
 
-    def room(self, *axes: int) -> dict[str, Array]:
+    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
         """Scratch of its own, with more axes in front."""
         rule = self.rule()
-        return room_for(rule.memory, self._sizes(rule), *axes)
+        return allocate_scratch(rule.memory, self._sizes(rule), *axes)
 
-    def _sizes(self, rule: Rule) -> Sizes:
+    def _sizes(self, rule: UpdateRule) -> Sizes:
         return {"d": self.width, "n": self.n_features, "K": self.n_classes, **rule.sizes}
 
     def _begin(self) -> None:
         """Write what a zeroed state begins as."""
-        begin(self.rule().memory, self.state)
+        write_defaults(self.rule().memory, self.state)
         self.initialise()
 
-    def _live_in(self, memory: Bytes | None) -> None:
+    def _place_state(self, memory: Bytes | None) -> None:
         """Have the state in `memory`, which holds it already, or in new zeros."""
         self.state = State(self.fields(), memory)
 
@@ -364,11 +364,11 @@ class Learner:
         """What the kernel sees of X: X itself, or with a constant 1 as last column."""
         if not self._intercept:
             return X
-        rows = self.scratch(len(X))
+        rows = self.row_buffer(len(X))
         rows[:, :-1] = X
         return rows
 
-    def scratch(self, n: int) -> Array:
+    def row_buffer(self, n: int) -> Array:
         """Room for `n` rows as the kernel sees them, reused between batches; the intercept is filled in."""
         if len(self._rows) < n:
             self._rows = np.ones((n, self.width), np.float64)

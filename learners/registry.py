@@ -153,12 +153,12 @@ ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}
 WRAPPERS: dict[str, str] = {
     "on_drift": "driftway.learners.ensembles.on_drift:OnDrift",
     "ova": "driftway.learners.ensembles.one_vs_all:OneVsAll",
-    "scaled": "driftway.learners.preprocessing.fixed_scaler:Scaled",
+    "scaled": "driftway.learners.preprocessing.fixed_scaler:FixedScaler",
 }
 """What stands before a learner's name, as in ``ova:pa1``, and makes another learner of it."""
 
 
-STANDARDIZER = "driftway.learners.preprocessing.standardizer:Standardized"
+STANDARDIZER = "driftway.learners.preprocessing.standardizer:OnlineStandardizer"
 """What stands before nearly every learner, unless it is told not to."""
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from driftway.learners import registry
-from driftway.learners.engine.parameters import TooNarrow, parse_pairs
+from driftway.learners.engine.parameters import TooFewFeatures, parse_pairs
 
 if TYPE_CHECKING:
     from driftway.learners.learner import Learner
@@ -45,7 +45,7 @@ class Spec:
         return cls(":".join([*wrappers, name]), tuple(parse_pairs(rest, text).items()))
 
     @classmethod
-    def within(cls, text: str) -> Spec:
+    def parse_nested(cls, text: str) -> Spec:
         """Read a spec as it stands for a parameter of another one, ``name/parameter=value/..``, for commas part those.
 
         Raises
@@ -57,8 +57,8 @@ class Spec:
         return cls(name.strip(), tuple(parse_pairs(rest.replace("/", ","), text).items()))
 
     @classmethod
-    def several(cls, text: str) -> tuple[Spec, ...]:
-        """Read specs as they stand for a parameter of another one, each as `within` reads it, parted by +.
+    def parse_list(cls, text: str) -> tuple[Spec, ...]:
+        """Read specs as they stand for a parameter of another one, each as `parse_nested` reads it, parted by +.
 
         Before a digit + parts nothing: it is an exponent's, as in ``1e+4``.
 
@@ -67,7 +67,7 @@ class Spec:
         ParameterError
             As `parse`.
         """
-        return tuple(cls.within(one) for one in re.split(r"\+(?!\d)", text))
+        return tuple(cls.parse_nested(one) for one in re.split(r"\+(?!\d)", text))
 
     def create(
         self,
@@ -100,7 +100,7 @@ class Spec:
             return learner
         return registry.find_standardizer()(learner)
 
-    def narrowest(self, n_classes: int = 2, task: str = "classification") -> int:
+    def min_features(self, n_classes: int = 2, task: str = "classification") -> int:
         """The fewest features that its parameters fit; 1 for nearly all learners.
 
         Raises
@@ -110,8 +110,8 @@ class Spec:
         """
         try:
             self.create(1, n_classes, task)
-        except TooNarrow as error:
-            return error.least
+        except TooFewFeatures as error:
+            return error.min_features
         return 1
 
 

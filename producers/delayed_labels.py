@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.producers.messages import Messages
-from driftway.producers.row_random import DELAYS, Draws
+from driftway.producers.row_random import DELAYS, RowRandom
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Stream, copy_schema, find_column
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire import codec
@@ -21,7 +21,7 @@ MOST_ROWS = 10**12
 """Of a delay, or a mean: beyond, the logarithm of a geometric one's parameter would lose its last digits."""
 
 
-class LateLabels:
+class DelayedLabels:
     """Holds labels back until so many later rows have been sent.
 
     A label's message has its row's id and key, and goes to its row's partition.
@@ -30,7 +30,7 @@ class LateLabels:
     ----------
     text : str
         Rows: a number, ``geometric:MEAN`` for one drawn for each row, or ``column:NAME`` for each row's own, which
-        `WithDelays` takes along.
+        `DelayColumn` takes along.
     seed : int
         Of the draws, 0 <= seed < 2^64.
     labels : tuple of str or None
@@ -56,7 +56,7 @@ class LateLabels:
                 f"--label-delay {text!r}: write a number of rows, {GEOMETRIC}:MEAN or {COLUMN}:NAME; at most 10^12 rows"
             )
         self._rows = 0 if self.column is not None else int(number)
-        self._draws = Draws(seed, DELAYS, 1) if word == GEOMETRIC else None
+        self._draws = RowRandom(seed, DELAYS, 1) if word == GEOMETRIC else None
         self._labels = labels
         self._due: list[tuple[int, int, float, bytes | None]] = []
         """Behind which row, which row's, the label, the key; a heap."""
@@ -66,11 +66,11 @@ class LateLabels:
         """Labels that are held back."""
         return len(self._due)
 
-    def part(self, block: Block) -> tuple[Block, Array | None]:
+    def split(self, block: Block) -> tuple[Block, Array | None]:
         """A block as it is sent, and each row's delay if a column says it. Shapes: returns Block, f8[n]."""
-        return (block, None) if self.column is None else part_delays(block)
+        return (block, None) if self.column is None else split_delays(block)
 
-    def among(self, messages: Messages, y: NDArray[np.float64], given: Array | None = None) -> Messages:
+    def interleave(self, messages: Messages, y: NDArray[np.float64], given: Array | None = None) -> Messages:
         """Rows' messages, one per row and without labels, and those of the labels that are due.
 
         Shapes: y, given f8[n].
@@ -106,12 +106,14 @@ class LateLabels:
                 put(codec.write_label(home, label, self._labels), its_key, row, home, True)
         places = np.array(positions, np.int64)
         spread, which = np.array(homes, np.int64), np.array(late, np.bool_)
-        return Messages(messages.first, messages.rows, values, keys, None, places, homes=spread, late=which)
+        return Messages(
+            messages.first, messages.rows, values, keys, None, places, partition_rows=spread, is_label=which
+        )
 
     def _delays(self, first: int, rows: int) -> NDArray[np.int64]:
         if self._draws is None:
             return np.full(rows, self._rows, np.int64)
-        share = self._draws.of(first, rows)[:, 0].tolist()
+        share = self._draws.uniforms(first, rows)[:, 0].tolist()
         stays = log(self._rows / (self._rows + 1.0))
         return np.array([math.floor(log(1.0 - one) / stays) for one in share], np.int64)
 
@@ -127,10 +129,10 @@ class LateLabels:
         return delays.astype(np.int64)
 
 
-class WithDelays(Stream):
+class DelayColumn(Stream):
     """The rows of a stream with one of its columns, the labels' delays, behind all others: X f8[n, d] for d - 1 names.
 
-    Whoever cuts or shuffles blocks takes the delays along; see `part_delays`.
+    Whoever cuts or shuffles blocks takes the delays along; see `split_delays`.
 
     Parameters
     ----------
@@ -162,6 +164,6 @@ class WithDelays(Stream):
             yield Block(np.take(block.X, self._order, axis=1), block.y)
 
 
-def part_delays(block: Block) -> tuple[Block, Array]:
-    """A block of `WithDelays` without the delays (C-contiguous), and the delays f8[n]."""
+def split_delays(block: Block) -> tuple[Block, Array]:
+    """A block of `DelayColumn` without the delays (C-contiguous), and the delays f8[n]."""
     return Block(np.ascontiguousarray(block.X[:, :-1]), block.y), block.X[:, -1]

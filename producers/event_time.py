@@ -59,7 +59,7 @@ class EventTime(Schedule):
         """
         self._at = find_column(stream, self.column, "--time-column")
 
-    def follow(self, sent: int, position: int, block: Block) -> list[int]:
+    def read_times(self, sent: int, position: int, block: Block) -> list[int]:
         """Read when a block's rows are due, after `sent` rows; return their times in ms.
 
         Raises

@@ -14,7 +14,7 @@ from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.stream import Array, Block, Stream, column_of, find_column
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire import codec, packed
-from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.schema.paths import ABSENT, ROW, Path, look_up
 
 LARGEST_PLAIN = 1e15
@@ -54,10 +54,10 @@ class Messages:
         Each message's row, rising; None: one message per row. Malformed messages stand before a row and share its
         position, and with it partition and key; late labels stand behind one.
     truth : f8[rows, 2] or None
-        Of each row, for the headers, as `WithTruth` has it; None: no headers.
-    homes : i8[m] or None
+        Of each row, for the headers, as `WithGroundTruth` has it; None: no headers.
+    partition_rows : i8[m] or None
         The row whose partition each message belongs to; None: its own.
-    late : b1[m] or None
+    is_label : b1[m] or None
         Which are late labels; None: none is.
     """
 
@@ -68,8 +68,8 @@ class Messages:
     times: Sequence[int] | None = None
     positions: Places | None = None
     truth: Array | None = None
-    homes: Places | None = None
-    late: NDArray[np.bool_] | None = None
+    partition_rows: Places | None = None
+    is_label: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -84,50 +84,50 @@ class Messages:
             positions = positions[part]
         keys, times = (None if column is None else column[part] for column in (self.keys, self.times))
         truth = None if self.truth is None else self.truth[low:high]
-        homes = None if self.homes is None else self.homes[part]
-        late = None if self.late is None else self.late[part]
+        homes = None if self.partition_rows is None else self.partition_rows[part]
+        late = None if self.is_label is None else self.is_label[part]
         values = self.values[part]
         return Messages(self.first + low, high - low, values, keys, times, positions, truth, homes, late)  # type: ignore[arg-type]
 
-    def chosen(self, places: Places) -> Messages:
+    def select(self, places: Places) -> Messages:
         """Those at `places`, i8[k], of the same rows."""
         values = [self.values[place] for place in places.tolist()]
         keys, times = (
             None if column is None else [column[place] for place in places.tolist()]
             for column in (self.keys, self.times)
         )
-        positions, homes = self.first + self.by_row()[places], self.spread()[places]
-        late = None if self.late is None else self.late[places]
+        positions, homes = self.first + self.row_indices()[places], self.effective_partition_rows()[places]
+        late = None if self.is_label is None else self.is_label[places]
         return Messages(self.first, self.rows, values, keys, times, positions, self.truth, homes, late)
 
-    def by_row(self) -> Places:
+    def row_indices(self) -> Places:
         """Each message's row, counted from 0. Shapes: returns i8[m]."""
         return np.arange(len(self)) if self.positions is None else self.positions - self.first
 
-    def spread(self) -> Places:
+    def effective_partition_rows(self) -> Places:
         """The row by which each message's partition goes. Shapes: returns i8[m]."""
-        return self.first + self.by_row() if self.homes is None else self.homes
+        return self.first + self.row_indices() if self.partition_rows is None else self.partition_rows
 
-    def shares(self, partitions: int) -> Iterator[tuple[int, Sequence[int]]]:
+    def by_partition(self, partitions: int) -> Iterator[tuple[int, Sequence[int]]]:
         """(partition, which messages go there) with row i in partition i mod `partitions`."""
         for partition in range(partitions):
             share: Sequence[int]
             if self.positions is None:
                 share = range((partition - self.first) % partitions, len(self), partitions)
             else:
-                share = np.flatnonzero(self.spread() % partitions == partition).tolist()
+                share = np.flatnonzero(self.effective_partition_rows() % partitions == partition).tolist()
             if share:
                 yield partition, share
 
-    def heaviest(self) -> int:
+    def max_value_bytes(self) -> int:
         """Bytes of the longest value."""
-        if isinstance(self.values, Strings):
+        if isinstance(self.values, BytesColumn):
             return int(self.values.lengths().max(initial=0))
         return max(map(len, self._present()), default=0)
 
-    def weight(self) -> int:
+    def value_bytes(self) -> int:
         """Bytes of all values."""
-        if isinstance(self.values, Strings):
+        if isinstance(self.values, BytesColumn):
             return self.values.nbytes
         return sum(map(len, self._present()))
 
@@ -137,7 +137,7 @@ class Messages:
 
 
 def encoder(stream: Stream, encoding: Encoding, columns: bool = False) -> Callable[[int, Block], Encoded]:
-    """The function that turns a block and its first id into values and keys; values as `Strings` if `columns`.
+    """The function that turns a block and its first id into values and keys; values as `BytesColumn` if `columns`.
 
     Raises
     ------
@@ -166,8 +166,8 @@ def encoder(stream: Stream, encoding: Encoding, columns: bool = False) -> Callab
     return encode
 
 
-def raw_encoder(file: EventFile, key: str | None, columns: bool = False) -> Callable[[Strings], Encoded]:
-    """The function that turns a file's events into values and keys; values as `Strings` if `columns`.
+def raw_encoder(file: EventFile, key: str | None, columns: bool = False) -> Callable[[BytesColumn], Encoded]:
+    """The function that turns a file's events into values and keys; values as `BytesColumn` if `columns`.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def raw_encoder(file: EventFile, key: str | None, columns: bool = False) -> Call
     if path is not None and (path.source != ROW or (file.columns is not None and path.steps[0] not in file.columns)):
         raise UsageFailure(f"{file.name} has no field {key} for --key")
 
-    def encode(events: Strings) -> Encoded:
+    def encode(events: BytesColumn) -> Encoded:
         values = events if columns else list(events)
         return values, None if path is None else [field_text(value, path) for value in events]
 
@@ -198,7 +198,7 @@ def field_text(event: bytes | None, path: Path) -> bytes:
     return key_text(found) if isinstance(found, float) else codec.write_json(found)
 
 
-def stamped(values: Sequence[bytes | None], times: Sequence[int]) -> list[bytes]:
+def with_timestamps(values: Sequence[bytes | None], times: Sequence[int]) -> list[bytes]:
     """JSON events with their `t`, in ms."""
     return [b'%s,"t":%d}' % ((value or b"")[:-1], t) for value, t in zip(values, times, strict=True)]
 
@@ -212,7 +212,7 @@ def key_text(value: float) -> bytes:
     return repr(value).encode()
 
 
-def inserted(column: Sequence[Any], places: Sequence[int], items: Sequence[Any]) -> list[Any]:
+def insert_items(column: Sequence[Any], places: Sequence[int], items: Sequence[Any]) -> list[Any]:
     """`column` with items[k] put before its place places[k], places rising."""
     out: list[Any] = []
     at = 0

@@ -20,7 +20,7 @@ ROUNDING_ROWS = 1e-6
 """A wait that ends exactly on time may compute as a hair too early; without this it would wait once more."""
 
 
-class Pace:
+class Pacer:
     """A schedule of rows, held against the clock.
 
     Each answer is computed from the start and the clock alone. A wait that overslept, or a broker that

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from driftway.producers.messages import Encoding, Messages, inserted
-from driftway.producers.row_random import POISON, Draws
+from driftway.producers.messages import Encoding, Messages, insert_items
+from driftway.producers.row_random import POISON, RowRandom
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.stream import Stream
 from driftway.worker.wire import codec, packed
@@ -46,11 +46,11 @@ class Poison:
             self.kinds = raw_kinds()
         else:
             self.kinds = kinds(stream.n_features, stream.feature_names if encoding.named else None, encoding.form)
-        self._draws = Draws(seed, POISON, 2)
+        self._draws = RowRandom(seed, POISON, 2)
 
-    def among(self, messages: Messages) -> Messages:
+    def interleave(self, messages: Messages) -> Messages:
         """Rows' messages, one per row, with malformed ones between them."""
-        draws = self._draws.of(messages.first, messages.rows)
+        draws = self._draws.uniforms(messages.first, messages.rows)
         places = np.flatnonzero(draws[:, 0] < self.share)
         if not len(places):
             return messages
@@ -58,12 +58,12 @@ class Poison:
         before = places.tolist()
         made = [self.kinds[kind](messages.values[row] or b"") for kind, row in zip(chosen, before, strict=True)]
         keys, times = (
-            None if column is None else inserted(column, before, [column[row] for row in before])
+            None if column is None else insert_items(column, before, [column[row] for row in before])
             for column in (messages.keys, messages.times)
         )
         rows = np.arange(messages.rows)
         positions = messages.first + np.insert(rows, places, places)
-        values = inserted(messages.values, before, made)
+        values = insert_items(messages.values, before, made)
         return Messages(messages.first, messages.rows, values, keys, times, positions)
 
 

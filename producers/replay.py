@@ -11,30 +11,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.producers.delayed_labels import LateLabels
+from driftway.producers.delayed_labels import DelayedLabels
 from driftway.producers.event_time import EventTime
 from driftway.producers.load_profiles import Schedule
-from driftway.producers.messages import Encoding, Messages, encoder, raw_encoder, stamped
-from driftway.producers.pacer import Pace
+from driftway.producers.messages import Encoding, Messages, encoder, raw_encoder, with_timestamps
+from driftway.producers.pacer import Pacer
 from driftway.producers.poison import Poison
-from driftway.producers.replay_position import Resume
-from driftway.producers.row_random import Withheld
+from driftway.producers.replay_position import ReplayPosition
+from driftway.producers.row_random import LabelDropper
 from driftway.producers.selection import Selection, select
-from driftway.producers.sinks.confluent import PlainSender
+from driftway.producers.sinks.confluent import ConfluentSink
 from driftway.producers.sinks.dry_run import DryRun
 from driftway.producers.sinks.latency import Latencies
-from driftway.producers.sinks.librdkafka import NativeSender
+from driftway.producers.sinks.librdkafka import LibrdkafkaSink
 from driftway.producers.sinks.properties import check_owned
-from driftway.producers.sinks.sink import Outlet, Stop
-from driftway.producers.sinks.transactions import Transaction, TransactionalSender, last_committed
+from driftway.producers.sinks.sink import Sink, StopRequest
+from driftway.producers.sinks.transactions import TransactionalSink, TransactionOption, last_committed
 from driftway.producers.streams.event_files.event_file import EventFile
-from driftway.producers.streams.ground_truth import part_truth
+from driftway.producers.streams.ground_truth import split_truth
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, require_broker
 from driftway.worker.kafka.topics import create_topics, partition_counts
 from driftway.worker.wire import codec
-from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.columns import BytesColumn
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class Delivery:
     """
 
     partition: int | None = None
-    transaction: Transaction | None = None
-    resume: Resume | None = None
+    transaction: TransactionOption | None = None
+    resume: ReplayPosition | None = None
     latencies: Latencies | None = None
     dry_run: str | None = None
     client: str = PYTHON
     label_topic: str | None = None
 
 
-class Written(NamedTuple):
+class EncodedBlock(NamedTuple):
     """A block as messages, and of which rows the label is withheld, or travels later. Shapes: b1[n], b1[n]."""
 
     messages: Messages
@@ -76,7 +76,7 @@ class Written(NamedTuple):
     later: NDArray[np.bool_]
 
 
-Write = Callable[[int, int, Any], Written]
+Write = Callable[[int, int, Any], EncodedBlock]
 """Of how many rows were sent before, the first row's position, and the rows."""
 
 
@@ -91,13 +91,13 @@ class Sent:
     late_labels: int = 0
     waiting_labels: int = 0
 
-    def add(self, block: Written, rows: int) -> None:
+    def add(self, block: EncodedBlock, rows: int) -> None:
         """Count the first `rows` rows of a block."""
         whole = block.messages
         sent = whole.of_rows(0, rows) if rows < whole.rows else whole
-        labels = 0 if sent.late is None else int(sent.late.sum())
+        labels = 0 if sent.is_label is None else int(sent.is_label.sum())
         self.rows += rows
-        self.bytes += sent.weight()
+        self.bytes += sent.value_bytes()
         self.poison += len(sent) - rows - labels
         self.unlabelled += int(block.withheld[:rows].sum())
         self.late_labels += labels
@@ -155,8 +155,8 @@ class Replay:
     poison : Poison or None
         Puts malformed messages among the rows.
     truth : bool
-        The stream is a `WithTruth`, or its rows in another order: each message gets its row's truth as headers.
-    late : LateLabels or None
+        The stream is a `WithGroundTruth`, or its rows in another order: each message gets its row's truth as headers.
+    delayed_labels : LateLabels or None
         Sends labels behind later rows.
     stop : Stop
         Call it to end the replay early.
@@ -170,11 +170,11 @@ class Replay:
     selection: Selection = field(default_factory=Selection)
     encoding: Encoding = field(default_factory=Encoding)
     delivery: Delivery = field(default_factory=Delivery)
-    withheld: Withheld | None = None
+    withheld: LabelDropper | None = None
     poison: Poison | None = None
     truth: bool = False
-    stop: Stop = field(default_factory=Stop)
-    late: LateLabels | None = None
+    stop: StopRequest = field(default_factory=StopRequest)
+    delayed_labels: DelayedLabels | None = None
     on_progress: Callable[[int], None] = lambda _rows: None
 
     @property
@@ -212,7 +212,7 @@ class Replay:
         if began is not None and self.selection.ends_before(began):
             return Report(0, 0, 0.0, 0, None, began, 0.0, began)
         selection = self.selection if began is None else self.selection.since(began)
-        sent = Sent(waiting_labels=self._recall(write, began))
+        sent = Sent(waiting_labels=self._reload_delayed_labels(write, began))
         size = self.schedule.block_rows if self.schedule else BLOCK_ROWS
         blocks = (write(sent.rows, position, block) for position, block in select(self.stream, selection, size))
         # The first block compiles the generator's kernel or shows that the file is unusable: neither is the
@@ -223,11 +223,11 @@ class Replay:
                 return Report(0, 0, 0.0, 0, None, began, 0.0, began)
             raise UsageFailure(f"{self.stream.name} has no rows after the first {selection.skip}")
         start = first.messages.first
-        outlet = self._outlet(bootstrap, properties, partitions)
+        outlet = self._make_sink(bootstrap, properties, partitions)
         outlet.open()
         if self.delivery.resume is not None and began is None:
-            self.delivery.resume.keep(start)
-        pace = Pace(self.schedule)
+            self.delivery.resume.save(start)
+        pace = Pacer(self.schedule)
         pace.start()
         for block in itertools.chain([first], blocks):
             rows = self._send(outlet, pace, sent.rows, block.messages)
@@ -245,37 +245,37 @@ class Replay:
             **dataclasses.asdict(sent),
         )
 
-    def _recall(self, write: Write, began: int | None) -> int:
+    def _reload_delayed_labels(self, write: Write, began: int | None) -> int:
         """Write the rows before a resumed replay's first once more, for the labels of theirs that are still due.
 
         Returns how many.
         """
-        if self.late is None or began is None:
+        if self.delayed_labels is None or began is None:
             return 0
         before = dataclasses.replace(self.selection, limit=began - self.selection.skip)
         for position, block in select(self.stream, before, BLOCK_ROWS):
             if self.stop.requests:
                 break
             write(0, position, block)
-        return self.late.waiting
+        return self.delayed_labels.waiting
 
-    def _send(self, outlet: Outlet, pace: Pace, sent: int, messages: Messages) -> int:
+    def _send(self, outlet: Sink, pace: Pacer, sent: int, messages: Messages) -> int:
         """Send a block in the slices that the schedule allows; return how many rows left before a stop."""
-        heaviest = messages.heaviest()
+        heaviest = messages.max_value_bytes()
         at = 0
         while at < messages.rows and not self.stop.requests:
             rows = pace.due(sent + at, messages.rows - at)
             if rows == 0:
-                outlet.rest(pace.wait(sent + at, messages.rows - at))
+                outlet.idle(pace.wait(sent + at, messages.rows - at))
                 continue
-            rows = min(rows, outlet.at_once or rows)
+            rows = min(rows, outlet.max_rows or rows)
             part = messages.of_rows(at, at + rows)
-            if not outlet.room(len(part), heaviest):
+            if not outlet.wait_for_capacity(len(part), heaviest):
                 break
-            due = None if self.delivery.latencies is None else pace.moments(sent + at, rows)[part.by_row()]
+            due = None if self.delivery.latencies is None else pace.moments(sent + at, rows)[part.row_indices()]
             outlet.send(part, due)
             at += rows
-            outlet.reached(part.first + rows)
+            outlet.sent_until(part.first + rows)
             self.on_progress(sent + at)
         return at
 
@@ -288,28 +288,28 @@ class Replay:
         if timed is not None:
             timed.bind(self.stream)
 
-        def write(sent: int, position: int, block: Block) -> Written:
+        def write(sent: int, position: int, block: Block) -> EncodedBlock:
             truth = delays = None
             if self.truth:
-                block, truth = part_truth(block)
-            times = None if timed is None else timed.follow(sent, position, block)
+                block, truth = split_truth(block)
+            times = None if timed is None else timed.read_times(sent, position, block)
             without = later = np.zeros(len(block.y), np.bool_)
             if self.withheld is not None:
                 block, without = self.withheld.apply(position, block)
             y = block.y
-            if self.late is not None:
-                block, delays = self.late.part(block)
+            if self.delayed_labels is not None:
+                block, delays = self.delayed_labels.split(block)
                 block, later = Block(block.X, np.full(len(y), np.nan)), ~np.isnan(y)
             values, keys = encode(position, block)
             if times is not None and self.encoding.form == codec.JSON:
-                values = stamped(values, times)
+                values = with_timestamps(values, times)
             messages = Messages(position, len(values), values, keys, times)
-            if self.late is not None:
-                messages = self.late.among(messages, y, delays)
+            if self.delayed_labels is not None:
+                messages = self.delayed_labels.interleave(messages, y, delays)
             if self.poison is not None:
-                messages = self.poison.among(messages)
+                messages = self.poison.interleave(messages)
             messages = messages if truth is None else dataclasses.replace(messages, truth=truth)
-            return Written(messages, without, later)
+            return EncodedBlock(messages, without, later)
 
         return write
 
@@ -317,11 +317,11 @@ class Replay:
         """The same of events as they stand."""
         encode = raw_encoder(file, self.encoding.key, self.client == NATIVE)
 
-        def write(_sent: int, position: int, events: Strings) -> Written:
+        def write(_sent: int, position: int, events: BytesColumn) -> EncodedBlock:
             values, keys = encode(events)
             messages = Messages(position, len(values), values, keys)
             none = np.zeros(len(values), np.bool_)
-            return Written(messages if self.poison is None else self.poison.among(messages), none, none)
+            return EncodedBlock(messages if self.poison is None else self.poison.interleave(messages), none, none)
 
         return write
 
@@ -336,22 +336,22 @@ class Replay:
         carried = last_committed(bootstrap, properties, transaction, self.topic, resume.run)
         return resume.position if carried is None else max(carried, resume.position)
 
-    def _outlet(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None) -> Outlet:
+    def _make_sink(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None) -> Sink:
         """Where the messages go; makes the topics."""
         way = self.delivery
         if way.dry_run is not None:
             topics = None if way.label_topic is None else (self.topic, way.label_topic)
             return DryRun(way.dry_run, self.encoding.form, self.stop, topics)
         count = ensure_topics(bootstrap, properties, self.topic, way.label_topic, partitions, way.partition)
-        keep = None if way.resume is None else way.resume.keep
+        keep = None if way.resume is None else way.resume.save
         given = (bootstrap, properties, self.topic, count, self.stop)
         more: dict[str, Any] = {"partition": way.partition, "keep": keep, "label_topic": way.label_topic}
         if self.client == NATIVE:
-            return NativeSender(*given, **more)
+            return LibrdkafkaSink(*given, **more)
         if way.transaction is None:
-            return PlainSender(*given, latencies=way.latencies, **more)
+            return ConfluentSink(*given, latencies=way.latencies, **more)
         run = None if way.resume is None else way.resume.run
-        return TransactionalSender(way.transaction, run, *given, latencies=way.latencies, **more)
+        return TransactionalSink(way.transaction, run, *given, latencies=way.latencies, **more)
 
 
 def ensure_topics(

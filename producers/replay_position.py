@@ -19,10 +19,10 @@ from typing import Any
 from driftway.worker.errors import Failure, UsageFailure
 
 VERSION = 1
-Facts = Mapping[str, Any]
+ReplayFingerprint = Mapping[str, Any]
 
 
-class Resume:
+class ReplayPosition:
     """The position of one replay, kept in a file.
 
     Parameters
@@ -45,7 +45,7 @@ class Resume:
         Tells this replay, through all its interruptions, from any other.
     """
 
-    def __init__(self, path: str, facts: Facts) -> None:
+    def __init__(self, path: str, facts: ReplayFingerprint) -> None:
         self.path = Path(path)
         self.position: int | None = None
         self.run = uuid.uuid4().hex
@@ -54,7 +54,7 @@ class Resume:
         if found is not None:
             self.position, self.run = found
 
-    def keep(self, position: int) -> None:
+    def save(self, position: int) -> None:
         """Write that every row before `position` has arrived; survives a power cut.
 
         Raises

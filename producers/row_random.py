@@ -32,7 +32,7 @@ def fill_uniforms(state: Words, base: np.uint64, first: np.uint64, out: Array) -
             out[i, j] = random.uniform(state)
 
 
-def begin(seed: int, purpose: int) -> Words:
+def generator_for(seed: int, purpose: int) -> Words:
     """The generator of one purpose. Shapes: returns u8[4].
 
     Raises
@@ -48,7 +48,7 @@ def begin(seed: int, purpose: int) -> Words:
     return state
 
 
-class Draws:
+class RowRandom:
     """Uniform numbers by position.
 
     Parameters
@@ -67,18 +67,18 @@ class Draws:
     """
 
     def __init__(self, seed: int, purpose: int, columns: int) -> None:
-        self._base = np.uint64(random.next_u64(begin(seed, purpose)))
+        self._base = np.uint64(random.next_u64(generator_for(seed, purpose)))
         self._columns = columns
-        self.of(0, 1)  # compiles the kernel, which is not the schedule's business
+        self.uniforms(0, 1)  # compiles the kernel, which is not the schedule's business
 
-    def of(self, position: int, rows: int) -> Array:
+    def uniforms(self, position: int, rows: int) -> Array:
         """Numbers in [0, 1) of the rows from `position` on. Shapes: returns f8[rows, k]."""
         out = np.empty((rows, self._columns))
         fill_uniforms(np.empty(4, np.uint64), self._base, np.uint64(position), out)
         return out
 
 
-class Withheld:
+class LabelDropper:
     """Takes the label from a share of rows.
 
     Parameters
@@ -91,11 +91,11 @@ class Withheld:
 
     def __init__(self, share: float, seed: int) -> None:
         self.share = share
-        self._draws = Draws(seed, LABELS, 1)
+        self._draws = RowRandom(seed, LABELS, 1)
 
     def apply(self, position: int, block: Block) -> tuple[Block, NDArray[np.bool_]]:
         """The block without the labels that are withheld, and which those were. Shapes: returns Block, b1[n]."""
-        taken = (self._draws.of(position, len(block.y))[:, 0] < self.share) & ~np.isnan(block.y)
+        taken = (self._draws.uniforms(position, len(block.y))[:, 0] < self.share) & ~np.isnan(block.y)
         return Block(block.X, np.where(taken, np.nan, block.y)), taken
 
 
@@ -115,7 +115,7 @@ class Shuffled(Stream):
 
     def __init__(self, whole: Stream, seed: int) -> None:
         self._whole = whole
-        self._rng = begin(seed, SHUFFLE)
+        self._rng = generator_for(seed, SHUFFLE)
         self._rows: Block | None = None
         self._order = np.zeros(0, np.int64)
         copy_schema(self, whole)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.stream import Block, Stream
-from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.columns import BytesColumn
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Selection:
         return self.limit is not None and position >= self.skip + self.limit
 
 
-def select(stream: Stream | EventFile, selection: Selection, size: int) -> Iterator[tuple[int, Block | Strings]]:
+def select(stream: Stream | EventFile, selection: Selection, size: int) -> Iterator[tuple[int, Block | BytesColumn]]:
     """Yield the chosen rows as blocks with their first row's position.
 
     Positions count rows from 0 through all laps, skipped ones included. They are the ids, and modulo the
@@ -55,5 +55,5 @@ def select(stream: Stream | EventFile, selection: Selection, size: int) -> Itera
             return
 
 
-def _part(block: Block | Strings, part: slice) -> Block | Strings:
+def _part(block: Block | BytesColumn, part: slice) -> Block | BytesColumn:
     return Block(block.X[part], block.y[part]) if isinstance(block, Block) else block[part]

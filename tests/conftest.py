@@ -10,7 +10,7 @@ import pytest
 from driftway.producers.streams.files import data_folder
 from driftway.workbench.broker import provide
 from driftway.worker.errors import UsageFailure
-from tests.support.fixtures import provided
+from tests.support.fixtures import provided_or_skip
 from tests.support.kafka import unique
 from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
 
@@ -65,7 +65,7 @@ def kernels_of(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[str]:
     """Bootstrap address of a real Kafka: DRIFTWAY_BOOTSTRAP, or one that is started for this session."""
-    yield from provided(request, lambda: provide(request.config.getoption("--broker")), "broker")
+    yield from provided_or_skip(request, lambda: provide(request.config.getoption("--broker")), "broker")
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ class Stopped(Exception):
     """The parent wants no more results of this job."""
 
 
-def run_all(
+def run_jobs(
     function: Callable[[J, Progress], R], jobs: Sequence[J], processes: int = 1, progress: Progress | None = None
 ) -> list[R]:
     """Call ``function(job, progress)`` for every job.
@@ -91,7 +91,7 @@ def _collect(futures: list[Future[R]], count: Callable[[], int], tell: Progress)
     return [future.result() for future in futures]
 
 
-def run_apart(function: Callable[[J], object], job: J, over: Callable[[], bool]) -> bool:
+def run_in_process(function: Callable[[J], object], job: J, over: Callable[[], bool]) -> bool:
     """Call ``function(job)`` in a process of its own, for what it leaves elsewhere: its memory ends with it.
 
     Parameters

@@ -36,7 +36,7 @@ class WarmStart:
     state: bytes = field(default=b"", repr=False)
     filling: bytes = field(default=b"", repr=False)
 
-    def called(self, text: str) -> str:
+    def display_name(self, text: str) -> str:
         """The champion's name in outputs: its spec, with `warm:` or `frozen:` in front."""
         return f"frozen:{text}" if self.frozen else f"warm:{text}"
 

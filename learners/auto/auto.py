@@ -1,7 +1,7 @@
 """The learner that needs no tuning."""
 
 from driftway.learners.auto import classification, regression
-from driftway.learners.contract import Learner, Parameters, Rule, integer, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, integer, number
 from driftway.learners.learner import REGRESSION
 
 
@@ -54,7 +54,7 @@ class Auto(Learner):
         shares = self.state["stacking.share" if self.task == REGRESSION else "mixing.share"]
         return dict(zip(names, shares.tolist(), strict=True))
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         if self.task == REGRESSION:
             return regression.rule_for(self.n_features, self.parameters.budget)
         return classification.rule_for(self.n_features, self.n_classes, self.parameters.budget)

@@ -16,15 +16,15 @@ from driftway.learners.auto import (
 from driftway.learners.auto import (
     random_fourier as waves,
 )
-from driftway.learners.auto.bounds import enclose
+from driftway.learners.auto.bounds import clip_row
 from driftway.learners.auto.budget import affordable
 from driftway.learners.auto.label_history import LabelHistory
-from driftway.learners.auto.mixing import Mixing, judge, mix
-from driftway.learners.auto.naive_bayes import Bells
-from driftway.learners.auto.neighbours import Near
-from driftway.learners.auto.random_fourier import Waves
+from driftway.learners.auto.mixing import MixingState, mix, update_mixing
+from driftway.learners.auto.naive_bayes import DiagonalGaussians
+from driftway.learners.auto.neighbours import NearestNeighbours
+from driftway.learners.auto.random_fourier import FourierFeatures
 from driftway.learners.auto.second_order import Filters
-from driftway.learners.contract import Array, Rule, bare_kernel, field, fragment, part, scratch
+from driftway.learners.contract import Array, UpdateRule, field, fragment, kernel_without_refcounts, part, scratch
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
 
@@ -36,7 +36,7 @@ FILTERS_WORTH = 1.25
 0.04 (docs/decisions/0031)."""
 
 
-class Asked(NamedTuple):
+class ClassificationNumbers(NamedTuple):
     """Which of the dearer experts there are."""
 
     waves: bool
@@ -44,25 +44,25 @@ class Asked(NamedTuple):
     near: bool
 
 
-class Experts(NamedTuple):
+class ClassificationState(NamedTuple):
     """Memory of `auto` on labels."""
 
     history: Any = part(LabelHistory, "experts on the labels' order")
     linear: Array = field("f8[L, w]", "weights of the linear experts, 4 C rows; C = K, or 1 with two classes")
-    waves: Any = part(Waves, "experts on waves of the features")
+    waves: Any = part(FourierFeatures, "experts on waves of the features")
     filters: Any = part(Filters, "experts of second order")
-    bells: Any = part(Bells, "experts by naive Bayes")
-    near: Any = part(Near, "experts by neighbours")
-    mixing: Any = part(Mixing, "what makes one judgement of all")
+    bells: Any = part(DiagonalGaussians, "experts by naive Bayes")
+    near: Any = part(NearestNeighbours, "experts by neighbours")
+    mixing: Any = part(MixingState, "what makes one judgement of all")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     S: Array = scratch("f8[K]", "the mixture's score of each class")
     now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
 
 
-def rule_for(n: int, K: int, budget: float) -> Rule:
+def rule_for(n: int, K: int, budget: float) -> UpdateRule:
     """Of K classes by n features."""
     C = 1 if K == 2 else K
-    asked = Asked(
+    asked = ClassificationNumbers(
         *affordable(
             budget,
             (waves.WAVES * (n + 2 * first_order.EXPERTS * C), 1.0),
@@ -85,7 +85,17 @@ def rule_for(n: int, K: int, budget: float) -> Rule:
         "M": 2 * E,
         "o": E * C + label_history.EXPERTS,
     }
-    return Rule(score, learn, asked, Experts, sizes, classes=True, opinion="f4[o]", keep=keep, learn_late=learn_late)
+    return UpdateRule(
+        score,
+        learn,
+        asked,
+        ClassificationState,
+        sizes,
+        classes=True,
+        cached_prediction="f4[o]",
+        cache_prediction=cache_prediction,
+        learn_delayed=learn_delayed,
+    )
 
 
 def begin(state: State, seed: int) -> None:
@@ -99,7 +109,7 @@ def begin(state: State, seed: int) -> None:
     waves.draw(np.uint64(seed), state["waves.frequency"], state["waves.phase"], np.empty(4, np.uint64))
 
 
-def names(asked: Asked) -> tuple[str, ...]:
+def names(asked: ClassificationNumbers) -> tuple[str, ...]:
     """Of the experts, in order."""
     found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
     found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
@@ -107,16 +117,16 @@ def names(asked: Asked) -> tuple[str, ...]:
 
 
 @fragment
-def score(x: Array, p: Asked, memory: Experts) -> None:
+def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Ask all experts, and mix what they say. Shapes: x f8[n]."""
     z, raw = memory.z, memory.mixing.raw
-    enclose(x, z)
-    label_history.tell(memory.history, raw)
+    clip_row(x, z)
+    label_history.predict(memory.history, raw)
     # Each family goes on where the one before it ended; of literals the compiler would make a kernel each.
     e = first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
-    e = naive_bayes.fit(memory.bells, z, raw, e)
+    e = naive_bayes.log_likelihoods(memory.bells, z, raw, e)
     if p.waves:
-        waves.make(memory.waves, z)
+        waves.transform(memory.waves, z)
         e = first_order.margins(memory.waves.weight, memory.waves.wave, raw, e)
     if p.filters:
         e = second_order.margins(memory.filters, z, raw, e)
@@ -127,29 +137,31 @@ def score(x: Array, p: Asked, memory: Experts) -> None:
 
 
 @fragment
-def learn(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts) -> None:
+def learn(
+    _x: Array, y: int, _omega: float, _finite: bool, p: ClassificationNumbers, memory: ClassificationState
+) -> None:
     """Judge what was said, then let each expert learn."""
-    judge(memory.mixing, memory.S, y)
-    label_history.follow(y, memory.history)
+    update_mixing(memory.mixing, memory.S, y)
+    label_history.update(y, memory.history)
     teach(y, p, memory)
 
 
-@bare_kernel
-def teach(y: int, p: Asked, memory: Experts) -> None:
+@kernel_without_refcounts
+def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Let each expert on features learn, as `score` has just asked it."""
     z, raw = memory.z, memory.mixing.raw
     e = first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE) + naive_bayes.EXPERTS
-    naive_bayes.reshape(memory.bells, z, y)
+    naive_bayes.update(memory.bells, z, y)
     if p.waves:
         e = first_order.descend(memory.waves.weight, memory.waves.wave, raw, e, y, WAVE_RATE)
     if p.filters:
         second_order.update(memory.filters, z, raw, e, y)
     if p.near:
-        neighbours.keep(memory.near, z, float(y))
+        neighbours.append(memory.near, z, float(y))
 
 
 @fragment
-def keep(opinion: Array, _p: Asked, memory: Experts) -> None:
+def cache_prediction(opinion: Array, _p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Write down what the experts say of a row, and behind which labels it stands. Shapes: opinion f4[C E + 2]."""
     raw, (E, K) = memory.mixing.raw, memory.mixing.raw.shape
     place = 0
@@ -158,12 +170,20 @@ def keep(opinion: Array, _p: Asked, memory: Experts) -> None:
         for c in range(0 if K > 2 else 1, K):
             opinion[place] = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
             place += 1
-    after_run, after_past = label_history.places(memory.history)
+    after_run, after_past = label_history.current_contexts(memory.history)
     opinion[place], opinion[place + 1] = after_run, after_past
 
 
 @fragment
-def learn_late(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory: Experts, opinion: Array) -> None:
+def learn_delayed(
+    _x: Array,
+    y: int,
+    _omega: float,
+    _finite: bool,
+    p: ClassificationNumbers,
+    memory: ClassificationState,
+    opinion: Array,
+) -> None:
     """Judge what was said when the row came, and count its label behind those that were known then.
 
     What the experts say of the row now, a day wiser, must not decide whom to believe of rows whose label is a day off.
@@ -180,10 +200,10 @@ def learn_late(_x: Array, y: int, _omega: float, _finite: bool, p: Asked, memory
             else:
                 raw[e, c] = 0.0
     mix(memory.mixing, memory.S)
-    judge(memory.mixing, memory.S, y)
+    update_mixing(memory.mixing, memory.S, y)
     for e in range(E):
         for c in range(K):
             raw[e, c] = now[e, c]
     label_history.count_at(y, int(opinion[place]), int(opinion[place + 1]), memory.history)
-    label_history.move_on(y, memory.history)
+    label_history.advance(y, memory.history)
     teach(y, p, memory)

@@ -1,15 +1,15 @@
 """Linear experts that step along the row: four rules over the same inputs, the features or waves of them.
 
 Steps are measured by the row's own length, so that a rate means the same whatever the features: 1 would put a row's
-margin right at once. ALGORITHMS.md 3 (`ogd_logistic`, `pa`), 8; the loss of the sigmoid rules is (1 - p)^2, which no
-single wrong label can make large.
+margin right at once. docs/algorithms/linear.md#linear-learners (`ogd_logistic`, `pa`), 8; the loss of the sigmoid rules
+is (1 - p)^2, which no single wrong label can make large.
 """
 
-from driftway.learners.contract import Array, bare_kernel, fragment
+from driftway.learners.contract import Array, fragment, kernel_without_refcounts
 from driftway.learners.multiclass.gradient_descent import softmax_steps
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.vectors import dot, step_surely
+from driftway.learners.numeric.vectors import axpy, dot
 
 NAMES = "logistic", "passive_aggressive", "sigmoid_slow", "sigmoid_fast"
 EXPERTS = len(NAMES)
@@ -20,7 +20,7 @@ FLAT = 35.0
 """Beyond this margin a sigmoid is 0 or 1."""
 
 
-@bare_kernel
+@kernel_without_refcounts
 def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
     """Write the four experts' scores of each class; the row of `raw` behind theirs.
 
@@ -35,7 +35,7 @@ def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
     return first + EXPERTS
 
 
-@bare_kernel
+@kernel_without_refcounts
 def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float) -> int:
     """Let the four experts learn class y; `rate` is the logistic one's. Uses up their rows of `raw`; the one behind.
 
@@ -52,11 +52,11 @@ def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float
         for c in range(C):
             by = step[c] if C == K else step[1] - step[0]
             if by != 0.0:
-                step_surely(weight[m * C + c], x, by)
+                axpy(weight[m * C + c], x, by)
     return first + EXPERTS
 
 
-@bare_kernel
+@kernel_without_refcounts
 def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
     """Turn scores into the least steps that put y one ahead of its rival. Shapes: s f8[K]; squared = |x|^2."""
     r = best_wrong(s, y)
@@ -66,7 +66,7 @@ def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
     s[r] = -s[y]
 
 
-@bare_kernel
+@kernel_without_refcounts
 def sigmoid_step(s: Array, y: int, rate: float) -> None:
     """Turn scores into steps against the gradient of (1 - p)^2, p the sigmoid of y's lead. Shapes: s f8[K]."""
     r = best_wrong(s, y)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment
+from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
 from driftway.learners.numeric.elementary.logarithm import log
 
 NAMES = "after_run", "after_past"
@@ -33,44 +33,44 @@ class LabelHistory(NamedTuple):
 
 
 @fragment
-def places(history: LabelHistory) -> tuple[int, int]:
+def current_contexts(history: LabelHistory) -> tuple[int, int]:
     """Which counts speak of the next label: after the present run, after the last few labels."""
     R = history.after_run.shape[0] // history.after_run.shape[1]
     return history.last[0] * R + history.run[0], history.past[0]
 
 
-@bare_kernel
-def tell(history: LabelHistory, raw: Array) -> None:
+@kernel_without_refcounts
+def predict(history: LabelHistory, raw: Array) -> None:
     """Write both experts' logarithms of how likely each class is to the first rows of `raw`. Shapes: raw f8[E, K]."""
-    after_run, after_past = places(history)
-    tell_of(history.after_run[after_run], raw[0])
-    tell_of(history.after_past[after_past], raw[1])
+    after_run, after_past = current_contexts(history)
+    predict_one(history.after_run[after_run], raw[0])
+    predict_one(history.after_past[after_past], raw[1])
 
 
-@bare_kernel
-def tell_of(count: Array, raw: Array) -> None:
+@kernel_without_refcounts
+def predict_one(count: Array, raw: Array) -> None:
     """Logarithms of the counts, up to what all classes share. Shapes: count f8[K], raw f8[K]."""
     for c in range(count.shape[0]):
         raw[c] = log(count[c] + UNSEEN / count.shape[0])
 
 
-@bare_kernel
-def follow(y: int, history: LabelHistory) -> None:
+@kernel_without_refcounts
+def update(y: int, history: LabelHistory) -> None:
     """Take in the next label."""
-    after_run, after_past = places(history)
+    after_run, after_past = current_contexts(history)
     count_at(y, after_run, after_past, history)
-    move_on(y, history)
+    advance(y, history)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def count_at(y: int, after_run: int, after_past: int, history: LabelHistory) -> None:
     """Count a label at the places that spoke of it."""
     count_in(history.after_run[after_run], y)
     count_in(history.after_past[after_past], y)
 
 
-@bare_kernel
-def move_on(y: int, history: LabelHistory) -> None:
+@kernel_without_refcounts
+def advance(y: int, history: LabelHistory) -> None:
     """Let what comes next stand behind this label."""
     K = history.after_run.shape[1]
     R = history.after_run.shape[0] // K
@@ -79,7 +79,7 @@ def move_on(y: int, history: LabelHistory) -> None:
     history.last[0] = y
 
 
-@bare_kernel
+@kernel_without_refcounts
 def count_in(count: Array, y: int) -> None:
     """Let the counts of a context fade, then count a label. Shapes: count f8[K]."""
     for c in range(count.shape[0]):

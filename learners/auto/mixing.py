@@ -9,10 +9,10 @@ of `second_order`, with hardly any drift.
 from typing import NamedTuple
 
 from driftway.learners.auto.second_order import Noise, observe
-from driftway.learners.contract import Array, bare_kernel, field, fragment, scratch
+from driftway.learners.contract import Array, field, fragment, kernel_without_refcounts, scratch
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.symmetric import downdate
-from driftway.learners.numeric.vectors import step_surely
+from driftway.learners.numeric.vectors import axpy
 
 FIRST = 0.03
 """Variance of a weight at the start, and above which it gains none."""
@@ -25,7 +25,7 @@ FADING = 0.999
 """What a row leaves of the experts' shares before."""
 
 
-class Mixing(NamedTuple):
+class MixingState(NamedTuple):
     """Memory of the mixture; the second E of its 2 E inputs are the first ones squashed."""
 
     weight: Array = field("f8[M]", "weights of the inputs")
@@ -37,8 +37,8 @@ class Mixing(NamedTuple):
     k: Array = scratch("f8[M]", "P lead")
 
 
-@bare_kernel
-def mix(mixing: Mixing, S: Array) -> None:
+@kernel_without_refcounts
+def mix(mixing: MixingState, S: Array) -> None:
     """Make inputs of what experts say, and write the weighted sum of each class. Shapes: S f8[K]."""
     E, K = mixing.raw.shape
     for c in range(K):
@@ -57,31 +57,31 @@ def mix(mixing: Mixing, S: Array) -> None:
             S[c] += mixing.weight[e] * evidence[c] + mixing.weight[E + e] * squashed[c]
 
 
-@bare_kernel
-def judge(mixing: Mixing, S: Array, y: int) -> None:
+@kernel_without_refcounts
+def update_mixing(mixing: MixingState, S: Array, y: int) -> None:
     """Learn that class y was ahead of its rival. Shapes: S f8[K], as `mix` wrote it."""
     lead, k, r = mixing.lead, mixing.k, best_wrong(S, y)
     for i in range(lead.shape[0]):
         lead[i] = mixing.input[i, y] - mixing.input[i, r]
-    share_out(mixing)
+    update_weights(mixing)
     share, gain = observe(mixing.P, lead, k, S[y] - S[r], NOISE)
-    step_surely(mixing.weight, k, gain)
+    axpy(mixing.weight, k, gain)
     downdate(mixing.P, k, share, 1.0)
 
 
-@bare_kernel
-def share_out(mixing: Mixing) -> None:
+@kernel_without_refcounts
+def update_weights(mixing: MixingState) -> None:
     """Note how much of the row's lead each expert made up, whichever way it spoke; all together 1."""
     share, E, total = mixing.share, mixing.share.shape[0], 0.0
     for e in range(E):
-        total += said_by(mixing, e)
+        total += prediction_of(mixing, e)
     if total > 0.0:
         for e in range(E):
-            share[e] = FADING * share[e] + (1.0 - FADING) * said_by(mixing, e) / total
+            share[e] = FADING * share[e] + (1.0 - FADING) * prediction_of(mixing, e) / total
 
 
 @fragment
-def said_by(mixing: Mixing, e: int) -> float:
+def prediction_of(mixing: MixingState, e: int) -> float:
     """What expert e added to the row's lead, without its sign."""
     E = mixing.share.shape[0]
     return abs(mixing.weight[e] * mixing.lead[e] + mixing.weight[E + e] * mixing.lead[E + e])

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, bare_kernel, field
+from driftway.learners.contract import Array, field, kernel_without_refcounts
 from driftway.learners.numeric.elementary.logarithm import log
 
 NAMES = "bayes_long", "bayes_short"
@@ -17,7 +17,7 @@ SMALL, LARGE = 1e-200, 1e200
 """A product of variances is turned into its logarithm before it leaves float64."""
 
 
-class Bells(NamedTuple):
+class DiagonalGaussians(NamedTuple):
     """Memory of the two experts, each with K classes."""
 
     weight: Array = field("f8[2, K]", "rows of each class, the old ones fading", start=1.0)
@@ -27,8 +27,8 @@ class Bells(NamedTuple):
     spread: Array = field("f8[2, K]", "sums of ln variance")
 
 
-@bare_kernel
-def fit(bells: Bells, x: Array, raw: Array, first: int) -> int:
+@kernel_without_refcounts
+def log_likelihoods(bells: DiagonalGaussians, x: Array, raw: Array, first: int) -> int:
     """Write both experts' logarithms of how likely each class is. Shapes: x f8[n or more], raw f8[E, K]."""
     for m in range(EXPERTS):
         for c in range(raw.shape[1]):
@@ -39,8 +39,8 @@ def fit(bells: Bells, x: Array, raw: Array, first: int) -> int:
     return first + EXPERTS
 
 
-@bare_kernel
-def reshape(bells: Bells, x: Array, y: int) -> None:
+@kernel_without_refcounts
+def update(bells: DiagonalGaussians, x: Array, y: int) -> None:
     """Let both experts take in a row of class y. Shapes: x f8[n or more]."""
     for m in range(EXPERTS):
         keep = LONG if m == 0 else SHORT
@@ -48,11 +48,11 @@ def reshape(bells: Bells, x: Array, y: int) -> None:
             bells.weight[m, c] = max(bells.weight[m, c] * keep, FORGOTTEN)
         bells.weight[m, y] += 1.0
         share = min(max(1.0 / bells.weight[m, y], 1.0 - keep), 0.5)
-        bells.spread[m, y] = reshape_one(bells.mean[m, y], bells.variance[m, y], bells.precision[m, y], x, share)
+        bells.spread[m, y] = update_one(bells.mean[m, y], bells.variance[m, y], bells.precision[m, y], x, share)
 
 
-@bare_kernel
-def reshape_one(mean: Array, variance: Array, precision: Array, x: Array, share: float) -> float:
+@kernel_without_refcounts
+def update_one(mean: Array, variance: Array, precision: Array, x: Array, share: float) -> float:
     """Move mean and variance towards the row by `share`; the sum of ln variance. Shapes: f8[n], x f8[n or more]."""
     total, product = 0.0, 1.0
     for j in range(mean.shape[0]):

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts, scratch
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.windows.distances import squared_distances
 
@@ -15,7 +15,7 @@ BLOCK = 16
 """Rows that are passed over at once if none is near."""
 
 
-class Near(NamedTuple):
+class NearestNeighbours(NamedTuple):
     """The last W labelled rows, by columns: distances to several are computed at a time."""
 
     column: Array = field("f8[n, W]", "their features")
@@ -26,8 +26,8 @@ class Near(NamedTuple):
     who: Array = scratch("f8[5]", "labels of the nearest")
 
 
-@bare_kernel
-def search(near: Near, x: Array) -> None:
+@kernel_without_refcounts
+def search(near: NearestNeighbours, x: Array) -> None:
     """Find the nearest rows, of equally far ones that of the first slot. Shapes: x f8[n or more]."""
     distance, W = near.distance, near.label.shape[0]
     n = min(near.taken[0], W)
@@ -46,7 +46,7 @@ def search(near: Near, x: Array) -> None:
 
 
 @fragment
-def insert(near: Near, i: int) -> None:
+def insert(near: NearestNeighbours, i: int) -> None:
     """Put row i in its place among the nearest, if it is one of them."""
     least, who, d = near.least, near.who, near.distance[i]
     if d < least[NEAREST - 1]:
@@ -57,8 +57,8 @@ def insert(near: Near, i: int) -> None:
         least[place], who[place] = d, near.label[i]
 
 
-@bare_kernel
-def vote(near: Near, raw: Array, first: int) -> None:
+@kernel_without_refcounts
+def vote(near: NearestNeighbours, raw: Array, first: int) -> None:
     """Write two experts' logarithms of how likely each class is. Shapes: raw f8[E, K], from row `first` on."""
     K = raw.shape[1]
     for c in range(K):
@@ -73,8 +73,8 @@ def vote(near: Near, raw: Array, first: int) -> None:
         raw[first + 1, c] = log(raw[first + 1, c])
 
 
-@bare_kernel
-def mean_of(near: Near, enough: int) -> float:
+@kernel_without_refcounts
+def mean_of(near: NearestNeighbours, enough: int) -> float:
     """Mean of the nearest rows' targets; 0 before `enough` rows."""
     total = 0.0
     for place in range(NEAREST):
@@ -82,8 +82,8 @@ def mean_of(near: Near, enough: int) -> float:
     return total / NEAREST if near.taken[0] >= enough else 0.0
 
 
-@bare_kernel
-def keep(near: Near, x: Array, y: float) -> None:
+@kernel_without_refcounts
+def append(near: NearestNeighbours, x: Array, y: float) -> None:
     """Put the row where the oldest stands. Shapes: x f8[n or more]; y a class or a target."""
     slot = near.taken[0] % near.label.shape[0]
     for j in range(near.column.shape[0]):

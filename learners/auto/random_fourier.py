@@ -1,7 +1,7 @@
 """Waves of the features at random frequencies: a linear expert on them draws curved borders.
 
 Their inner products approximate Gaussian kernels of four widths, exp(-gamma |x - z|^2) with gamma from 0.5 / n to
-4 / n. Rahimi and Recht, NIPS 2007. ALGORITHMS.md 7, fogd.
+4 / n. Rahimi and Recht, NIPS 2007. docs/algorithms/kernel_methods.md#fogd.
 """
 
 import math
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, bare_kernel, field, fragment, scratch
+from driftway.learners.contract import Array, field, fragment, kernel_without_refcounts, scratch
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import Words, normal, seed, uniform
 
@@ -18,7 +18,7 @@ WIDEST = 0.5
 """n gamma of the widest kernel; of the others 1, 2 and 4, by turns."""
 
 
-class Waves(NamedTuple):
+class FourierFeatures(NamedTuple):
     """Frequencies and phases, in turns, as they were drawn."""
 
     frequency: Array = field("f8[n, D]", "turns per unit of a feature")
@@ -39,8 +39,8 @@ def draw(value: np.uint64, frequency: Array, phase: Array, generator: Words) -> 
             frequency[j, i] = math.sqrt(2.0 * gamma) / (2.0 * math.pi) * normal(generator)
 
 
-@bare_kernel
-def make(waves: Waves, x: Array) -> None:
+@kernel_without_refcounts
+def transform(waves: FourierFeatures, x: Array) -> None:
     """Write the cosines of a row. Shapes: x f8[n or more]."""
     wave, phase = waves.wave, waves.phase
     for i in range(wave.shape[0]):

@@ -9,23 +9,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftway.learners.auto import neighbours, stacking
-from driftway.learners.auto.bounds import bounded, enclose
+from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
 from driftway.learners.auto.least_squares import fold, forecast
-from driftway.learners.auto.neighbours import Near
-from driftway.learners.auto.stacking import Stacking
+from driftway.learners.auto.neighbours import NearestNeighbours
+from driftway.learners.auto.stacking import StackingState
 from driftway.learners.auto.target_history import (
     FAR,
     LAGS,
     LARGEST,
     NOW,
     TargetHistory,
+    advance,
     is_wild,
     look_back,
-    move_on,
     scales,
 )
-from driftway.learners.contract import Array, Counts, Rule, bare_kernel, field, fragment, part, scratch
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    UpdateRule,
+    field,
+    fragment,
+    kernel_without_refcounts,
+    part,
+    scratch,
+)
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.numeric.vectors import dot
@@ -50,7 +59,7 @@ ENOUGH = 25
 """Rows before neighbours are asked."""
 
 
-class Asked(NamedTuple):
+class RegressionNumbers(NamedTuple):
     """Which of the dearer experts there are."""
 
     squares: bool
@@ -58,7 +67,7 @@ class Asked(NamedTuple):
     near: bool
 
 
-class Experts(NamedTuple):
+class RegressionState(NamedTuple):
     """Memory of `auto` on targets."""
 
     history: Any = part(TargetHistory, "the targets' scale and past")
@@ -69,8 +78,8 @@ class Experts(NamedTuple):
     level_P: Array = field("f8[B, wB, wB]", "their P; bitwise symmetric")
     curve: Array = field("f8[G, q]", "weights of least squares on changes, with products of features")
     curve_P: Array = field("f8[G, q, q]", "their P; bitwise symmetric")
-    near: Any = part(Near, "neighbours, and what the best of the above had left of their targets")
-    stacking: Any = part(Stacking, "what makes one forecast of all")
+    near: Any = part(NearestNeighbours, "neighbours, and what the best of the above had left of their targets")
+    stacking: Any = part(StackingState, "what makes one forecast of all")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     bent: Array = scratch("f8[q]", "products of features, then u")
@@ -80,11 +89,11 @@ class Experts(NamedTuple):
     now: Array = scratch("f8[E]", "what the experts say now, while it is judged what they said then")
 
 
-def rule_for(n: int, budget: float) -> Rule:
+def rule_for(n: int, budget: float) -> UpdateRule:
     """Of targets by n features."""
     u, w = n + 1 + LAGS, n + 1
     q = u + (n * (n + 1) // 2 if n <= WIDEST else n)
-    asked = Asked(
+    asked = RegressionNumbers(
         *affordable(
             budget,
             (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), SQUARES_WORTH),
@@ -103,7 +112,16 @@ def rule_for(n: int, budget: float) -> Rule:
         "W": neighbours.WINDOW * asked.near,
         "E": len(names(asked)),
     }
-    return Rule(score, learn, asked, Experts, sizes, opinion="f4[E]", keep=keep, learn_late=learn_late)
+    return UpdateRule(
+        score,
+        learn,
+        asked,
+        RegressionState,
+        sizes,
+        cached_prediction="f4[E]",
+        cache_prediction=cache_prediction,
+        learn_delayed=learn_delayed,
+    )
 
 
 def begin(state: State) -> None:
@@ -116,16 +134,16 @@ def begin(state: State) -> None:
             np.fill_diagonal(P, 1.0)
 
 
-def names(asked: Asked) -> tuple[str, ...]:
+def names(asked: RegressionNumbers) -> tuple[str, ...]:
     """Of the experts, in order."""
     found = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
     return found + NAMES_LEVEL * asked.squares + ("neighbours",) * asked.near
 
 
 @fragment
-def score(x: Array, p: Asked, memory: Experts) -> float:
+def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     """Ask all experts, and mix what they say; after two wild targets it is as the last. Shapes: x f8[n]."""
-    enclose(x, memory.z)
+    clip_row(x, memory.z)
     look_back(memory.history, memory.z)
     ask(p, memory)
     of_level, _ = scales(memory.history)
@@ -134,8 +152,8 @@ def score(x: Array, p: Asked, memory: Experts) -> float:
     return stacking.mix(memory.stacking) * of_level + memory.history.mean[NOW]
 
 
-@bare_kernel
-def ask(p: Asked, memory: Experts) -> None:
+@kernel_without_refcounts
+def ask(p: RegressionNumbers, memory: RegressionState) -> None:
     """Write all forecasts, in deviations of the targets."""
     said, z, u = memory.stacking.said, memory.z, memory.history.u
     of_level, of_changes = scales(memory.history)
@@ -158,12 +176,12 @@ def ask(p: Asked, memory: Experts) -> None:
 
 
 @fragment
-def best_of(p: Asked) -> int:
+def best_of(p: RegressionNumbers) -> int:
     """Which expert neighbours correct: of those on changes that remember a thousand rows, the one with most inputs."""
     return ALWAYS + ON_CHANGES * p.squares + 1 if p.curves else ALWAYS + 1 if p.squares else ALWAYS - 1
 
 
-@bare_kernel
+@kernel_without_refcounts
 def bend(z: Array, u: Array, bent: Array) -> None:
     """Write half the products of features, or of more than 12 half their squares, then u. Shapes: z f8[w], u f8[u]."""
     n, place = z.shape[0] - 1, 0
@@ -176,7 +194,7 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts) -> None:
+def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState) -> None:
     """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales.
 
     A wild target teaches nobody, nor does the one behind it, which was forecast from it.
@@ -184,20 +202,22 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory
     target, history = bounded(y, LARGEST), memory.history
     wild = is_wild(history, target)
     if not wild and history.wild[0] == 0:
-        stacking.judge(memory.stacking, in_deviations(target, memory))
+        stacking.update_stacking(memory.stacking, in_deviations(target, memory))
         teach(target, p, memory)
-    move_on(history, target, wild)
+    advance(history, target, wild)
 
 
 @fragment
-def keep(opinion: Array, _p: Asked, memory: Experts) -> None:
+def cache_prediction(opinion: Array, _p: RegressionNumbers, memory: RegressionState) -> None:
     """Write down what the experts say of a row. Shapes: opinion f4[E]."""
     for e in range(opinion.shape[0]):
         opinion[e] = memory.stacking.said[e]
 
 
 @fragment
-def learn_late(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, memory: Experts, opinion: Array) -> None:
+def learn_delayed(
+    _x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState, opinion: Array
+) -> None:
     """As `learn`, but what is judged is what was said when the row came. Shapes: opinion f4[E]."""
     target, history, said, now = bounded(y, LARGEST), memory.history, memory.stacking.said, memory.now
     wild = is_wild(history, target)
@@ -206,29 +226,29 @@ def learn_late(_x: Array, y: float, _omega: float, _forecast: float, p: Asked, m
             now[e] = said[e]
             said[e] = opinion[e]
         stacking.mix(memory.stacking)
-        stacking.judge(memory.stacking, in_deviations(target, memory))
+        stacking.update_stacking(memory.stacking, in_deviations(target, memory))
         for e in range(said.shape[0]):
             said[e] = now[e]
         teach(target, p, memory)
-    move_on(history, target, wild)
+    advance(history, target, wild)
 
 
-@bare_kernel
-def in_deviations(y: float, memory: Experts) -> float:
+@kernel_without_refcounts
+def in_deviations(y: float, memory: RegressionState) -> float:
     """A target in deviations from the mean of those before."""
     of_level, _ = scales(memory.history)
     return bounded((y - memory.history.mean[NOW]) / of_level, FAR)
 
 
-@bare_kernel
-def teach(y: float, p: Asked, memory: Experts) -> None:
+@kernel_without_refcounts
+def teach(y: float, p: RegressionNumbers, memory: RegressionState) -> None:
     """Let all experts learn."""
     said, z, u, skipped = memory.stacking.said, memory.z, memory.history.u, memory.skipped
     of_level, of_changes = scales(memory.history)
     level = in_deviations(y, memory)
     change = bounded((level - said[1]) * (of_level / of_changes), FAR)
     if p.near:
-        neighbours.keep(memory.near, z, (level - said[best_of(p)]) * of_level)
+        neighbours.append(memory.near, z, (level - said[best_of(p)]) * of_level)
     squared = dot(u, u)
     for m in range(2):
         step = (SLOW if m == 0 else FAST) * (change - dot(memory.step[m], u)) / squared

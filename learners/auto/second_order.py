@@ -7,10 +7,10 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.auto.first_order import sigmoid
-from driftway.learners.contract import Array, bare_kernel, field, scratch
+from driftway.learners.contract import Array, field, kernel_without_refcounts, scratch
 from driftway.learners.multiclass.margins import best_wrong
-from driftway.learners.numeric.symmetric import downdate, times
-from driftway.learners.numeric.vectors import dot, step_surely
+from driftway.learners.numeric.symmetric import downdate, matvec
+from driftway.learners.numeric.vectors import axpy, dot
 
 NAMES = "filter_calm", "filter_restless"
 EXPERTS = len(NAMES)
@@ -42,7 +42,7 @@ class Filters(NamedTuple):
     k: Array = scratch("f8[s]", "P x")
 
 
-@bare_kernel
+@kernel_without_refcounts
 def margins(filters: Filters, x: Array, raw: Array, first: int) -> int:
     """Write both experts' scores of each class. Shapes: x f8[s], raw f8[E, K] from row `first` on."""
     C, K = filters.weight.shape[1], raw.shape[1]
@@ -53,7 +53,7 @@ def margins(filters: Filters, x: Array, raw: Array, first: int) -> int:
     return first + EXPERTS
 
 
-@bare_kernel
+@kernel_without_refcounts
 def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
     """Let both experts see that y is ahead of its rival. Shapes: x f8[s], raw f8[E, K]."""
     C, k = filters.weight.shape[1], filters.k
@@ -61,14 +61,14 @@ def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
         r = best_wrong(raw[first + m], y)
         share, gain = observe(filters.P[m], x, k, raw[first + m, y] - raw[first + m, r], CALM if m == 0 else RESTLESS)
         if C == 1:
-            step_surely(filters.weight[m, 0], k, gain if y == 1 else -gain)
+            axpy(filters.weight[m, 0], k, gain if y == 1 else -gain)
         else:
-            step_surely(filters.weight[m, y], k, 0.5 * gain)
-            step_surely(filters.weight[m, r], k, -0.5 * gain)
+            axpy(filters.weight[m, y], k, 0.5 * gain)
+            axpy(filters.weight[m, r], k, -0.5 * gain)
         downdate(filters.P[m], k, share, 1.0)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def observe(P: Array, x: Array, k: Array, lead: float, noise: Noise) -> tuple[float, float]:
     """Add the drift, write k = P x; 1 / (1 / h + x.k), and the step along k that a lead of margin `lead` is worth.
 
@@ -77,7 +77,7 @@ def observe(P: Array, x: Array, k: Array, lead: float, noise: Noise) -> tuple[fl
     for i in range(x.shape[0]):
         if P[i, i] < noise.most:
             P[i, i] += noise.drift
-    variance = max(times(P, x, k), 0.0)
+    variance = max(matvec(P, x, k), 0.0)
     p = sigmoid(lead / math.sqrt(1.0 + PROBIT * variance))
     h = max(p * (1.0 - p), noise.flattest)
     share = 1.0 / (1.0 / h + variance)

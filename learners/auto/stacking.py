@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from driftway.learners.auto.bounds import bounded
 from driftway.learners.auto.target_history import FAR
-from driftway.learners.contract import Array, bare_kernel, field, scratch
+from driftway.learners.contract import Array, field, kernel_without_refcounts, scratch
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.symmetric import downdate, matvec
 
 FADING = 0.99
 """What a row leaves of the losses before it."""
@@ -26,7 +26,7 @@ FURTHEST = 50.0
 """Logarithms of likelihoods further apart than this are the same to the mean."""
 
 
-class Stacking(NamedTuple):
+class StackingState(NamedTuple):
     """Memory of the mixture of forecasts."""
 
     loss: Array = field("f8[E]", "the experts' squared errors, fading")
@@ -40,8 +40,8 @@ class Stacking(NamedTuple):
     k: Array = scratch("f8[E]", "P away")
 
 
-@bare_kernel
-def mix(stacking: Stacking) -> float:
+@kernel_without_refcounts
+def mix(stacking: StackingState) -> float:
     """The forecast, in deviations of the targets."""
     said, away, both = stacking.said, stacking.away, stacking.both
     both[0] = 0.0
@@ -58,8 +58,8 @@ def mix(stacking: Stacking) -> float:
     return (mean_counts * both[0] + both[1]) / (mean_counts + 1.0)
 
 
-@bare_kernel
-def variance_of(stacking: Stacking) -> float:
+@kernel_without_refcounts
+def variance_of(stacking: StackingState) -> float:
     """Variance of the best expert's errors of late."""
     least = math.inf
     for e in range(stacking.loss.shape[0]):
@@ -67,8 +67,8 @@ def variance_of(stacking: Stacking) -> float:
     return max((1.0 - FADING) * least, LEAST)
 
 
-@bare_kernel
-def judge(stacking: Stacking, y: float) -> None:
+@kernel_without_refcounts
+def update_stacking(stacking: StackingState, y: float) -> None:
     """Learn from a target, in deviations: losses, shares, correction."""
     loss, of_both, both = stacking.loss, stacking.of_both, stacking.both
     P, away, k = stacking.P, stacking.away, stacking.k
@@ -78,16 +78,16 @@ def judge(stacking: Stacking, y: float) -> None:
             P[e, e] += DRIFT
     for i in range(2):
         of_both[i] = FADING * of_both[i] + (y - both[i]) * (y - both[i])
-    share_out(stacking)
+    update_weights(stacking)
     noise = max((1.0 - FADING) * of_both[1], LEAST)
-    part = 1.0 / (noise + max(times(P, away, k), 0.0))
+    part = 1.0 / (noise + max(matvec(P, away, k), 0.0))
     for e in range(k.shape[0]):
         stacking.weight[e] += (y - both[1]) * part * k[e]
     downdate(P, k, part, 1.0)
 
 
-@bare_kernel
-def share_out(stacking: Stacking) -> None:
+@kernel_without_refcounts
+def update_weights(stacking: StackingState) -> None:
     """Weights of the mean: likelihoods, made to sum to 1."""
     loss, share, twice, total = stacking.loss, stacking.share, 2.0 * variance_of(stacking), 0.0
     least = math.inf

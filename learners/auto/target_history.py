@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.auto.bounds import FURTHEST, bounded
-from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts, scratch
 
 LAGS = 5
 """The last targets that experts see: the last one, and the changes between them."""
@@ -50,7 +50,7 @@ def deviation(squares: float, rows: int) -> float:
     return math.sqrt(squares / rows) if rows > 0 and squares > 0.0 else 1.0
 
 
-@bare_kernel
+@kernel_without_refcounts
 def look_back(history: TargetHistory, z: Array) -> None:
     """Write u: z, then the last target in deviations from the mean, then the last changes. Shapes: z f8[w]."""
     u, last, w = history.u, history.last, z.shape[0]
@@ -62,22 +62,22 @@ def look_back(history: TargetHistory, z: Array) -> None:
         u[w + i] = bounded((last[i - 1] - last[i]) / of_changes, FURTHEST)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def scales(history: TargetHistory) -> tuple[float, float]:
     """Deviation of the targets, and of their changes."""
     rows = history.rows[NOW]
     return deviation(history.squares[NOW], rows), deviation(history.changes[NOW], rows)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def is_wild(history: TargetHistory, y: float) -> bool:
     """Whether the next target is too far away to be believed."""
     of_level, _ = scales(history)
     return history.rows[NOW] >= RUN and abs(y - history.mean[NOW]) > history.reach[0] * of_level
 
 
-@bare_kernel
-def move_on(history: TargetHistory, y: float, wild: bool) -> None:
+@kernel_without_refcounts
+def advance(history: TargetHistory, y: float, wild: bool) -> None:
     """Take in the next target, |y| <= LARGEST."""
     last, run, reach = history.last, history.run, history.reach
     if history.rows[NOW] == 0:

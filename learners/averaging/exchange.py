@@ -1,10 +1,10 @@
-"""A learner's part in the talk between partitions: it takes in what others have told, and tells what it believes."""
+"""A learner's part in the talk between partitions: it takes in what others have told, and tells its model."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from driftway.learners.averaging.shared_model import Belief, faded
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.averaging.shared_model import SharedModel, decay_power
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import State
 
 
@@ -14,47 +14,47 @@ class Sharer(Protocol):
     name: str
 
     @property
-    def sharing(self) -> Sharing | None: ...
+    def sharing(self) -> SharedFields | None: ...
 
-    def belief(self) -> Belief | None: ...
+    def shared_model(self) -> SharedModel | None: ...
 
-    def believe(self, belief: Belief) -> bool: ...
+    def set_shared_model(self, model: SharedModel) -> bool: ...
 
 
-class Told(NamedTuple):
+class ModelUpdate(NamedTuple):
     """What a learner has told."""
 
     rows: int
     """Labelled rows that it has learned since it told something before; of several goes together."""
-    belief: Belief
+    model: SharedModel
     """What it believes; where information adds up, what these rows have brought and no more."""
 
 
-class Heard(NamedTuple):
+class Aggregate(NamedTuple):
     """What a learner is to take in."""
 
     rows: int
     """Labelled rows of others behind it, by which older information fades."""
-    belief: Belief
+    model: SharedModel
     """What is to be added to its own."""
 
 
-class Exchange:
+class ModelAverager:
     """What a learner tells, and how it takes in what others have told.
 
-    Now and then `meet`: take in what was heard, tell. Whoever gives a copy the same rows, and at the same places what
-    was heard there, gets the same bits.
+    Now and then `exchange`: take in what was heard, tell. Whoever gives a copy the same rows, and at the same places
+    what was heard there, gets the same bits.
 
-    Averages (ALGORITHMS.md 15.1, 15.2) are of what all had told when it told last: what it has learned since then is
-    kept as it is, instead of being averaged with what others have not heard of yet. Where information adds up it is as
-    if the learner had learned the others' rows itself.
+    Averages (docs/algorithms/averaging.md#averaging-by-all and #gossip) are of what all had told when it told last:
+    what it has learned since then is kept as it is, instead of being averaged with what others have not heard of yet.
+    Where information adds up it is as if the learner had learned the others' rows itself.
 
     Parameters
     ----------
     learner : Learner
-        One that has `sharing`. It may be moved afterwards, see `Learner.attach`.
+        One that has `sharing`. It may be moved afterwards, see `Learner.move_state_to`.
     gossip : bool
-        Take in a fixed share of each neighbour's belief, instead of the average of all by their rows or, where
+        Take in a fixed share of each neighbour's model, instead of the average of all by their rows or, where
         information adds up, the sum.
 
     Raises
@@ -65,38 +65,38 @@ class Exchange:
 
     def __init__(self, learner: Sharer, gossip: bool = False) -> None:
         sharing = learner.sharing
-        begun = None if sharing is None else learner.belief()
+        begun = None if sharing is None else learner.shared_model()
         if sharing is None or begun is None:
             raise ValueError(f"{learner.name} shares nothing")
         self._learner, self._factor = learner, sharing.factor
         self._adds = sharing.adds and not gossip
-        fields = {"told.weight": ("f8", begun.weight.shape)}
+        fields = {"sent.weight": ("f8", begun.weight.shape)}
         if begun.R is not None:
-            fields["told.R"] = ("f8", begun.R.shape)
+            fields["sent.R"] = ("f8", begun.R.shape)
         self.state = State(fields)
-        """What it believed when it told last; at first what it begins with."""
-        self._keep(begun)
+        """Its model when it told last; at first what it begins with."""
+        self._remember(begun)
 
     @property
-    def _last(self) -> Belief:
-        R = self.state["told.R"] if "told.R" in self.state.fields else None
-        return Belief(self.state["told.weight"], R)
+    def _last(self) -> SharedModel:
+        R = self.state["sent.R"] if "sent.R" in self.state.fields else None
+        return SharedModel(self.state["sent.weight"], R)
 
     @property
-    def like(self) -> Belief:
+    def template(self) -> SharedModel:
         """Of the shapes that are told and heard."""
         return self._last
 
-    def fold(self, before: Told | None, told: Told) -> Told:
+    def combine(self, before: ModelUpdate | None, told: ModelUpdate) -> ModelUpdate:
         """What somebody has told in two goes, as one."""
         if before is None:
             return told
         if not self._adds:
-            return Told(before.rows + told.rows, told.belief)
-        earlier = before.belief.times(faded(self._factor, told.rows))
-        return Told(before.rows + told.rows, earlier.plus(told.belief))
+            return ModelUpdate(before.rows + told.rows, told.model)
+        earlier = before.model.times(decay_power(self._factor, told.rows))
+        return ModelUpdate(before.rows + told.rows, earlier.plus(told.model))
 
-    def hear(self, rows: int, told: Sequence[Told], neighbour: float = 0.0) -> Heard | None:
+    def aggregate(self, rows: int, told: Sequence[ModelUpdate], neighbour: float = 0.0) -> Aggregate | None:
         """What is to be taken in of what others have told; None: nothing.
 
         Parameters
@@ -106,21 +106,21 @@ class Exchange:
         told : sequence of Told
             At most one of each other learner. Their order decides the last bits.
         neighbour : float
-            The share of each one's belief in gossip, in (0, 1); 0: by their rows.
+            The share of each one's model in gossip, in (0, 1); 0: by their rows.
         """
         if not told:
             return None
         theirs = sum(one.rows for one in told)
-        total = told[0].belief.times(0.0)
+        total = told[0].model.times(0.0)
         for one in told:
             if self._adds:
-                total = total.plus(one.belief)
+                total = total.plus(one.model)
             else:
                 factor = neighbour or one.rows / (rows + theirs)
-                total = total.plus(one.belief.plus(self._last.times(-1.0)).times(factor))
-        return Heard(theirs, total)
+                total = total.plus(one.model.plus(self._last.times(-1.0)).times(factor))
+        return Aggregate(theirs, total)
 
-    def meet(self, rows: int, heard: Heard | None) -> tuple[Told | None, bool]:
+    def exchange(self, rows: int, heard: Aggregate | None) -> tuple[ModelUpdate | None, bool]:
         """Take in what was heard, and tell.
 
         Parameters
@@ -137,21 +137,21 @@ class Exchange:
         bool
             Whether it has taken in what was heard. It has not where that makes no sense together with its own.
         """
-        now = self._learner.belief()
+        now = self._learner.shared_model()
         if now is None or not now.finite:
             return None, False
-        earlier = self._last.times(faded(self._factor, rows)) if self._adds else None
+        earlier = self._last.times(decay_power(self._factor, rows)) if self._adds else None
         brought, taken = None if earlier is None else now.plus(earlier.times(-1.0)), False
         if heard is not None:
-            made = now.plus(heard.belief)
+            made = now.plus(heard.model)
             if earlier is not None:
-                made = made.plus(earlier.times(faded(self._factor, heard.rows) - 1.0))
-            taken = self._learner.believe(made)
-            now = (self._learner.belief() if taken else None) or now
-        self._keep(now)
-        return Told(rows, brought or now), taken
+                made = made.plus(earlier.times(decay_power(self._factor, heard.rows) - 1.0))
+            taken = self._learner.set_shared_model(made)
+            now = (self._learner.shared_model() if taken else None) or now
+        self._remember(now)
+        return ModelUpdate(rows, brought or now), taken
 
-    def _keep(self, belief: Belief) -> None:
-        self.state["told.weight"][:] = belief.weight
-        if belief.R is not None:
-            self.state["told.R"][:] = belief.R
+    def _remember(self, model: SharedModel) -> None:
+        self.state["sent.weight"][:] = model.weight
+        if model.R is not None:
+            self.state["sent.R"][:] = model.R

@@ -1,6 +1,8 @@
-"""What linear learners of several partitions tell each other of what they believe (ALGORITHMS.md 15).
+"""What linear learners of several partitions tell each other of what they believe.
 
-A belief is weights w, or for least squares the information R = P^-1 and b = R w. Weights behind a standardiser are
+See docs/algorithms/averaging.md#averaging-between-partitions.
+
+A model is weights w, or for least squares the information R = P^-1 and b = R w. Weights behind a standardiser are
 meant for deviations from the mean, and stay so: each partition keeps a scaling of its own (docs/decisions/0036).
 """
 
@@ -9,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from driftway.learners.engine.state import Array
-from driftway.learners.numeric.symmetric import inverse, pin
+from driftway.learners.numeric.symmetric import clamp_diagonal, inverse
 
 
-class Belief(NamedTuple):
-    """What a learner believes."""
+class SharedModel(NamedTuple):
+    """A learner's model."""
 
     weight: Array
     """w f8[d] or f8[K, d]; with information b = R w, f8[d]."""
@@ -25,39 +27,39 @@ class Belief(NamedTuple):
         """Whether all of it is."""
         return bool(np.isfinite(self.weight).all()) and (self.R is None or bool(np.isfinite(self.R).all()))
 
-    def times(self, factor: float) -> "Belief":
+    def times(self, factor: float) -> "SharedModel":
         """Every number multiplied."""
-        return Belief(factor * self.weight, None if self.R is None else factor * self.R)
+        return SharedModel(factor * self.weight, None if self.R is None else factor * self.R)
 
-    def plus(self, other: "Belief") -> "Belief":
+    def plus(self, other: "SharedModel") -> "SharedModel":
         """Number by number; `other` is of the same kind."""
         R = None if self.R is None or other.R is None else self.R + other.R
-        return Belief(self.weight + other.weight, R)
+        return SharedModel(self.weight + other.weight, R)
 
 
-def information(w: Array, P: Array) -> Belief | None:
+def to_information(w: Array, P: Array) -> SharedModel | None:
     """R = P^-1 and b = R w; None if P is not positive definite. Shapes: w f8[d], P f8[d, d]."""
     R = np.empty_like(P)
     if not inverse(P, np.empty_like(P), R):
         return None
-    return Belief(_product(R, w), R)
+    return SharedModel(_product(R, w), R)
 
 
-def solution(belief: Belief, p_max: float) -> tuple[Array, Array] | None:
+def from_information(model: SharedModel, p_max: float) -> tuple[Array, Array] | None:
     """Weights and P of information, P at most `p_max` on its diagonal; None if R is not positive definite."""
-    R = belief.R
+    R = model.R
     assert R is not None  # noqa: S101
     P = np.empty_like(R)
-    if not (belief.finite and inverse(R, np.empty_like(R), P)):
+    if not (model.finite and inverse(R, np.empty_like(R), P)):
         return None
-    w, column = _product(P, belief.weight), np.empty(len(P))
+    w, column = _product(P, model.weight), np.empty(len(P))
     for j in range(len(P)):
         if P[j, j] > p_max:
-            pin(P, j, p_max, column)
+            clamp_diagonal(P, j, p_max, column)
     return (w, P) if np.isfinite(w).all() and np.isfinite(P).all() else None
 
 
-def faded(factor: float, rows: int) -> float:
+def decay_power(factor: float, rows: int) -> float:
     """factor^rows, by squaring: the C library's pow has other last bits on other machines."""
     made = 1.0
     while rows:

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, fragment, scratch
 
 
 class MajorityClass(Learner):
@@ -16,8 +16,8 @@ class MajorityClass(Learner):
 
     Source
     ------
-    ALGORITHMS.md 2. Binary score n_1 - n_0, so a tie and the first row predict class 1; multiclass scores
-    are the counts, so the lowest index wins ties.
+    docs/algorithms/baselines.md#majority_class-no_change-running_mean. Binary score n_1 - n_0, so a tie and the first
+    row predict class 1; multiclass scores are the counts, so the lowest index wins ties.
     """
 
     name = "majority_class"
@@ -26,8 +26,8 @@ class MajorityClass(Learner):
 
     Params = Parameters
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, (), Tally, classes=True)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, (), Tally, classes=True)
 
 
 class Tally(NamedTuple):

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, fragment, scratch
 from driftway.learners.learner import REGRESSION
 
 
@@ -18,8 +18,8 @@ class NoChange(Learner):
 
     Source
     ------
-    ALGORITHMS.md 2. Scores: -1 or +1 (binary, +1 before the first label), 1 for the last class and 0 else
-    (multiclass), the last target (regression, 0 before the first).
+    docs/algorithms/baselines.md#majority_class-no_change-running_mean. Scores: -1 or +1 (binary, +1 before the first
+    label), 1 for the last class and 0 else (multiclass), the last target (regression, 0 before the first).
     """
 
     name = "no_change"
@@ -28,10 +28,10 @@ class NoChange(Learner):
 
     Params = Parameters
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         if self.task == REGRESSION:
-            return Rule(last_target, learn_target, (), LastTarget)
-        return Rule(last_class, learn_class, (), LastClass, classes=True)
+            return UpdateRule(last_target, learn_target, (), LastTarget)
+        return UpdateRule(last_class, learn_class, (), LastClass, classes=True)
 
 
 class LastTarget(NamedTuple):

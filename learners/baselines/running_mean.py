@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, fragment
 
 
 class RunningMean(Learner):
@@ -17,7 +17,7 @@ class RunningMean(Learner):
 
     Source
     ------
-    ALGORITHMS.md 2. Predicts 0 before the first target.
+    docs/algorithms/baselines.md#majority_class-no_change-running_mean. Predicts 0 before the first target.
     """
 
     name = "running_mean"
@@ -26,8 +26,8 @@ class RunningMean(Learner):
 
     Params = Parameters
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, (), Mean)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, (), Mean)
 
 
 class Mean(NamedTuple):

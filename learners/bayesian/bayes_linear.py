@@ -10,17 +10,17 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
-    bare_kernel,
+    UpdateRule,
     field,
     fragment,
     intercept,
+    kernel_without_refcounts,
     number,
     scratch,
 )
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.symmetric import downdate, pin, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.symmetric import clamp_diagonal, downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import start_variance
 
 
@@ -41,8 +41,8 @@ class BayesLinear(Learner):
 
     Source
     ------
-    Kalman 1960; Huang, Online Learning, the linear-Gaussian row of its table of state-space models. ALGORITHMS.md 6.
-    Two classes are regressed on as -1 and 1.
+    Kalman 1960; Huang, Online Learning, the linear-Gaussian row of its table of state-space models.
+    docs/algorithms/bayesian.md#bayes_linear. Two classes are regressed on as -1 and 1.
     """
 
     name = "bayes_linear"
@@ -89,11 +89,11 @@ class BayesLinear(Learner):
         predict_variance(rows, self.parameters.noise_var, self.state["P"], np.empty(self.width), variance)
         return variance
 
-    def rule(self) -> Rule:
-        return Rule(product, learn, self.parameters.numbers(), Belief, weighs=True)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(product, learn, self.parameters.numbers(), BayesLinearState, uses_weight=True)
 
 
-class Belief(NamedTuple):
+class BayesLinearState(NamedTuple):
     """Memory of `bayes_linear`."""
 
     weight: Array = field("f8[d]", "mean of the weights, d with the intercept")
@@ -102,22 +102,23 @@ class Belief(NamedTuple):
     k: Array = scratch("f8[d]", "P x")
 
 
-@bare_kernel
+@kernel_without_refcounts
 def predict_variance(rows: Array, noise: float, P: Array, k: Array, variance: Array) -> None:
     """S of every row. Shapes: rows f8[n, d], P f8[d, d], k f8[d] scratch, variance f8[n] written."""
     for t in range(rows.shape[0]):
-        variance[t] = noise + times(P, rows[t], k)
+        variance[t] = noise + matvec(P, rows[t], k)
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: BayesLinear.Params, memory: Belief) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: BayesLinear.Params, memory: BayesLinearState) -> None:
     """Condition the weights on the target, seen with noise noise_var / omega, then let them walk.
 
-    Shapes: x f8[d]. ALGORITHMS.md 6. A row that would overflow teaches nothing; the weights walk on.
+    Shapes: x f8[d]. docs/algorithms/bayesian.md#bayes_linear. A row that would overflow teaches nothing; the weights
+    walk on.
     """
     P, k = memory.P, memory.k
-    S = p.noise_var / omega + times(P, x, k)
-    if 0.0 < S < math.inf and step_along(memory.weight, k, (y - s) / S):
+    S = p.noise_var / omega + matvec(P, x, k)
+    if 0.0 < S < math.inf and axpy_guarded(memory.weight, k, (y - s) / S):
         downdate(P, k, 1.0 / S, 1.0)
     else:
         memory.skipped[0] += 1
@@ -127,4 +128,4 @@ def learn(x: Array, y: float, omega: float, s: float, p: BayesLinear.Params, mem
     if p.p_max > 0.0:
         for j in range(x.shape[0]):
             if P[j, j] > p.p_max:
-                pin(P, j, p.p_max, k)
+                clamp_diagonal(P, j, p.p_max, k)

@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     intercept,
@@ -18,12 +18,12 @@ from driftway.learners.contract import (
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.numeric.elementary.error_function import erfc
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dot
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
     FULL,
     VARIANCE_FLOOR,
-    Form,
+    CovarianceForm,
     covariance,
     fill,
     form_of,
@@ -57,7 +57,8 @@ class BayesProbit(Learner):
     Source
     ------
     Opper and Winther, On-line Learning in Neural Networks, 1998; the diagonal form is AdPredictor, Graepel et al.,
-    ICML 2010, section 3. Huang, Online Learning, "Online Bayesian Probit Regression". ALGORITHMS.md 6 and 1.12.
+    ICML 2010, section 3. Huang, Online Learning, "Online Bayesian Probit Regression".
+    docs/algorithms/bayesian.md#bayes_probit and docs/algorithms/conventions.md#drift-of-the-covariance.
     """
 
     name = "bayes_probit"
@@ -75,10 +76,10 @@ class BayesProbit(Learner):
         cov: str = covariance()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p, d = self.parameters, self.width
         score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
-        return Rule(score, learn, p.numbers(), Posterior, form_of(p.cov, d), weighs=True)
+        return UpdateRule(score, learn, p.numbers(), Posterior, form_of(p.cov, d), uses_weight=True)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.prior_var)
@@ -94,7 +95,7 @@ class Posterior(NamedTuple):
     latent: Array = scratch("f8[2]", "mean mu.x and variance x.k of the row's latent score, without the noise")
 
 
-def score_probit(form: Form) -> Fragment:
+def score_probit(form: CovarianceForm) -> Fragment:
     """How a learner of one form scores."""
     spread = form.spread
 
@@ -109,7 +110,7 @@ def score_probit(form: Form) -> Fragment:
     return score
 
 
-def learn_probit(form: Form) -> Fragment:
+def learn_probit(form: CovarianceForm) -> Fragment:
     """What a row changes in a learner of one form."""
     _, shrink, inflate = form
 
@@ -117,7 +118,7 @@ def learn_probit(form: Form) -> Fragment:
     def learn(x: Array, y: float, omega: float, _s: float, p: BayesProbit.Params, memory: Posterior) -> None:
         """Match the mean and covariance of the posterior, the noise being beta^2 / omega.
 
-        Shapes: x f8[d]. ALGORITHMS.md 6. A row that would overflow changes nothing.
+        Shapes: x f8[d]. docs/algorithms/bayesian.md#bayes_probit. A row that would overflow changes nothing.
         """
         mean, v = memory.latent[0], memory.latent[1]
         noise = p.beta * p.beta / omega
@@ -125,7 +126,7 @@ def learn_probit(form: Form) -> Fragment:
         u = y * (mean / deviation)
         V = surprise(u)
         sound = math.isfinite(u) and COLLAPSED < v < math.inf
-        if sound and step_along(memory.weight, memory.k, y * V / deviation):
+        if sound and axpy_guarded(memory.weight, memory.k, y * V / deviation):
             shrink(memory.covariance, x, memory.k, narrowing(u, V) / (noise + v), 0.0)
         else:
             memory.skipped[0] += 1
@@ -142,7 +143,7 @@ def shrink_variances(variance: Array, x: Array, k: Array, share: float, _kappa: 
         variance[j] = max(VARIANCE_FLOOR, variance[j] * (1.0 - share * (k[j] * x[j])))
 
 
-DIAGONAL = Form(spread_diagonal, shrink_variances, inflate_diagonal)
+DIAGONAL = CovarianceForm(spread_diagonal, shrink_variances, inflate_diagonal)
 """Unlike other learners' it keeps the diagonal of the covariance, not of its inverse."""
 
 

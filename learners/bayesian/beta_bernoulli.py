@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Learner, Parameters, Rule, field, fragment, number
+from driftway.learners.contract import Array, Learner, Parameters, UpdateRule, field, fragment, number
 from driftway.learners.numeric.elementary.logarithm import log
 
 
@@ -17,7 +17,8 @@ class BetaBernoulli(Learner):
 
     Source
     ------
-    Huang, Online Learning, "Bayesian Online Learning", the coin. ALGORITHMS.md 6. Differs: `decay`, towards the prior.
+    Huang, Online Learning, "Bayesian Online Learning", the coin. docs/algorithms/bayesian.md#beta_bernoulli. Differs:
+    `decay`, towards the prior.
     """
 
     name = "beta_bernoulli"
@@ -35,8 +36,8 @@ class BetaBernoulli(Learner):
             at_most=1.0,
         )
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, self.parameters.numbers(), Coin)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, self.parameters.numbers(), Coin)
 
     def initialise(self) -> None:
         self.state["a"][0], self.state["b"][0] = self.parameters.a0, self.parameters.b0
@@ -57,7 +58,10 @@ def score(_x: Array, _parameters: Any, memory: Coin) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, _s: float, p: BetaBernoulli.Params, memory: Coin) -> None:
-    """Fade the posterior towards the prior and count the row. ALGORITHMS.md 6. Invariant: a >= a0, b >= b0."""
+    """Fade the posterior towards the prior and count the row. Invariant: a >= a0, b >= b0.
+
+    See docs/algorithms/bayesian.md#beta_bernoulli.
+    """
     if p.decay < 1.0:
         memory.a[0] = p.a0 + p.decay * (memory.a[0] - p.a0)
         memory.b[0] = p.b0 + p.decay * (memory.b[0] - p.b0)

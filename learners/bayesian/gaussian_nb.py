@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, number, scratch
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, fragment, number, scratch
 from driftway.learners.numeric.elementary.logarithm import log
 
 UNSEEN = -1e300
@@ -25,8 +25,9 @@ class GaussianNB(Learner):
 
     Source
     ------
-    Incremental Gaussian naive Bayes (ALGORITHMS.md 2) with the moments of Welford, Technometrics 1962. Binary score
-    S_1 - S_0; while only one class has been seen, +1 or -1 for that class, and 0 before.
+    Incremental Gaussian naive Bayes (docs/algorithms/bayesian.md#gaussian_nb) with the moments of Welford,
+    Technometrics 1962. Binary score S_1 - S_0; while only one class has been seen, +1 or -1 for that class, and 0
+    before.
     """
 
     name = "gaussian_nb"
@@ -43,8 +44,8 @@ class GaussianNB(Learner):
             at_most=1.0,
         )
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, self.parameters.numbers(), Moments, classes=True)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, self.parameters.numbers(), Moments, classes=True)
 
 
 class Moments(NamedTuple):
@@ -60,7 +61,9 @@ class Moments(NamedTuple):
 
 @fragment
 def score(x: Array, p: GaussianNB.Params, memory: Moments) -> None:
-    """How well the row fits each class; of two classes of which one was never seen, 1 for the other. ALGORITHMS.md 2.
+    """How well the row fits each class; of two classes of which one was never seen, 1 for the other.
+
+    See docs/algorithms/bayesian.md#gaussian_nb.
 
     Shapes: x f8[d].
     """
@@ -97,7 +100,7 @@ def log_posterior(x: Array, count: float, total: float, mean: Array, squares: Ar
 def learn(x: Array, label: int, _omega: float, _finite: bool, p: GaussianNB.Params, memory: Moments) -> None:
     """Let all classes decay, then add the row to its own (Welford); or nothing, if some sum would overflow.
 
-    Shapes: x f8[d]. ALGORITHMS.md 2.
+    Shapes: x f8[d]. docs/algorithms/bayesian.md#gaussian_nb.
     """
     count, mean, squares = memory.count, memory.mean, memory.squares
     now = p.decay * count[label] + 1.0

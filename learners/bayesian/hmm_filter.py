@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Array,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     flag,
     fragment,
@@ -36,7 +36,8 @@ class HMMFilter(Learner):
     Source
     ------
     Rabiner, Proc. IEEE 77, 1989, equations 19 and 20 (the forward pass); Huang, Online Learning, state-space table,
-    discrete row. The counts, their fading and all defaults are of ALGORITHMS.md 6. Binary score ln(S_1 / S_0).
+    discrete row. The counts, their fading and all defaults are of docs/algorithms/bayesian.md#hmm_filter. Binary score
+    ln(S_1 / S_0).
     """
 
     name = "hmm_filter"
@@ -60,9 +61,9 @@ class HMMFilter(Learner):
         decay: float = number(0.999, "Share of what was counted that is kept per labelled row.", above=0.0, at_most=1.0)
         learn_A: bool = flag(True, "Learn how states follow each other; else only `stay` says.")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, p.numbers(), Chain, {"M": p.states or self.n_classes}, classes=True)
+        return UpdateRule(score, learn, p.numbers(), Chain, {"M": p.states or self.n_classes}, classes=True)
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -118,7 +119,10 @@ def score(_x: Array, _parameters: Any, memory: Chain) -> None:
 
 @fragment
 def learn(_x: Array, label: int, _omega: float, _finite: bool, p: HMMFilter.Params, memory: Chain) -> None:
-    """Filter the state by the label and count what it was, from what `score` left in scratch. ALGORITHMS.md 6."""
+    """Filter the state by the label and count what it was, from what `score` left in scratch.
+
+    See docs/algorithms/bayesian.md#hmm_filter.
+    """
     belief, transitions, emissions, giving = memory.belief, memory.transitions, memory.emissions, memory.giving
     m, n_classes = emissions.shape
     for j in range(m):

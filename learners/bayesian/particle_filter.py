@@ -10,12 +10,12 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
-    bare_kernel,
+    UpdateRule,
     field,
     fragment,
     integer,
     intercept,
+    kernel_without_refcounts,
     number,
     scratch,
 )
@@ -67,7 +67,8 @@ class ParticleFilter(Learner):
     Source
     ------
     Gordon, Salmond and Smith, IEE Proc. F 140, 1993; Huang, Online Learning, state-space table, non-linear row.
-    ALGORITHMS.md 6: logistic labels, random walk, systematic drawing below half of N effective particles.
+    docs/algorithms/bayesian.md#particle_filter: logistic labels, random walk, systematic drawing below half of N
+    effective particles.
     """
 
     name = "particle_filter"
@@ -77,9 +78,9 @@ class ParticleFilter(Learner):
     class Params(Swarming):
         particles: int = integer(200, "N.", at_least=1)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, p.numbers(), Swarm, {"N": p.particles})
+        return UpdateRule(score, learn, p.numbers(), Swarm, {"N": p.particles})
 
     def initialise(self) -> None:
         scatter_first(self.parameters, self.state)
@@ -123,7 +124,8 @@ def score(x: Array, _parameters: Any, memory: Swarm) -> float:
 def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params, memory: Swarm) -> None:
     """Weigh the particles by the label, draw anew if few matter, and move.
 
-    ALGORITHMS.md 6. From the margins that `score` left in scratch. The largest log-likelihood is 0.
+    docs/algorithms/bayesian.md#particle_filter. From the margins that `score` left in scratch. The largest
+    log-likelihood is 0.
     """
     if not math.isfinite(s):
         memory.skipped[0] += 1
@@ -139,11 +141,12 @@ def weigh(label: float, memory: Swarm) -> None:
         memory.log_likelihood[i] -= max(-label * memory.margin[i], 0.0) + log1p(memory.odds[i])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def move(particle: Array, log_likelihood: Array, q: float, generator: Words, drawn: Array) -> None:
     """Subtract the largest log-likelihood from all, draw anew if few particles matter, and let all walk.
 
-    Shapes: particle f8[N, d], log_likelihood f8[N], generator u8[4], drawn f8[N, d] scratch. ALGORITHMS.md 6.
+    Shapes: particle f8[N, d], log_likelihood f8[N], generator u8[4], drawn f8[N, d] scratch.
+    docs/algorithms/bayesian.md#particle_filter.
     """
     n = log_likelihood.shape[0]
     largest = -math.inf
@@ -168,7 +171,7 @@ def effective(log_likelihood: Array) -> float:
     return total * total / squares
 
 
-@bare_kernel
+@kernel_without_refcounts
 def draw(particle: Array, log_likelihood: Array, u: float, drawn: Array) -> None:
     """Replace the particles by as many, each as often as it is trusted (systematic: points (u + i) / N).
 

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, Parameters, field, fragment, integer, number
-from driftway.learners.drift.detector import DRIFT, QUIET, Detector, Watch
+from driftway.learners.drift.detector import DRIFT, QUIET, Detector, DetectorRule
 from driftway.learners.numeric.elementary.logarithm import log
 
 LEVELS = 32
@@ -28,8 +28,8 @@ class ADWIN(Detector):
 
     Source
     ------
-    Bifet and Gavalda, SDM 2007, ADWIN2. ALGORITHMS.md 17. Differs: the cut as implementations have it, n_0 and n_1 less
-    min_sub - 1 in m, delta not divided by W.
+    Bifet and Gavalda, SDM 2007, ADWIN2. docs/algorithms/drift.md#drift-detectors. Differs: the cut as implementations
+    have it, n_0 and n_1 less min_sub - 1 in m, delta not divided by W.
     """
 
     name = "adwin"
@@ -43,12 +43,12 @@ class ADWIN(Detector):
         min_window: int = integer(10, "Rows of the window before any look.", at_least=1)
         min_sub: int = integer(5, "Rows that each side of a border must have more than, and one.", at_least=1)
 
-    def watch(self) -> Watch:
+    def rule(self) -> DetectorRule:
         p = self.parameters
-        return Watch(detect, p.numbers(), Window, {"levels": LEVELS, "M": p.max_buckets + 1})
+        return DetectorRule(detect, p.numbers(), ADWINState, {"levels": LEVELS, "M": p.max_buckets + 1})
 
 
-class Window(NamedTuple):
+class ADWINState(NamedTuple):
     """Memory of `adwin`. Buckets of a level are in order of age, the oldest first."""
 
     rows: Counts = field("i8[1]", "all that were seen: when to look")
@@ -60,8 +60,11 @@ class Window(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: ADWIN.Params, memory: Window) -> int:
-    """Take in an error in [0, 1]; what lies outside counts as the nearer end. ALGORITHMS.md 17."""
+def detect(error: float, p: ADWIN.Params, memory: ADWINState) -> int:
+    """Take in an error in [0, 1]; what lies outside counts as the nearer end.
+
+    See docs/algorithms/drift.md#drift-detectors.
+    """
     insert(min(max(error, 0.0), 1.0), memory)
     memory.rows[0] += 1
     found = QUIET
@@ -73,7 +76,7 @@ def detect(error: float, p: ADWIN.Params, memory: Window) -> int:
 
 
 @fragment
-def insert(error: float, memory: Window) -> None:
+def insert(error: float, memory: ADWINState) -> None:
     """Put a row into a bucket of its own; where there are too many of a length, the two oldest become one."""
     width, whole, buckets, total, squares = memory.width, memory.whole, memory.buckets, memory.total, memory.squares
     width[0] += 1
@@ -99,7 +102,7 @@ def insert(error: float, memory: Window) -> None:
 
 
 @fragment
-def take_away(level: int, n: int, memory: Window) -> None:
+def take_away(level: int, n: int, memory: ADWINState) -> None:
     """Let go of the n oldest buckets of a level."""
     memory.buckets[level] -= n
     for k in range(memory.buckets[level]):
@@ -108,7 +111,7 @@ def take_away(level: int, n: int, memory: Window) -> None:
 
 
 @fragment
-def oldest_level(memory: Window) -> int:
+def oldest_level(memory: ADWINState) -> int:
     """The highest level that has buckets."""
     level = LEVELS - 1
     while level > 0 and memory.buckets[level] == 0:
@@ -117,7 +120,7 @@ def oldest_level(memory: Window) -> int:
 
 
 @fragment
-def drop_oldest(memory: Window) -> None:
+def drop_oldest(memory: ADWINState) -> None:
     """Let go of the oldest bucket."""
     level = oldest_level(memory)
     length = float(1 << level)
@@ -131,7 +134,7 @@ def drop_oldest(memory: Window) -> None:
 
 
 @fragment
-def parts_somewhere(p: ADWIN.Params, memory: Window) -> bool:
+def parts_somewhere(p: ADWIN.Params, memory: ADWINState) -> bool:
     """Whether the means of the rows before some border and behind it differ by more than chance allows."""
     width = float(memory.width[0])
     L = log(2.0 * log(width) / p.delta)

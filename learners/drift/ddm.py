@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, ParameterError, Parameters, field, fragment, integer, number
-from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, DetectorRule
 
 
 class DDM(Detector):
@@ -22,8 +22,8 @@ class DDM(Detector):
 
     Source
     ------
-    Gama, Medas, Castillo and Rodrigues, SBIA 2004. ALGORITHMS.md 17. Differs: a rate of 0 is no minimum, since its
-    deviation is 0 and the first error of all would be an alarm.
+    Gama, Medas, Castillo and Rodrigues, SBIA 2004. docs/algorithms/drift.md#drift-detectors. Differs: a rate of 0 is no
+    minimum, since its deviation is 0 and the first error of all would be an alarm.
     """
 
     name = "ddm"
@@ -39,8 +39,8 @@ class DDM(Detector):
             if self.drift < self.warn:
                 raise ParameterError(f"drift must be >= warn = {self.warn:g}, got {self.drift}")
 
-    def watch(self) -> Watch:
-        return Watch(detect, self.parameters.numbers(), Minimum)
+    def rule(self) -> DetectorRule:
+        return DetectorRule(detect, self.parameters.numbers(), Minimum)
 
 
 class Minimum(NamedTuple):
@@ -53,7 +53,7 @@ class Minimum(NamedTuple):
 
 @fragment
 def detect(error: float, p: DDM.Params, memory: Minimum) -> int:
-    """Take in whether a row was predicted wrongly, 1 or 0. ALGORITHMS.md 17."""
+    """Take in whether a row was predicted wrongly, 1 or 0. docs/algorithms/drift.md#drift-detectors."""
     rows, rate, least = memory
     rows[0] += 1
     n = rows[0]

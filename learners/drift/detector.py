@@ -12,17 +12,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from driftway.learners.engine.jit import bare_kernel
+from driftway.learners.engine.jit import kernel_without_refcounts
 from driftway.learners.engine.parameters import Parameters
 from driftway.learners.engine.state import Array, Counts, State
-from driftway.learners.engine.state_layout import Sizes, begin, fields_of, room_for, seen_as
+from driftway.learners.engine.state_layout import Sizes, allocate_scratch, as_views, fields_of, write_defaults
 from driftway.learners.engine.update_loop import Fragment
 
 QUIET, WARNING, DRIFT = range(3)
 """What a detector says of a row."""
 
 
-class Watch(NamedTuple):
+class DetectorRule(NamedTuple):
     """How a detector takes in a row's error, on what."""
 
     detect: Fragment
@@ -55,14 +55,14 @@ class Detector:
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters: Any = type(self).Params.build(parameters)
-        watch = self.watch()
+        watch = self.rule()
         self.state = State(fields_of(watch.memory, watch.sizes))
         self._numbers = watch.parameters
-        self._memory = seen_as(watch.memory, self.state, **room_for(watch.memory, watch.sizes))
-        self._loop = over_errors(watch.detect)
+        self._memory = as_views(watch.memory, self.state, **allocate_scratch(watch.memory, watch.sizes))
+        self._loop = error_loop(watch.detect)
         self.reset()
 
-    def watch(self) -> Watch:
+    def rule(self) -> DetectorRule:
         """What is remembered, and how a row is taken in."""
         raise NotImplementedError
 
@@ -72,7 +72,7 @@ class Detector:
     def reset(self) -> None:
         """Begin anew: nothing was seen."""
         self.state.memory[:] = 0
-        begin(self.watch().memory, self.state)
+        write_defaults(self.rule().memory, self.state)
         self.initialise()
 
     def observe(self, errors: Array) -> Counts:
@@ -98,7 +98,7 @@ class Detector:
 
 
 @cache
-def over_errors(detect: Fragment) -> Callable[[Array, Counts, Any, Any], None]:
+def error_loop(detect: Fragment) -> Callable[[Array, Counts, Any, Any], None]:
     """The compiled loop of a detector."""
 
     def run(errors: Array, verdicts: Counts, parameters: Any, memory: Any) -> None:
@@ -107,4 +107,4 @@ def over_errors(detect: Fragment) -> Callable[[Array, Counts, Any, Any], None]:
 
     function = getattr(detect, "py_func", detect)
     run.__qualname__ = f"{function.__module__}.{function.__qualname__}.{run.__name__}"
-    return bare_kernel(run)
+    return kernel_without_refcounts(run)

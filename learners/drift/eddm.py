@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, ParameterError, Parameters, field, fragment, integer, number
-from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, DetectorRule
 
 FIRST_ROWS = 30
 """Rows before the distances are looked at."""
@@ -25,7 +25,8 @@ class EDDM(Detector):
 
     Source
     ------
-    Baena-Garcia, del Campo-Avila, Fidalgo, Bifet, Gavalda and Morales-Bueno, 2006. ALGORITHMS.md 17.
+    Baena-Garcia, del Campo-Avila, Fidalgo, Bifet, Gavalda and Morales-Bueno, 2006.
+    docs/algorithms/drift.md#drift-detectors.
     """
 
     name = "eddm"
@@ -41,8 +42,8 @@ class EDDM(Detector):
             if self.drift > self.warn:
                 raise ParameterError(f"drift must be <= warn = {self.warn:g}, got {self.drift}")
 
-    def watch(self) -> Watch:
-        return Watch(detect, self.parameters.numbers(), Distances)
+    def rule(self) -> DetectorRule:
+        return DetectorRule(detect, self.parameters.numbers(), Distances)
 
 
 class Distances(NamedTuple):
@@ -58,7 +59,7 @@ class Distances(NamedTuple):
 
 @fragment
 def detect(error: float, p: EDDM.Params, memory: Distances) -> int:
-    """Take in whether a row was predicted wrongly, 1 or 0. ALGORITHMS.md 17."""
+    """Take in whether a row was predicted wrongly, 1 or 0. docs/algorithms/drift.md#drift-detectors."""
     memory.rows[0] += 1
     if error != 1.0:
         return QUIET

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, ParameterError, Parameters, field, flag, fragment, number
-from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, DetectorRule
 from driftway.learners.numeric.elementary.logarithm import log
 
 
@@ -24,7 +24,8 @@ class HDDMA(Detector):
     Source
     ------
     Frias-Blanco, del Campo-Avila, Ramos-Jimenez, Morales-Bueno, Ortiz-Diaz and Caballero-Mota, IEEE TKDE 27, 2015.
-    ALGORITHMS.md 17. Differs: `two_sided` begins anew where errors have become fewer, and calls no drift.
+    docs/algorithms/drift.md#drift-detectors. Differs: `two_sided` begins anew where errors have become fewer, and calls
+    no drift.
     """
 
     name = "hddm_a"
@@ -38,11 +39,11 @@ class HDDMA(Detector):
             super().__post_init__()
             refuse_order(self.drift_conf, self.warn_conf)
 
-    def watch(self) -> Watch:
-        return Watch(detect, bounds_of(self.parameters), Means)
+    def rule(self) -> DetectorRule:
+        return DetectorRule(detect, bounds_of(self.parameters), Means)
 
 
-class Bounds(NamedTuple):
+class HDDMANumbers(NamedTuple):
     """Parameters of `hddm_a` and `hddm_w`: logarithms in place of probabilities."""
 
     one: float
@@ -73,14 +74,17 @@ def refuse_order(drift_conf: float, warn_conf: float) -> None:
         raise ParameterError(f"warn_conf must be >= drift_conf = {drift_conf:g}, got {warn_conf}")
 
 
-def bounds_of(p: HDDMA.Params) -> Bounds:
+def bounds_of(p: HDDMA.Params) -> HDDMANumbers:
     """What the test takes for its probabilities."""
-    return Bounds(-log(p.drift_conf), log(2.0 / p.drift_conf), log(2.0 / p.warn_conf), p.two_sided)
+    return HDDMANumbers(-log(p.drift_conf), log(2.0 / p.drift_conf), log(2.0 / p.warn_conf), p.two_sided)
 
 
 @fragment
-def detect(error: float, p: Bounds, memory: Means) -> int:
-    """Take in an error in [0, 1]; what lies outside counts as the nearer end. ALGORITHMS.md 17."""
+def detect(error: float, p: HDDMANumbers, memory: Means) -> int:
+    """Take in an error in [0, 1]; what lies outside counts as the nearer end.
+
+    See docs/algorithms/drift.md#drift-detectors.
+    """
     rows, sums = memory
     rows[0] += 1
     sums[0] += min(max(error, 0.0), 1.0)

@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, Parameters, field, flag, fragment, number
-from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, Watch
-from driftway.learners.drift.hddm_a import Bounds, refuse_order
+from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, DetectorRule
+from driftway.learners.drift.hddm_a import HDDMANumbers, refuse_order
 from driftway.learners.numeric.elementary.logarithm import log
 
 MEAN, SQUARES = 0, 1
@@ -25,8 +25,8 @@ class HDDMW(Detector):
     Source
     ------
     Frias-Blanco, del Campo-Avila, Ramos-Jimenez, Morales-Bueno, Ortiz-Diaz and Caballero-Mota, IEEE TKDE 27, 2015, with
-    McDiarmid's bound. ALGORITHMS.md 17. Differs: `two_sided` begins anew where errors have become fewer, and calls no
-    drift.
+    McDiarmid's bound. docs/algorithms/drift.md#drift-detectors. Differs: `two_sided` begins anew where errors have
+    become fewer, and calls no drift.
     """
 
     name = "hddm_w"
@@ -41,13 +41,13 @@ class HDDMW(Detector):
             super().__post_init__()
             refuse_order(self.drift_conf, self.warn_conf)
 
-    def watch(self) -> Watch:
+    def rule(self) -> DetectorRule:
         p = self.parameters
         level = -log(p.drift_conf)
-        return Watch(detect, Bounds(level, level, -log(p.warn_conf), p.two_sided, p.lam), Averages)
+        return DetectorRule(detect, HDDMANumbers(level, level, -log(p.warn_conf), p.two_sided, p.lam), HDDMWState)
 
 
-class Averages(NamedTuple):
+class HDDMWState(NamedTuple):
     """Memory of `hddm_w`: fading means and their sums of squared weights."""
 
     seen: Counts = field(
@@ -61,8 +61,11 @@ class Averages(NamedTuple):
 
 
 @fragment
-def detect(error: float, p: Bounds, memory: Averages) -> int:
-    """Take in an error in [0, 1]; what lies outside counts as the nearer end. ALGORITHMS.md 17."""
+def detect(error: float, p: HDDMANumbers, memory: HDDMWState) -> int:
+    """Take in an error in [0, 1]; what lies outside counts as the nearer end.
+
+    See docs/algorithms/drift.md#drift-detectors.
+    """
     error, seen = min(max(error, 0.0), 1.0), memory.seen
     fade(error, p.lam, memory.all, seen, 0)
     chance = math.sqrt(0.5 * memory.all[SQUARES] * p.one)

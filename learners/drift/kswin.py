@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     number,
     scratch,
 )
-from driftway.learners.drift.detector import DRIFT, QUIET, Detector, Watch
+from driftway.learners.drift.detector import DRIFT, QUIET, Detector, DetectorRule
 from driftway.learners.numeric.random import Words, randint, seed
 
 LEAST_DISTANCE = 0.1
@@ -56,10 +56,10 @@ class KSWIN(Detector):
             if 2 * self.stat > self.window:
                 raise ParameterError(f"stat must be <= window / 2 = {self.window / 2:g}, got {self.stat}")
 
-    def watch(self) -> Watch:
+    def rule(self) -> DetectorRule:
         p = self.parameters
         given = Comparison(p.window, p.stat, steps_apart(p.stat, p.alpha))
-        return Watch(detect, given, Recent, {"window": p.window, "older": p.window - p.stat, "stat": p.stat})
+        return DetectorRule(detect, given, Recent, {"window": p.window, "older": p.window - p.stat, "stat": p.stat})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, Counts, Parameters, choice, field, fragment, integer, number
-from driftway.learners.drift.detector import DRIFT, QUIET, Detector, Watch
+from driftway.learners.drift.detector import DRIFT, QUIET, Detector, DetectorRule
 
 DIRECTIONS = ("up", "down", "both")
 UP, DOWN, BOTH = range(3)
@@ -23,7 +23,8 @@ class PageHinkley(Detector):
 
     Source
     ------
-    Page, Biometrika 41, 1954; Gama, Sebastiao and Rodrigues, Machine Learning 90, 2013. ALGORITHMS.md 17.
+    Page, Biometrika 41, 1954; Gama, Sebastiao and Rodrigues, Machine Learning 90, 2013.
+    docs/algorithms/drift.md#drift-detectors.
     """
 
     name = "page_hinkley"
@@ -35,9 +36,9 @@ class PageHinkley(Detector):
         min_n: int = integer(30, "Rows before any alarm.", at_least=1)
         direction: str = choice("up", DIRECTIONS, "Errors that grow, `up`, that shrink, `down`, or `both`.")
 
-    def watch(self) -> Watch:
+    def rule(self) -> DetectorRule:
         p = self.parameters
-        return Watch(detect, Rise(p.delta, p.lam, p.alpha, p.min_n, DIRECTIONS.index(p.direction)), Sums)
+        return DetectorRule(detect, Rise(p.delta, p.lam, p.alpha, p.min_n, DIRECTIONS.index(p.direction)), Sums)
 
 
 class Rise(NamedTuple):

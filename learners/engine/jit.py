@@ -1,8 +1,8 @@
 """The one place that knows how kernels are compiled.
 
-Every kernel in the project is decorated with :func:`kernel` or :func:`bare_kernel`. No `fastmath`: it reorders sums
-and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No `parallel`:
-thread timing must not decide an order of operations. exp, log and the like are those of
+Every kernel in the project is decorated with :func:`kernel` or :func:`kernel_without_refcounts`. No `fastmath`: it
+reorders sums and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No
+`parallel`: thread timing must not decide an order of operations. exp, log and the like are those of
 `driftway.learners.numeric.elementary`: the C library's change with the processor. `nogil` lets the Kafka client's
 threads run on.
 """
@@ -61,7 +61,7 @@ def kernel(function: F) -> F:
     return cast(F, kept(numba.njit(nogil=True, fastmath=False, error_model="numpy")(function)))
 
 
-def bare_kernel(function: F) -> F:
+def kernel_without_refcounts(function: F) -> F:
     """Compile as `kernel` does, but without reference counts: it must neither make nor return an array.
 
     Every fragment pasted into a kernel takes a reference to each array that it is given, by atomic instructions that
@@ -76,7 +76,7 @@ def fragment(function: F) -> F:
     """A piece of kernels, pasted into each of them: for scanners that call it per byte or per number.
 
     A call passes arrays with their reference counts, which cost more than reading a number does. In a `kernel` pasting
-    keeps only some of these out of loops; see `bare_kernel`.
+    keeps only some of these out of loops; see `kernel_without_refcounts`.
     """
     return cast(F, numba.njit(nogil=True, fastmath=False, error_model="numpy", inline="always")(function))
 

@@ -25,7 +25,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 SOURCES = Path(__file__).resolve().parents[2]
 """The folder that holds every package with kernels."""
 
-MARKS = b"@kernel", b"@bare_kernel", b"@fragment", b"@callback"
+MARKS = b"@kernel", b"@kernel_without_refcounts", b"@fragment", b"@callback"
 """What a file's text has if kernels, or pieces of them, are in it."""
 
 DIGEST_BYTES = 16

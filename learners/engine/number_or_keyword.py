@@ -3,12 +3,12 @@
 import dataclasses
 from typing import Any
 
-from driftway.learners.engine.parameters import Bounds
+from driftway.learners.engine.parameters import ParameterSpec
 
 AUTO = "auto"
 
 
-class NumberOrWord(Bounds):
+class NumberOrKeyword(ParameterSpec):
     """A number within bounds, or one of `options`."""
 
     def describe(self) -> str:
@@ -20,11 +20,11 @@ class NumberOrWord(Bounds):
 
 def positive_or(default: str, *words: str, text: str) -> Any:
     """A number above 0, or `default`, or one of `words`."""
-    return number_or((default, *words), default, text=text, above=0.0)
+    return number_or_keyword((default, *words), default, text=text, above=0.0)
 
 
-def number_or(words: tuple[str, ...], default: float | str, *, text: str, **bounds: Any) -> Any:
+def number_or_keyword(words: tuple[str, ...], default: float | str, *, text: str, **bounds: Any) -> Any:
     """A number within `bounds`, or one of `words`."""
     return dataclasses.field(
-        default=default, metadata={"bounds": NumberOrWord("number", options=words, text=text, **bounds)}
+        default=default, metadata={"bounds": NumberOrKeyword("number", options=words, text=text, **bounds)}
     )

@@ -16,12 +16,12 @@ class ParameterError(ValueError):
     """A hyper-parameter is unknown or violates its inequality; the message is one sentence."""
 
 
-class TooNarrow(ParameterError):
+class TooFewFeatures(ParameterError):
     """The parameters want rows of at least `least` features; who does not know yet how many there are may go on."""
 
     def __init__(self, message: str, least: int) -> None:
         super().__init__(message)
-        self.least = least
+        self.min_features = least
 
 
 def parse_pairs(text: str, whole: str) -> dict[str, str]:
@@ -44,7 +44,7 @@ def parse_pairs(text: str, whole: str) -> dict[str, str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Bounds:
+class ParameterSpec:
     """What values a parameter admits.
 
     `kind` is number, integer, choice or flag, or numbers or integers: several, written ``8/9/7`` since commas part
@@ -72,7 +72,7 @@ class Bounds:
         if self.kind == "word":
             return self.example
         text = "whole number" if self.kind.startswith("integer") else "number"
-        text += "s parted by /" if self.several else ""
+        text += "s parted by /" if self.is_list else ""
         low = f"{self.above:g} < " if self.above is not None else ""
         low = f"{self.at_least:g} <= " if self.at_least is not None else low
         high = f" < {self.below:g}" if self.below is not None else ""
@@ -80,7 +80,7 @@ class Bounds:
         return f"{text}, {low}value{high}" if low or high else text
 
     @property
-    def several(self) -> bool:
+    def is_list(self) -> bool:
         """Whether there may be more than one."""
         return self.kind in ("numbers", "integers")
 
@@ -105,7 +105,7 @@ class Bounds:
             if isinstance(value, str) and value.lower() in ("true", "false"):
                 return value.lower() == "true"
             raise ParameterError(f"{name} must be true or false, got {value!r}")
-        if not self.several:
+        if not self.is_list:
             return self._check_number(name, value)
         parts = value.split("/") if isinstance(value, str) else value if isinstance(value, Sequence) else [value]
         return tuple(self._check_number(name, part) for part in parts)
@@ -144,29 +144,29 @@ def number(
     at_most: float | None = None,
 ) -> Any:
     """A float parameter with bounds."""
-    bounds = Bounds("number", above, at_least, below, at_most, text=text)
+    bounds = ParameterSpec("number", above, at_least, below, at_most, text=text)
     return dataclasses.field(default=default, metadata={"bounds": bounds})
 
 
 def integer(default: int, text: str = "", *, at_least: int | None = None, at_most: int | None = None) -> Any:
     """A whole-number parameter with bounds."""
-    bounds = Bounds("integer", at_least=at_least, at_most=at_most, text=text)
+    bounds = ParameterSpec("integer", at_least=at_least, at_most=at_most, text=text)
     return dataclasses.field(default=default, metadata={"bounds": bounds})
 
 
 def choice(default: str, options: tuple[str, ...], text: str = "") -> Any:
     """A parameter that takes one of a few words."""
-    return dataclasses.field(default=default, metadata={"bounds": Bounds("choice", options=options, text=text)})
+    return dataclasses.field(default=default, metadata={"bounds": ParameterSpec("choice", options=options, text=text)})
 
 
 def flag(default: bool, text: str = "") -> Any:
     """A true-or-false parameter."""
-    return dataclasses.field(default=default, metadata={"bounds": Bounds("flag", text=text)})
+    return dataclasses.field(default=default, metadata={"bounds": ParameterSpec("flag", text=text)})
 
 
 def word(default: str, text: str, what: str) -> Any:
     """A parameter that is something else by name, which is checked where that is made; `what` says what it may be."""
-    return dataclasses.field(default=default, metadata={"bounds": Bounds("word", example=what, text=text)})
+    return dataclasses.field(default=default, metadata={"bounds": ParameterSpec("word", example=what, text=text)})
 
 
 def learner(default: str, text: str = "") -> Any:
@@ -219,7 +219,7 @@ class Parameters:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            bounds: Bounds = field.metadata["bounds"]
+            bounds: ParameterSpec = field.metadata["bounds"]
             object.__setattr__(self, field.name, bounds.check(field.name, getattr(self, field.name)))
 
     @classmethod

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 
-class Sharing(NamedTuple):
+class SharedFields(NamedTuple):
     """What others may see of a linear learner, beside its field `weight` f8[d] or f8[K, d]."""
 
     covariance: str = ""

@@ -22,17 +22,17 @@ Sizes = Mapping[str, int | tuple[int, ...]]
 """What a word in a declared shape stands for: one length, or several."""
 
 
-class Declared(NamedTuple):
+class FieldSpec(NamedTuple):
     """What a memory says of an array."""
 
     dtype: str
     shape: str
     text: str
-    start: float
-    kept: bool
+    default: float
+    in_state: bool
 
 
-class Part(NamedTuple):
+class SubState(NamedTuple):
     """A memory within a memory, like that of a detector."""
 
     memory: type[Any]
@@ -41,30 +41,30 @@ class Part(NamedTuple):
 
 def field(spec: str, text: str, start: float = 0.0) -> Any:
     """An array of the state, each of whose items begins as `start`; `spec` is like ``f8[K, 2 d]``."""
-    return _declared(spec, text, start, kept=True)
+    return _field_spec(spec, text, start, kept=True)
 
 
 def scratch(spec: str, text: str) -> Any:
     """An array that means nothing from one row to the next."""
-    return _declared(spec, text, 0.0, kept=False)
+    return _field_spec(spec, text, 0.0, kept=False)
 
 
 def part(memory: type[Any], text: str) -> Any:
     """The arrays of another memory; in the state they stand behind this name and a dot."""
-    return Part(memory, text)
+    return SubState(memory, text)
 
 
-def _declared(spec: str, text: str, start: float, kept: bool) -> Declared:
+def _field_spec(spec: str, text: str, start: float, kept: bool) -> FieldSpec:
     dtype, _, shape = spec.removesuffix("]").partition("[")
-    return Declared(dtype, shape, text, start, kept)
+    return FieldSpec(dtype, shape, text, start, kept)
 
 
-def declared(memory: type[Any], prefix: str = "") -> dict[str, Declared]:
+def field_specs(memory: type[Any], prefix: str = "") -> dict[str, FieldSpec]:
     """Name -> declaration, in order; arrays of a part have its name and a dot before theirs."""
-    found: dict[str, Declared] = {}
+    found: dict[str, FieldSpec] = {}
     for name, one in memory._field_defaults.items():
-        if isinstance(one, Part):
-            found |= declared(one.memory, f"{prefix}{name}.")
+        if isinstance(one, SubState):
+            found |= field_specs(one.memory, f"{prefix}{name}.")
         else:
             found[prefix + name] = one
     return found
@@ -72,21 +72,21 @@ def declared(memory: type[Any], prefix: str = "") -> dict[str, Declared]:
 
 def fields_of(memory: type[Any], sizes: Sizes, prefix: str = "") -> Fields:
     """The state of a memory."""
-    kept = {name: one for name, one in declared(memory, prefix).items() if one.kept}
+    kept = {name: one for name, one in field_specs(memory, prefix).items() if one.in_state}
     return {name: (one.dtype, shape_of(one.shape, sizes)) for name, one in kept.items()}
 
 
-def room_for(memory: type[Any], sizes: Sizes, *axes: int) -> dict[str, Array]:
+def allocate_scratch(memory: type[Any], sizes: Sizes, *axes: int) -> dict[str, Array]:
     """The scratch of a memory, with more axes in front."""
-    scratches = {name: one for name, one in declared(memory).items() if not one.kept}
+    scratches = {name: one for name, one in field_specs(memory).items() if not one.in_state}
     return {name: np.empty((*axes, *shape_of(one.shape, sizes))) for name, one in scratches.items()}
 
 
-def begin(memory: type[Any], state: State) -> None:
+def write_defaults(memory: type[Any], state: State) -> None:
     """Write what fields begin as into a zeroed state."""
-    for name, one in declared(memory).items():
-        if one.start:
-            state[name][...] = one.start
+    for name, one in field_specs(memory).items():
+        if one.default:
+            state[name][...] = one.default
 
 
 def shape_of(text: str, sizes: Sizes) -> tuple[int, ...]:
@@ -98,17 +98,17 @@ def shape_of(text: str, sizes: Sizes) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def named(memory: type[N], views: Mapping[str, NDArray[Any]]) -> N:
+def group_views(memory: type[N], views: Mapping[str, NDArray[Any]]) -> N:
     """Views as kernels take them, those of a part within the whole."""
     own: dict[str, Any] = {name: view for name, view in views.items() if "." not in name}
     if len(own) < len(views):
         for name, one in memory._field_defaults.items():  # type: ignore[attr-defined]
-            if isinstance(one, Part):
+            if isinstance(one, SubState):
                 inside = {key.partition(".")[2]: view for key, view in views.items() if key.startswith(f"{name}.")}
-                own[name] = named(one.memory, inside)
+                own[name] = group_views(one.memory, inside)
     return memory(**own)
 
 
-def seen_as(memory: type[N], state: State, **more: Array) -> N:
+def as_views(memory: type[N], state: State, **more: Array) -> N:
     """The views of a state, and more arrays, as kernels take them."""
-    return named(memory, {**{name: state[name] for name in state}, **more})
+    return group_views(memory, {**{name: state[name] for name in state}, **more})

@@ -4,7 +4,7 @@ A learner says how in two fragments (`driftway.learners.engine.jit.fragment`), w
 
 - ``score(x, parameters, memory)``: the margin of two classes, or the prediction of a target;
 - ``learn(x, y, omega, margin, parameters, memory)``: what the row changes. y is -1 or 1, or the target; omega > 0 is
-  how much the row counts (ALGORITHMS.md 1.10), margin what `score` returned, finite or not.
+  how much the row counts (docs/algorithms/conventions.md#sample-weights), margin what `score` returned, finite or not.
 
 x is f8[d]. `parameters` is a NamedTuple of numbers, `memory` one of arrays: the views of the state, and scratch.
 With one score per class, `score` writes them to ``memory.S``, y is the class, and `margin` says whether all are finite.
@@ -16,8 +16,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from driftway.learners.engine.jit import bare_kernel, fragment
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import Array, Counts
 from driftway.learners.engine.state_layout import Sizes
 
@@ -28,21 +28,21 @@ Kernel = Callable[[Array, Array, Array, Any, Any], None]
 
 
 @fragment
-def nothing(_parameters: Any, _memory: Any) -> None:
+def no_op(_parameters: Any, _memory: Any) -> None:
     """What most learners do before a batch."""
 
 
 @fragment
-def keep_nothing(_opinion: Any, _parameters: Any, _memory: Any) -> None:
+def cache_nothing(_opinion: Any, _parameters: Any, _memory: Any) -> None:
     """What most learners keep of a row that waits for its label."""
 
 
 @fragment
-def leave(_x: Any, _margin: Any, _parameters: Any, _memory: Any) -> None:
+def ignore_unlabelled(_x: Any, _margin: Any, _parameters: Any, _memory: Any) -> None:
     """What most learners learn from a row whose label never came."""
 
 
-class Rule(NamedTuple):
+class UpdateRule(NamedTuple):
     """How a learner scores a row and learns from it, on what."""
 
     score: Fragment
@@ -55,82 +55,82 @@ class Rule(NamedTuple):
     """What its shapes are made of beside d (with the intercept), n (features) and K (classes); parameters decide."""
     classes: bool = False
     """Whether `score` makes one score per class."""
-    weighs: bool = False
+    uses_weight: bool = False
     """Whether `learn` looks at omega; a row that counts twice is learned twice by one that does not."""
-    begin: Fragment = nothing
+    begin: Fragment = no_op
     """``begin(parameters, memory)`` before the first row of a batch: makes what follows from the state."""
-    sharing: Sharing | None = None
+    sharing: SharedFields | None = None
     """What learners of other partitions may see of it; None: each learns alone."""
-    opinion: str = ""
+    cached_prediction: str = ""
     """What is kept of a row that is scored before its label comes, like ``f4[E]``, for `learn_late`; most keep nothing:
     when the label comes they score the row again, and learn from it as from any."""
-    keep: Fragment = keep_nothing
+    cache_prediction: Fragment = cache_nothing
     """``keep(opinion, parameters, memory)`` behind `score`: writes it down."""
-    learn_late: Fragment = nothing
+    learn_delayed: Fragment = no_op
     """As `learn`, behind another `score` of the row; its last argument is the opinion of then."""
-    learn_unlabelled: Fragment = leave
+    learn_unlabelled: Fragment = ignore_unlabelled
     """``learn_unlabelled(x, margin, parameters, memory)`` behind another `score` of a row whose label never came."""
 
     @property
     def uses_unlabelled(self) -> bool:
         """Whether it learns from rows whose label never came."""
-        return self.learn_unlabelled is not leave
+        return self.learn_unlabelled is not ignore_unlabelled
 
 
-class Late(NamedTuple):
+class DelayedRows(NamedTuple):
     """Which of a batch's rows wait for their labels, and which are here again because these have come."""
 
     slot: Counts
     """i8[n]: where a row that has no label yet waits, or waited that has it now; GONE of one that is let go without a
     label, NOT_LATE of all others."""
-    opinion: Array
+    cached_prediction: Array
     """f4[slots, ...]: what the learner keeps of rows that wait; empty if it keeps nothing."""
 
 
-NOT_LATE, GONE = -1, -2
+NOT_DELAYED, LABEL_EXPIRED = -1, -2
 
 
-class LateRule(NamedTuple):
+class DelayedRule(NamedTuple):
     """The fragments of a rule that the loop over rows pastes some of which wait."""
 
     score: Fragment
     learn: Fragment
     begin: Fragment
-    keep: Fragment
-    learn_late: Fragment
+    cache_prediction: Fragment
+    learn_delayed: Fragment
     learn_unlabelled: Fragment
 
 
-def late_kernel_of(rule: Rule, signed: bool) -> Callable[..., None] | None:
-    """The loop over rows some of which wait: takes what `Late` has besides; None: they are rows as any."""
-    if not (rule.opinion or rule.uses_unlabelled):
+def delayed_kernel_of(rule: UpdateRule, signed: bool) -> Callable[..., None] | None:
+    """The loop over rows some of which wait: takes what `DelayedRows` has besides; None: they are rows as any."""
+    if not (rule.cached_prediction or rule.uses_unlabelled):
         return None
-    learn_late = rule.learn_late if rule.opinion else as_any(rule.learn)
-    late = LateRule(rule.score, rule.learn, rule.begin, rule.keep, learn_late, rule.learn_unlabelled)
-    return over_late_classes(late) if rule.classes else over_late_rows(late, signed)
+    learn_late = rule.learn_delayed if rule.cached_prediction else without_cache(rule.learn)
+    late = DelayedRule(rule.score, rule.learn, rule.begin, rule.cache_prediction, learn_late, rule.learn_unlabelled)
+    return delayed_class_row_loop(late) if rule.classes else delayed_row_loop(late, signed)
 
 
 @cache
-def as_any(learn: Fragment) -> Fragment:
+def without_cache(learn: Fragment) -> Fragment:
     """`learn_late` of a rule that keeps no opinions."""
 
-    def learn_late(
+    def learn_delayed(
         x: Array, y: float, omega: float, margin: float, parameters: Any, memory: Any, _opinion: Array
     ) -> None:
         learn(x, y, omega, margin, parameters, memory)
 
-    return fragment(_named(learn_late, learn))
+    return fragment(_named(learn_delayed, learn))
 
 
-def kernel_of(rule: Rule, signed: bool) -> Kernel:
+def kernel_of(rule: UpdateRule, signed: bool) -> Kernel:
     """The compiled loop of a rule; `signed`: labels 0 and 1 reach it as -1 and 1."""
     if rule.classes:
-        return over_classes(rule.score, rule.learn, rule.begin)
-    return over_rows(rule.score, rule.learn, rule.begin, signed)
+        return class_row_loop(rule.score, rule.learn, rule.begin)
+    return row_loop(rule.score, rule.learn, rule.begin, signed)
 
 
 @cache
-def over_rows(score: Fragment, learn: Fragment, begin: Fragment, signed: bool) -> Kernel:
+def row_loop(score: Fragment, learn: Fragment, begin: Fragment, signed: bool) -> Kernel:
     """The loop of learners with one score."""
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any) -> None:
@@ -141,11 +141,11 @@ def over_rows(score: Fragment, learn: Fragment, begin: Fragment, signed: bool) -
             if not math.isnan(y[t]):
                 learn(rows[t], 2.0 * y[t] - 1.0 if signed else y[t], 1.0, margin, parameters, memory)
 
-    return bare_kernel(_named(run, learn))
+    return kernel_without_refcounts(_named(run, learn))
 
 
 @cache
-def over_classes(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
+def class_row_loop(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
     """The loop of learners with one score per class; with two classes, what is written is S_1 - S_0."""
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any) -> None:
@@ -156,12 +156,12 @@ def over_classes(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
             if not math.isnan(y[t]):
                 learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
 
-    return bare_kernel(_named(run, learn))
+    return kernel_without_refcounts(_named(run, learn))
 
 
 @cache
-def over_late_rows(rule: LateRule, signed: bool) -> Callable[..., None]:
-    """As `over_rows`, where rows may wait for their labels."""
+def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
+    """As `row_loop`, where rows may wait for their labels."""
     score, learn, begin, keep, learn_late, learn_unlabelled = rule
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
@@ -173,19 +173,19 @@ def over_late_rows(rule: LateRule, signed: bool) -> Callable[..., None]:
             if math.isnan(label):
                 if slot[t] >= 0:
                     keep(opinion[slot[t]], parameters, memory)
-                elif slot[t] == GONE:
+                elif slot[t] == LABEL_EXPIRED:
                     learn_unlabelled(rows[t], margin, parameters, memory)
             elif slot[t] >= 0:
                 learn_late(rows[t], label, 1.0, margin, parameters, memory, opinion[slot[t]])
             else:
                 learn(rows[t], label, 1.0, margin, parameters, memory)
 
-    return bare_kernel(_named(run, learn_late))
+    return kernel_without_refcounts(_named(run, learn_late))
 
 
 @cache
-def over_late_classes(rule: LateRule) -> Callable[..., None]:
-    """As `over_classes`, where rows may wait for their labels."""
+def delayed_class_row_loop(rule: DelayedRule) -> Callable[..., None]:
+    """As `class_row_loop`, where rows may wait for their labels."""
     score, learn, begin, keep, learn_late, learn_unlabelled = rule
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
@@ -196,14 +196,14 @@ def over_late_classes(rule: LateRule) -> Callable[..., None]:
             if math.isnan(y[t]):
                 if slot[t] >= 0:
                     keep(opinion[slot[t]], parameters, memory)
-                elif slot[t] == GONE:
+                elif slot[t] == LABEL_EXPIRED:
                     learn_unlabelled(rows[t], finite, parameters, memory)
             elif slot[t] >= 0:
                 learn_late(rows[t], int(y[t]), 1.0, finite, parameters, memory, opinion[slot[t]])
             else:
                 learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
 
-    return bare_kernel(_named(run, learn_late))
+    return kernel_without_refcounts(_named(run, learn_late))
 
 
 @fragment

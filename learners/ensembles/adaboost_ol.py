@@ -11,7 +11,7 @@ from driftway.learners.contract import (
     Counts,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     field,
     flag,
@@ -44,8 +44,8 @@ class AdaBoostOL(Ensemble):
 
     Source
     ------
-    Beygelzimer, Kale and Luo, ICML 2015, AdaBoost.OL and AdaBoost.OL.W. ALGORITHMS.md 12.2: the prefix of a row is
-    drawn at the end of the labelled row before.
+    Beygelzimer, Kale and Luo, ICML 2015, AdaBoost.OL and AdaBoost.OL.W. docs/algorithms/ensembles.md#adaboost_ol: the
+    prefix of a row is drawn at the end of the labelled row before.
     """
 
     name = "adaboost_ol"
@@ -66,12 +66,12 @@ class AdaBoostOL(Ensemble):
     def most(self) -> int:
         return int(self.parameters.n)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        if p.mode == "weight" and not self.members.rule.weighs:
+        if p.mode == "weight" and not self.members.rule.uses_weight:
             raise ParameterError(f"mode must be sample with {self.base.name}, which does not weigh rows, got 'weight'")
         own = Boosting(p.mode == "sample", p.deterministic)
-        return self.around(*fragments(self.expert), Row, classes=False, own=own)
+        return self.around(*build_fragments(self.expert), AdaBoostOLState, classes=False, own=own)
 
     def initialise(self) -> None:
         super().initialise()
@@ -86,7 +86,7 @@ class Boosting(NamedTuple):
     deterministic: bool
 
 
-class Row(NamedTuple):
+class AdaBoostOLState(NamedTuple):
     """Memory of `adaboost_ol`."""
 
     members: Any
@@ -104,12 +104,12 @@ class Row(NamedTuple):
 
 
 @cache
-def fragments(expert: Expert) -> tuple[Any, Any]:
+def build_fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over members of one kind."""
     predict, choose, teach, _ = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: Row) -> float:
+    def score(x: Array, p: Given, memory: AdaBoostOLState) -> float:
         """The sum of the votes up to the prefix. Shapes: x f8[d]."""
         total = 0.0
         for i in range(memory.h.shape[0]):
@@ -121,7 +121,7 @@ def fragments(expert: Expert) -> tuple[Any, Any]:
         return total
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: Row) -> None:
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AdaBoostOLState) -> None:
         """Algorithm 2 from its lines for the label on; then the next prefix. Shapes: x f8[d]."""
         memory.learned[0] += 1
         eta = 4.0 / math.sqrt(memory.learned[0])
@@ -145,7 +145,7 @@ def fragments(expert: Expert) -> tuple[Any, Any]:
 
 
 @fragment
-def draw(deterministic: bool, memory: Row) -> None:
+def draw(deterministic: bool, memory: AdaBoostOLState) -> None:
     """Choose the next prefix: each with a probability as its v, or the first with the largest."""
     log_v, n = memory.log_v, memory.log_v.shape[0]
     best = 0

@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     field,
     fragment,
@@ -39,8 +39,8 @@ class AddExpC(Ensemble):
 
     Source
     ------
-    Kolter and Maloof, ICML 2005, AddExp.C. ALGORITHMS.md 12.2. Differs: the weakest leaves, `prune=oldest` is as in
-    the proof; a target beyond the range so far widens it before errors are taken.
+    Kolter and Maloof, ICML 2005, AddExp.C. docs/algorithms/ensembles.md#add_exp_c. Differs: the weakest leaves,
+    `prune=oldest` is as in the proof; a target beyond the range so far widens it before errors are taken.
     """
 
     name = "add_exp_c"
@@ -71,10 +71,10 @@ class AddExpC(Ensemble):
     def most(self) -> int:
         return int(self.parameters.max_experts)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        own = Addition(log(p.beta), p.gamma, p.tau, p.prune == "oldest", p.y_min < p.y_max)
-        return self.around(*fragments(self.expert), Ranged, classes=False, own=own)
+        own = AddExpCNumbers(log(p.beta), p.gamma, p.tau, p.prune == "oldest", p.y_min < p.y_max)
+        return self.around(*build_fragments(self.expert), Ranged, classes=False, own=own)
 
     def initialise(self) -> None:
         super().initialise()
@@ -83,7 +83,7 @@ class AddExpC(Ensemble):
         self.state["bounds"][:] = self.parameters.y_min, self.parameters.y_max
 
 
-class Addition(NamedTuple):
+class AddExpCNumbers(NamedTuple):
     """Parameters of `add_exp_c`."""
 
     log_beta: float
@@ -99,7 +99,7 @@ class Ranged(NamedTuple):
     """Memory of `add_exp_c`."""
 
     members: Any
-    """As of `Pool`."""
+    """As of `ExpertPool`."""
     fresh: Array
     """f8[M, words]: the experts as they begin."""
     weight: Array = field("f8[M]", "the experts' weights, which sum to 1; the first `experts` are in use")
@@ -142,7 +142,7 @@ def widen(y: float, known: bool, memory: Ranged) -> None:
 
 
 @cache
-def fragments(expert: Expert) -> tuple[Any, Any]:
+def build_fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
     predict, _, teach, begin = expert
 
@@ -155,7 +155,7 @@ def fragments(expert: Expert) -> tuple[Any, Any]:
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: Given, memory: Ranged) -> None:
-        """Decay, birth, lesson. Shapes: x f8[d]. ALGORITHMS.md 12.2."""
+        """Decay, birth, lesson. Shapes: x f8[d]. docs/algorithms/ensembles.md#add_exp_c."""
         widen(y, p.own.known, memory)
         target, missed = place(y, memory.bounds), 0.0
         wrong = abs(mean(memory) - target) >= p.own.tau

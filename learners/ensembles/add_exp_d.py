@@ -3,13 +3,13 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Parameters, Rule, choice, fragment, number
+from driftway.learners.contract import Array, Parameters, UpdateRule, choice, fragment, number
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.additive import LEAST, PRUNE, decay_factor, normalise, outgoing, pool_size, succeed
 from driftway.learners.ensembles.ensemble import Ensemble, Given
 from driftway.learners.ensembles.expert import Expert, largest
-from driftway.learners.ensembles.expert_pool import Pool, shares, total_weight, voting
+from driftway.learners.ensembles.expert_pool import ExpertPool, shares, total_weight, voting
 
 
 class AddExpD(Ensemble):
@@ -24,8 +24,9 @@ class AddExpD(Ensemble):
 
     Source
     ------
-    Kolter and Maloof, ICML 2005, AddExp.D. ALGORITHMS.md 12.2. Differs: a newborn's weight is taken from the weights
-    after the decay, and the weakest leaves; `new_weight=before` and `prune=oldest` are as in the proof.
+    Kolter and Maloof, ICML 2005, AddExp.D. docs/algorithms/ensembles.md#add_exp_d. Differs: a newborn's weight is taken
+    from the weights after the decay, and the weakest leaves; `new_weight=before` and `prune=oldest` are as in the
+    proof.
     """
 
     name = "add_exp_d"
@@ -48,10 +49,10 @@ class AddExpD(Ensemble):
     def most(self) -> int:
         return int(self.parameters.max_experts)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        own = Addition(p.beta, p.gamma, p.prune == "oldest", p.new_weight == "before")
-        return self.around(*fragments(self.expert), Pool, classes=True, own=own)
+        own = AddExpDNumbers(p.beta, p.gamma, p.prune == "oldest", p.new_weight == "before")
+        return self.around(*build_fragments(self.expert), ExpertPool, classes=True, own=own)
 
     def initialise(self) -> None:
         super().initialise()
@@ -59,7 +60,7 @@ class AddExpD(Ensemble):
         self.state["experts"][0] = 1
 
 
-class Addition(NamedTuple):
+class AddExpDNumbers(NamedTuple):
     """Parameters of `add_exp_d`."""
 
     beta: float
@@ -71,19 +72,22 @@ class Addition(NamedTuple):
 
 
 @cache
-def fragments(expert: Expert) -> tuple[Any, Any]:
+def build_fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
     predict, _, teach, begin = expert
     vote = voting(expert)
 
     @fragment
-    def score(x: Array, p: Given, memory: Pool) -> None:
+    def score(x: Array, p: Given, memory: ExpertPool) -> None:
         vote(x, p, memory)
         shares(memory)
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Pool) -> None:
-        """Decay, birth, lesson. Shapes: x f8[d]. ALGORITHMS.md 12.2; S is what `score` made of the row."""
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: ExpertPool) -> None:
+        """Decay, birth, lesson. Shapes: x f8[d]. S is what `score` made of the row.
+
+        See docs/algorithms/ensembles.md#add_exp_d.
+        """
         memory.learned[0] += 1
         wrong = largest(memory.S) != label
         whole = total_weight(memory)

@@ -21,7 +21,7 @@ CERTAIN = 1.0
 """A margin this far on the wrong side loses more than 1."""
 
 
-class Histories(NamedTuple):
+class AgeWeightedState(NamedTuple):
     """Memory of ensembles whose experts begin at different rows."""
 
     members: Any
@@ -36,7 +36,7 @@ class Histories(NamedTuple):
     loss: Array = scratch("f8[M]", "what they lose by its label, at most 1")
 
 
-class Mixing(NamedTuple):
+class AgeWeightedFragments(NamedTuple):
     """What `mixing` makes."""
 
     score: Fragment
@@ -58,7 +58,7 @@ def clipped_loss(margin: float) -> float:
 
 
 @cache
-def mixing(expert: Expert, begin: Fragment) -> Mixing:
+def mixing(expert: Expert, begin: Fragment) -> AgeWeightedFragments:
     """The fragments over experts of one kind; `begin` is that of one expert's rule."""
     predict, _, teach, _ = expert
 
@@ -92,4 +92,4 @@ def mixing(expert: Expert, begin: Fragment) -> Mixing:
         memory.weight[e] = weight
         memory.slots[0] = max(memory.slots[0], e + 1)
 
-    return Mixing(score, judge, teach_all, enter)
+    return AgeWeightedFragments(score, judge, teach_all, enter)

@@ -9,7 +9,7 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -39,8 +39,8 @@ class Condor(Learner):
 
     Source
     ------
-    Zhao, Cai and Zhou, Machine Learning 2019. ALGORITHMS.md 12.3. Differs: one pass, where theirs solves a batch for
-    each epoch; w goes on after an epoch rather than from w_p (95.7 instead of 91.5 on 2CDT).
+    Zhao, Cai and Zhou, Machine Learning 2019. docs/algorithms/ensembles.md#condor. Differs: one pass, where theirs
+    solves a batch for each epoch; w goes on after an epoch rather than from w_p (95.7 instead of 91.5 on 2CDT).
     """
 
     name = "condor"
@@ -59,8 +59,8 @@ class Condor(Learner):
             if self.eta * self.lam > 1.0 + 1e-12:  # rounding of 1 / eta is let pass
                 raise ParameterError(f"lam must be <= 1/eta = {1.0 / self.eta:g}, got {self.lam}")
 
-    def rule(self) -> Rule:
-        return Rule(product, learn, self.parameters.numbers(), Models, {"M": self.parameters.pool})
+    def rule(self) -> UpdateRule:
+        return UpdateRule(product, learn, self.parameters.numbers(), Models, {"M": self.parameters.pool})
 
 
 class Models(NamedTuple):

@@ -3,12 +3,12 @@
 from functools import cache
 from typing import Any
 
-from driftway.learners.contract import Array, Parameters, Rule, fragment, integer, number
+from driftway.learners.contract import Array, Parameters, UpdateRule, fragment, integer, number
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.ensemble import Ensemble, Given
 from driftway.learners.ensembles.expert import Expert, largest
-from driftway.learners.ensembles.expert_pool import Pool, enter, leave, lightest, shares, tally, voting
+from driftway.learners.ensembles.expert_pool import ExpertPool, enter, leave, lightest, shares, tally, voting
 
 
 class DWM(Ensemble):
@@ -23,7 +23,7 @@ class DWM(Ensemble):
 
     Source
     ------
-    Kolter and Maloof, JMLR 8, 2007. ALGORITHMS.md 12.2. The score is from the weights before the row.
+    Kolter and Maloof, JMLR 8, 2007. docs/algorithms/ensembles.md#dwm. The score is from the weights before the row.
     """
 
     name = "dwm"
@@ -40,8 +40,8 @@ class DWM(Ensemble):
     def most(self) -> int:
         return int(self.parameters.max_experts)
 
-    def rule(self) -> Rule:
-        return self.around(*fragments(self.expert), Pool, classes=True)
+    def rule(self) -> UpdateRule:
+        return self.around(*build_fragments(self.expert), ExpertPool, classes=True)
 
     def initialise(self) -> None:
         super().initialise()
@@ -50,18 +50,18 @@ class DWM(Ensemble):
 
 
 @cache
-def fragments(expert: Expert) -> tuple[Any, Any]:
+def build_fragments(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
     vote = voting(expert)
     _, _, teach, begin = expert
 
     @fragment
-    def score(x: Array, p: Given, memory: Pool) -> None:
+    def score(x: Array, p: Given, memory: ExpertPool) -> None:
         vote(x, p, memory)
         shares(memory)
 
     @fragment
-    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: Pool) -> None:
+    def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: ExpertPool) -> None:
         """Kolter and Maloof's Figure 1, from line 6 on. Shapes: x f8[d]."""
         memory.learned[0] += 1
         if memory.learned[0] % p.own.period == 0:
@@ -84,7 +84,7 @@ def fragments(expert: Expert) -> tuple[Any, Any]:
 
 
 @fragment
-def prune(theta: float, memory: Pool) -> None:
+def prune(theta: float, memory: ExpertPool) -> None:
     """The heaviest weighs 1; who weighs less than theta leaves."""
     heaviest = 0.0
     for e in range(memory.experts[0]):

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Learner, ParameterError, Rule
+from driftway.learners.contract import Array, Learner, ParameterError, UpdateRule
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.ensembles.expert import Expert, expert_of
-from driftway.learners.ensembles.stacked_states import Members
+from driftway.learners.ensembles.stacked_states import StackedStates
 from driftway.learners.learner import REGRESSION
 from driftway.learners.spec import Spec
 
@@ -53,25 +53,25 @@ class Ensemble(Learner):
 
     def around(
         self, score: Any, learn: Any, memory: type[Any], classes: bool, sizes: Sizes | None = None, own: Any = None
-    ) -> Rule:
+    ) -> UpdateRule:
         """The rule of these fragments over the experts; `own` are the ensemble's numbers if not its parameters'."""
         given = Given(self.parameters.numbers() if own is None else own, self.members.rule.parameters)
-        shapes = {"M": self.most, "words": self.members.fresh.shape[1], **(sizes or {})}
-        return Rule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
+        shapes = {"M": self.most, "words": self.members.initial_states.shape[1], **(sizes or {})}
+        return UpdateRule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
 
-    def room(self, *axes: int) -> dict[str, Array]:
-        fresh = self.members.fresh
-        return {**super().room(*axes), "members": self.members.stacked(self.state["states"]), "fresh": fresh}
+    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
+        fresh = self.members.initial_states
+        return {**super().scratch_arrays(*axes), "members": self.members.views(self.state["states"]), "fresh": fresh}
 
-    def scratch(self, n: int) -> Array:
-        return self.base.scratch(n)
+    def row_buffer(self, n: int) -> Array:
+        return self.base.row_buffer(n)
 
     def initialise(self) -> None:
-        self.state["states"][:] = self.members.fresh
+        self.state["states"][:] = self.members.initial_states
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         self.parameters = super()._read(parameters)
-        spec = Spec.within(self.parameters.base)
+        spec = Spec.parse_nested(self.parameters.base)
         if self.parameters.base == ONCE:
             raise ParameterError(
                 f"base of {self.name} cannot be `{ONCE}`, which once said what `{DEFAULT}` says now and since names a "
@@ -90,7 +90,7 @@ class Ensemble(Learner):
 
     def _adopt(self) -> None:
         """Make the experts."""
-        self.members = Members(self.base, self.most)
+        self.members = StackedStates(self.base, self.most)
         self.uses_features, self.standardizable = self.base.uses_features, self.base.standardizable
         self.unscaled = self.base.unscaled
 

@@ -10,7 +10,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -23,7 +23,7 @@ from driftway.learners.engine.jit import kernel, member
 from driftway.learners.least_squares.recursion import absorb
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.random import Words, seed, uniform
-from driftway.learners.numeric.symmetric import times
+from driftway.learners.numeric.symmetric import matvec
 from driftway.learners.numeric.vectors import dot
 
 
@@ -41,7 +41,8 @@ class EOSELM(Learner):
     Source
     ------
     Lan, Soh and Huang, Neurocomputing 72, 2009; named in Zhao and Zhou, Distribution-Free One-Pass Learning, suppl.
-    ALGORITHMS.md 12.2. Differs: the first block is learned row by row from P = I / ridge, which ends in the same P.
+    docs/algorithms/ensembles.md#eos_elm. Differs: the first block is learned row by row from P = I / ridge, which ends
+    in the same P.
     """
 
     name = "eos_elm"
@@ -55,9 +56,11 @@ class EOSELM(Learner):
         seed: int = integer(1, "Of the generator of hidden units.", at_least=0, at_most=2**53)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, Block(p.init_block or 2 * p.hidden), Networks, {"M": p.n, "L": p.hidden})
+        return UpdateRule(
+            score, learn, EOSELMNumbers(p.init_block or 2 * p.hidden), Networks, {"M": p.n, "L": p.hidden}
+        )
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -67,7 +70,7 @@ class EOSELM(Learner):
         s["output.P"][:] = np.eye(p.hidden) / p.ridge
 
 
-class Block(NamedTuple):
+class EOSELMNumbers(NamedTuple):
     """Parameters of `eos_elm`."""
 
     rows: int
@@ -107,7 +110,7 @@ def scatter(A: Array, b: Array, generator: Words) -> None:
 
 
 @fragment
-def score(x: Array, p: Block, memory: Networks) -> float:
+def score(x: Array, p: EOSELMNumbers, memory: Networks) -> float:
     """The mean of the networks, or of the targets. Shapes: x f8[d]."""
     total = 0.0
     for i in range(memory.s.shape[0]):
@@ -120,12 +123,12 @@ def score(x: Array, p: Block, memory: Networks) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, _score: float, _p: Block, memory: Networks) -> None:
+def learn(_x: Array, y: float, _omega: float, _score: float, _p: EOSELMNumbers, memory: Networks) -> None:
     """One row of each least squares, from the units that `score` left in scratch."""
     memory.learned[0] += 1
     memory.mean[0] += (y - memory.mean[0]) / memory.learned[0]
     for i in range(memory.s.shape[0]):
         one = member(memory.output, i)
-        v = times(one.P, memory.phi[i], one.k)
+        v = matvec(one.P, memory.phi[i], one.k)
         if not absorb(v, y - memory.s[i], 1.0, 1.0, math.inf, one):
             memory.skipped[0] += 1

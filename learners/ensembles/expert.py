@@ -12,12 +12,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Rule, fragment
+from driftway.learners.contract import Array, UpdateRule, fragment
 from driftway.learners.engine.jit import member
-from driftway.learners.engine.update_loop import nothing
+from driftway.learners.engine.update_loop import no_op
 
 Fragment = Callable[..., Any]
-FURTHEST = 1e140
+LARGEST_ERROR = 1e140
 """Errors of more than this count as this: they can be squared and added up."""
 
 
@@ -25,14 +25,14 @@ class Expert(NamedTuple):
     """See the module."""
 
     predict: Fragment
-    choose: Fragment
-    teach: Fragment
+    predicted_class: Fragment
+    learn: Fragment
     begin: Fragment
 
 
-def expert_of(rule: Rule, regression: bool = False) -> Expert:
+def expert_of(rule: UpdateRule, regression: bool = False) -> Expert:
     """The fragments for copies of a learner."""
-    begin = nothing if rule.begin is nothing else beginning(rule.begin)
+    begin = no_op if rule.begin is no_op else beginning(rule.begin)
     if rule.classes:
         return Expert(*of_class_scores(rule.score, rule.learn), begin)
     return Expert(*(of_outputs if regression else of_margins)(rule.score, rule.learn), begin)
@@ -108,7 +108,7 @@ def of_outputs(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fr
     def teach(x: Array, y: float, omega: float, parameters: Any, one: Any, margin: float) -> None:
         learn(x, y, omega, margin, parameters, one)
 
-    return predict, nothing, teach
+    return predict, no_op, teach
 
 
 @fragment
@@ -120,7 +120,7 @@ def finite_or_zero(output: float) -> float:
 @fragment
 def distance(output: float, y: float) -> float:
     """How far an output is off the target."""
-    return min(abs(finite_or_zero(output) - y), FURTHEST)
+    return min(abs(finite_or_zero(output) - y), LARGEST_ERROR)
 
 
 @fragment

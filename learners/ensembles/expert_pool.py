@@ -8,7 +8,7 @@ from driftway.learners.engine.jit import member
 from driftway.learners.ensembles.expert import Expert, Fragment, move, renew
 
 
-class Pool(NamedTuple):
+class ExpertPool(NamedTuple):
     """Memory of ensembles whose experts vote with weights."""
 
     members: Any

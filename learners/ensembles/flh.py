@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Parameters, Rule, fragment, number
+from driftway.learners.contract import Array, Parameters, UpdateRule, fragment, number
 from driftway.learners.engine.jit import trailing_zeros
 from driftway.learners.engine.parameters import learner
-from driftway.learners.ensembles.age_weighted import BASE, Histories, mixing
+from driftway.learners.ensembles.age_weighted import BASE, AgeWeightedState, mixing
 from driftway.learners.ensembles.ensemble import Ensemble, Given
 from driftway.learners.ensembles.expert import Expert, Fragment
 from driftway.learners.numeric.elementary.exponential import exp
@@ -34,7 +34,7 @@ class FLH(Ensemble):
 
     Source
     ------
-    Hazan and Seshadhri, ICML 2009; named in Zhang, Zhao and Jin, AAAI 2020. ALGORITHMS.md 12.3.
+    Hazan and Seshadhri, ICML 2009; named in Zhang, Zhao and Jin, AAAI 2020. docs/algorithms/ensembles.md#flh.
     """
 
     name = "flh"
@@ -45,8 +45,8 @@ class FLH(Ensemble):
         base: str = learner("ogd_logistic/schedule=const/eta=0.1", BASE)
         alpha: float = number(1.0, "How fast weights follow losses.", above=0.0)
 
-    def rule(self) -> Rule:
-        return self.around(*fragments(self.expert, self.members.rule.begin), Histories, classes=False)
+    def rule(self) -> UpdateRule:
+        return self.around(*build_fragments(self.expert, self.members.rule.begin), AgeWeightedState, classes=False)
 
     def initialise(self) -> None:
         super().initialise()
@@ -61,12 +61,12 @@ def slot_of(born: int, k: int) -> int:
 
 
 @cache
-def fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
+def build_fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
     score, judge, teach, enter = mixing(expert, begin)
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: Histories) -> None:
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AgeWeightedState) -> None:
         """Weigh and teach all, then let one leave and one enter. Shapes: x f8[d]."""
         judge(y, memory)
         teach(x, y, p, memory)
@@ -91,7 +91,7 @@ def fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
 
 
 @fragment
-def discount(alpha: float, memory: Histories) -> None:
+def discount(alpha: float, memory: AgeWeightedState) -> None:
     """p_i <- p_i exp(-alpha loss_i), as shares of their sum, which is not 0 since losses count beyond the least."""
     least, total = math.inf, 0.0
     for e in range(memory.slots[0]):

@@ -15,24 +15,24 @@ import numpy as np
 
 from driftway.learners.contract import Array, Learner, fragment
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import seen_as
-from driftway.learners.engine.update_loop import nothing
+from driftway.learners.engine.state_layout import as_views
+from driftway.learners.engine.update_loop import no_op
 from driftway.learners.ensembles.expert import Fragment, expert_of
 
 
-class Kind(NamedTuple):
+class HeterogeneousExpert(NamedTuple):
     """Fragments of one expert."""
 
     predict: Fragment
-    choose: Fragment
-    teach: Fragment
+    predicted_class: Fragment
+    learn: Fragment
     begin: Fragment
     """As of `driftway.learners.ensembles.expert`; but `begin` is the learner's own."""
     cut: int
     """1 if it sees rows without the intercept that others have, else 0."""
 
 
-class Kinds:
+class HeterogeneousPool:
     """What a pool needs to know of its experts.
 
     Parameters
@@ -50,7 +50,7 @@ class Kinds:
         self.fresh = np.concatenate([one.state.memory for one in experts]).view(np.float64)
         """f8[words]: the experts as they begin."""
         self.fragments = tuple(
-            Kind(*expert_of(rule)[:3], rule.begin, self.widest.width - one.width)
+            HeterogeneousExpert(*expert_of(rule)[:3], rule.begin, self.widest.width - one.width)
             for one, rule in zip(experts, self.rules, strict=True)
         )
 
@@ -59,7 +59,9 @@ class Kinds:
         found, start = [], 0
         for one, rule in zip(self.experts, self.rules, strict=True):
             end = start + one.state.nbytes // 8
-            found.append(seen_as(rule.memory, State(one.state.fields, states[start:end].view("u1")), **one.room()))
+            found.append(
+                as_views(rule.memory, State(one.state.fields, states[start:end].view("u1")), **one.scratch_arrays())
+            )
             start = end
         return tuple(found)
 
@@ -70,11 +72,11 @@ def no_more_votes(_x: Array, _p: Any, _memory: Any) -> None:
 
 
 @cache
-def voting(kinds: tuple[Kind, ...], e: int = 0) -> Fragment:
+def voting(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
     """``vote(x, p, memory)``: from expert e on each says what it predicts, and which class it votes for."""
     if e == len(kinds):
         return no_more_votes
-    predict, choose, cut, rest = kinds[e].predict, kinds[e].choose, kinds[e].cut, voting(kinds, e + 1)
+    predict, choose, cut, rest = kinds[e].predict, kinds[e].predicted_class, kinds[e].cut, voting(kinds, e + 1)
 
     @fragment
     def vote(x: Array, p: Any, memory: Any) -> None:
@@ -91,11 +93,11 @@ def no_more_lessons(_x: Array, _label: int, _p: Any, _memory: Any) -> None:
 
 
 @cache
-def teaching(kinds: tuple[Kind, ...], e: int = 0) -> Fragment:
+def teaching(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
     """``teach(x, label, p, memory)``: from expert e on each learns the row, about which it has been asked."""
     if e == len(kinds):
         return no_more_lessons
-    learn, cut, rest = kinds[e].teach, kinds[e].cut, teaching(kinds, e + 1)
+    learn, cut, rest = kinds[e].learn, kinds[e].cut, teaching(kinds, e + 1)
 
     @fragment
     def teach(x: Array, label: int, p: Any, memory: Any) -> None:
@@ -106,10 +108,10 @@ def teaching(kinds: tuple[Kind, ...], e: int = 0) -> Fragment:
 
 
 @cache
-def beginning(kinds: tuple[Kind, ...], e: int = 0) -> Fragment:
+def beginning(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
     """``begin(p, memory)`` before a batch: from expert e on each makes what follows from its state."""
     if e == len(kinds):
-        return nothing
+        return no_op
     begin, rest = kinds[e].begin, beginning(kinds, e + 1)
 
     @fragment

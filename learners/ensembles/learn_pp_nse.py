@@ -7,7 +7,7 @@ from driftway.learners.contract import (
     Array,
     Counts,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     field,
     fragment,
@@ -23,7 +23,7 @@ from driftway.learners.ensembles.expert_pool import enter, leave, shares, total_
 from driftway.learners.learner import REGRESSION
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
-from driftway.learners.numeric.selection import smallest
+from driftway.learners.numeric.selection import kth_smallest
 
 PRUNE = ("age", "error")
 LEAST = 1e-10
@@ -46,11 +46,11 @@ class LearnPPNSE(Ensemble):
 
     Source
     ------
-    Elwell and Polikar, IEEE Transactions on Neural Networks 22, 2011. ALGORITHMS.md 12.2. Differs: the pool is
-    always pruned, as 12.2's figures are, and the newborn never. An expert learns its batch in one pass, so learning it
-    again would change nothing: an error above 1/2 counts as 1/2 for it, too. Regression is an adaptation: an expert's
-    error is what it is off by, as a share of the most in the batch; that of the ensemble, E, is the mean of such
-    shares, and it has those rows wrong that it is off by more than the median.
+    Elwell and Polikar, IEEE Transactions on Neural Networks 22, 2011. docs/algorithms/ensembles.md#learn_pp_nse.
+    Differs: the pool is always pruned, as 12.2's figures are, and the newborn never. An expert learns its batch in one
+    pass, so learning it again would change nothing: an error above 1/2 counts as 1/2 for it, too. Regression is an
+    adaptation: an expert's error is what it is off by, as a share of the most in the batch; that of the ensemble, E, is
+    the mean of such shares, and it has those rows wrong that it is off by more than the median.
     """
 
     name = "learn_pp_nse"
@@ -70,12 +70,12 @@ class LearnPPNSE(Ensemble):
     def most(self) -> int:
         return int(self.parameters.max_members)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         own, sizes = Batching(p.a, p.b, p.prune == "error"), {"B": p.batch, "w": self.base.width}
         regression = self.task == REGRESSION
         pieces = (of_targets if regression else of_classes)(self.expert)
-        return self.around(*pieces, Batches, classes=not regression, sizes=sizes, own=own)
+        return self.around(*pieces, LearnPPNSEState, classes=not regression, sizes=sizes, own=own)
 
 
 class Batching(NamedTuple):
@@ -87,11 +87,11 @@ class Batching(NamedTuple):
     """Whether who errs most leaves a full pool."""
 
 
-class Batches(NamedTuple):
+class LearnPPNSEState(NamedTuple):
     """Memory of `learn_pp_nse`."""
 
     members: Any
-    """As of `Pool`."""
+    """As of `ExpertPool`."""
     fresh: Array
     """f8[M, words]: the experts as they begin."""
     weight: Array = field("f8[M]", "the experts' weights; the first `experts` are in use")
@@ -112,7 +112,7 @@ class Batches(NamedTuple):
 
 
 @fragment
-def prune(by_error: bool, memory: Batches) -> None:
+def prune(by_error: bool, memory: LearnPPNSEState) -> None:
     """Make room for a newborn in a full pool; of those who err equally the oldest leaves."""
     n = memory.experts[0]
     if n < memory.states.shape[0]:
@@ -128,7 +128,7 @@ def prune(by_error: bool, memory: Batches) -> None:
 
 
 @fragment
-def weigh(t: int, own: Batching, memory: Batches) -> None:
+def weigh(t: int, own: Batching, memory: LearnPPNSEState) -> None:
     """The weights after batch number t from the experts' errors on it (step 4)."""
     for e in range(memory.experts[0]):
         error = min(memory.errors[e], 0.5)
@@ -141,7 +141,7 @@ def weigh(t: int, own: Batching, memory: Batches) -> None:
 
 
 @fragment
-def give_importance(E: float, memory: Batches) -> None:
+def give_importance(E: float, memory: LearnPPNSEState) -> None:
     """D of the batch's rows, whose `importance` is 1 where the ensemble has them wrong and else 0 (step 1)."""
     m, wrong = memory.labels.shape[0], 0.0
     for i in range(m):
@@ -153,13 +153,16 @@ def give_importance(E: float, memory: Batches) -> None:
 
 
 @cache
-def lesson(expert: Expert, judge: Fragment, err: Fragment) -> Fragment:
+def learn_step(expert: Expert, judge: Fragment, err: Fragment) -> Fragment:
     """Learning, of classes and of targets: `judge` knows D, and `err` an expert's error by it."""
     predict, _, teach, begin = expert
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _score: float, p: Given, memory: Batches) -> None:
-        """Elwell and Polikar's algorithm at the end of a batch. Shapes: x f8[d]. ALGORITHMS.md 12.2."""
+    def learn(x: Array, y: float, _omega: float, _score: float, p: Given, memory: LearnPPNSEState) -> None:
+        """Elwell and Polikar's algorithm at the end of a batch. Shapes: x f8[d].
+
+        See docs/algorithms/ensembles.md#learn_pp_nse.
+        """
         m = memory.labels.shape[0]
         i = memory.learned[0] % m
         memory.learned[0] += 1
@@ -188,15 +191,15 @@ def lesson(expert: Expert, judge: Fragment, err: Fragment) -> Fragment:
 @cache
 def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
     """Score and learn over experts that vote."""
-    predict, choose, vote = expert.predict, expert.choose, voting(expert)
+    predict, choose, vote = expert.predict, expert.predicted_class, voting(expert)
 
     @fragment
-    def score(x: Array, p: Given, memory: Batches) -> None:
+    def score(x: Array, p: Given, memory: LearnPPNSEState) -> None:
         vote(x, p, memory)
         shares(memory)
 
     @fragment
-    def judge(p: Given, memory: Batches) -> None:
+    def judge(p: Given, memory: LearnPPNSEState) -> None:
         m, wrong = memory.labels.shape[0], 0.0
         for i in range(m):
             score(memory.rows[i], p, memory)
@@ -206,7 +209,7 @@ def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
         give_importance(wrong / m, memory)
 
     @fragment
-    def err(e: int, p: Given, memory: Batches) -> None:
+    def err(e: int, p: Given, memory: LearnPPNSEState) -> None:
         """An expert's error on the batch (step 3)."""
         memory.errors[e] = 0.0
         one = member(memory.members, e)
@@ -215,7 +218,7 @@ def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
             if choose(one, memory.margins[e]) != int(memory.labels[i]):
                 memory.errors[e] += memory.importance[i]
 
-    return score, lesson(expert, judge, err)
+    return score, learn_step(expert, judge, err)
 
 
 @cache
@@ -224,7 +227,7 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
     predict = expert.predict
 
     @fragment
-    def score(x: Array, p: Given, memory: Batches) -> float:
+    def score(x: Array, p: Given, memory: LearnPPNSEState) -> float:
         s, total = 0.0, total_weight(memory)
         for e in range(memory.experts[0]):
             predict(x, p.base, member(memory.members, e), memory.margins, e)
@@ -236,19 +239,19 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
         return s
 
     @fragment
-    def judge(p: Given, memory: Batches) -> None:
+    def judge(p: Given, memory: LearnPPNSEState) -> None:
         m, most, total = memory.labels.shape[0], 0.0, 0.0
         for i in range(m):
             memory.off[i] = distance(score(memory.rows[i], p, memory), memory.labels[i]) if memory.experts[0] else 0.0
             most, total = max(most, memory.off[i]), total + memory.off[i]
             memory.importance[i] = memory.off[i]
-        median = smallest(memory.importance, (m - 1) // 2)
+        median = kth_smallest(memory.importance, (m - 1) // 2)
         for i in range(m):
             memory.importance[i] = 1.0 if memory.off[i] > median else 0.0
         give_importance(total / most / m if most > 0.0 else 0.0, memory)
 
     @fragment
-    def err(e: int, p: Given, memory: Batches) -> None:
+    def err(e: int, p: Given, memory: LearnPPNSEState) -> None:
         """An expert's error on the batch (step 3)."""
         most, total = 0.0, 0.0
         one = member(memory.members, e)
@@ -258,4 +261,4 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
             most, total = max(most, off), total + memory.importance[i] * off
         memory.errors[e] = total / most if most > 0.0 else 0.0
 
-    return score, lesson(expert, judge, err)
+    return score, learn_step(expert, judge, err)

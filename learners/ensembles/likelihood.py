@@ -56,7 +56,7 @@ def of_scores(softmax: bool) -> Callable[..., Any]:
 @cache
 def of_vote(expert: Expert) -> Callable[..., Any]:
     """All for the class that the expert chooses."""
-    choose = expert.choose
+    choose = expert.predicted_class
 
     @fragment
     def likely(one: Any, margin: float, chances: Array) -> None:

@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -41,7 +41,7 @@ class LOL(Learner):
     Source
     ------
     Huang, Online Learning, "Local online learning"; Zhou, Zheng, Hu, Xu and You, Online learning with multiple
-    kernels or hyperplanes, Pattern Recognition 2016. ALGORITHMS.md 9, whose step minimises
+    kernels or hyperplanes, Pattern Recognition 2016. docs/algorithms/ensembles.md#lol, whose step minimises
     lam / 2 |dw|^2 + 1 / 2 |du_j|^2 + C loss.
     """
 
@@ -56,24 +56,24 @@ class LOL(Learner):
         C: float = number(0.1, "Largest step of a region's own hyperplane.", above=0.0, at_most=FAR)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        pull = Pull(Share(p.C / p.lam, 1.0 / (1.0 + p.lam)), Share(p.C, p.lam / (1.0 + p.lam)))
-        return Rule(score, learn, pull, Regions, {"m": p.prototypes}, weighs=True)
+        pull = LOLNumbers(LOLStep(p.C / p.lam, 1.0 / (1.0 + p.lam)), LOLStep(p.C, p.lam / (1.0 + p.lam)))
+        return UpdateRule(score, learn, pull, Regions, {"m": p.prototypes}, uses_weight=True)
 
 
-class Share(NamedTuple):
+class LOLStep(NamedTuple):
     """How far a hyperplane moves: min(cap, part loss / x'x)."""
 
     cap: float
     part: float
 
 
-class Pull(NamedTuple):
+class LOLNumbers(NamedTuple):
     """Parameters of `lol`. tau and tau / lam are computed apart: 1 / lam may be infinite."""
 
-    common: Share
-    own: Share
+    common: LOLStep
+    own: LOLStep
 
 
 class Regions(NamedTuple):
@@ -90,7 +90,7 @@ class Regions(NamedTuple):
 
 
 @fragment
-def score(x: Array, _p: Pull, memory: Regions) -> float:
+def score(x: Array, _p: LOLNumbers, memory: Regions) -> float:
     """The score of the region that the row is in, 0 before the first one. Shapes: x f8[d]."""
     used = memory.used[0]
     squared_distances(x, memory.prototype, used, memory.squared)
@@ -108,10 +108,10 @@ def score(x: Array, _p: Pull, memory: Regions) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Pull, memory: Regions) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: LOLNumbers, memory: Regions) -> None:
     """Give the row a margin of 1, as far as is allowed, then have its prototype follow.
 
-    Shapes: x f8[d]. ALGORITHMS.md 9. The first rows that differ are prototypes themselves.
+    Shapes: x f8[d]. docs/algorithms/ensembles.md#lol. The first rows that differ are prototypes themselves.
     """
     x2, j = dot(x, x), int(memory.nearest[0])
     new = memory.used[0] < memory.rows.shape[0] and (j < 0 or memory.squared[j] > 0.0)

@@ -3,11 +3,11 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Parameters, Rule, field, fragment, integer, scratch
+from driftway.learners.contract import Array, Counts, Parameters, UpdateRule, field, fragment, integer, scratch
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, Given
-from driftway.learners.ensembles.expert import FURTHEST, Expert, distance, finite_or_zero, move, renew
+from driftway.learners.ensembles.expert import LARGEST_ERROR, Expert, distance, finite_or_zero, move, renew
 from driftway.learners.ensembles.expert_pool import lightest
 from driftway.learners.ensembles.likelihood import likelihood_of
 from driftway.learners.learner import REGRESSION
@@ -29,9 +29,9 @@ class OAUE(Ensemble):
 
     Source
     ------
-    Brzezinski and Stefanowski, Information Sciences 265, 2014. ALGORITHMS.md 12.2. Experts whose scores stand for no
-    probability count as sure of their vote. Regression is an adaptation: squared errors of targets, and the guess's
-    error is the variance of the targets in the window.
+    Brzezinski and Stefanowski, Information Sciences 265, 2014. docs/algorithms/ensembles.md#oaue. Experts whose scores
+    stand for no probability count as sure of their vote. Regression is an adaptation: squared errors of targets, and
+    the guess's error is the variance of the targets in the window.
     """
 
     name = "oaue"
@@ -48,7 +48,7 @@ class OAUE(Ensemble):
     def most(self) -> int:
         return int(self.parameters.n) + 1
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         sizes = {"E": p.n, "window": p.window, "T": max(self.n_classes, 2)}
         if self.task == REGRESSION:
@@ -61,7 +61,7 @@ class Accuracies(NamedTuple):
     """Memory of `oaue`. The last slot of the states is that of the candidate, the expert that joins next."""
 
     members: Any
-    """As of `Pool`."""
+    """As of `ExpertPool`."""
     fresh: Array
     """f8[M, words]: the experts as they begin."""
     weight: Array = field("f8[E]", "the experts' weights; the first `experts` are in use")
@@ -116,7 +116,7 @@ def guess_by_mean(y: float, memory: Accuracies) -> float:
     """Count a target; the variance of those in the window."""
     window, summary = memory.seen.shape[0], memory.summary
     slot = memory.learned[0] % window
-    target, old, mean = min(max(y, -FURTHEST), FURTHEST), memory.seen[slot], summary[0]
+    target, old, mean = min(max(y, -LARGEST_ERROR), LARGEST_ERROR), memory.seen[slot], summary[0]
     memory.seen[slot] = target
     m = min(memory.learned[0] + 1, window)
     if slot == window - 1:
@@ -148,13 +148,13 @@ def join(guess: float, memory: Accuracies) -> None:
 
 
 @cache
-def lesson(expert: Expert) -> Any:
+def learn_step(expert: Expert) -> Any:
     """What follows on a row's errors, of classes and of targets."""
     predict, _, teach, begin = expert
 
     @fragment
     def weigh_and_teach(x: Array, y: float, guess: float, p: Given, memory: Accuracies) -> None:
-        """Shapes: x f8[d]. ALGORITHMS.md 12.2."""
+        """Shapes: x f8[d]. docs/algorithms/ensembles.md#oaue."""
         last = memory.states.shape[0] - 1
         for e in range(memory.experts[0]):
             memory.weight[e] = 1.0 / (guess + memory.mse[e] + LEAST)
@@ -174,7 +174,7 @@ def lesson(expert: Expert) -> Any:
 @cache
 def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
     """Score and learn over experts that hold classes likely."""
-    predict, likely, weigh_and_teach = expert.predict, likelihood_of(expert, link), lesson(expert)
+    predict, likely, weigh_and_teach = expert.predict, likelihood_of(expert, link), learn_step(expert)
 
     @fragment
     def score(x: Array, p: Given, memory: Accuracies) -> None:
@@ -207,7 +207,7 @@ def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
 @cache
 def of_targets(expert: Expert) -> tuple[Any, Any]:
     """Score and learn over experts that predict targets; an output that is not finite counts as 0."""
-    predict, weigh_and_teach = expert.predict, lesson(expert)
+    predict, weigh_and_teach = expert.predict, learn_step(expert)
 
     @fragment
     def score(x: Array, p: Given, memory: Accuracies) -> float:

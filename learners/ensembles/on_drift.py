@@ -10,7 +10,7 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     field,
     fragment,
@@ -21,7 +21,7 @@ from driftway.learners.drift.registry import create
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import word
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import room_for, seen_as
+from driftway.learners.engine.state_layout import allocate_scratch, as_views
 from driftway.learners.ensembles.ensemble import Ensemble
 from driftway.learners.ensembles.expert import Expert, move, renew
 from driftway.learners.learner import CLASSIFICATION, REGRESSION
@@ -72,7 +72,8 @@ class OnDrift(Ensemble):
 
     Source
     ------
-    Gama, Medas, Castillo and Rodrigues, SBIA 2004 (warnings and a fresh learner). ALGORITHMS.md 17.
+    Gama, Medas, Castillo and Rodrigues, SBIA 2004 (warnings and a fresh learner).
+    docs/algorithms/drift.md#drift-detectors.
     """
 
     def __init__(
@@ -95,32 +96,35 @@ class OnDrift(Ensemble):
     def most(self) -> int:
         return 2
 
-    def rule(self) -> Rule:
-        watch, classes = self.detector.watch(), self.members.rule.classes
+    def rule(self) -> UpdateRule:
+        watch, classes = self.detector.rule(), self.members.rule.classes
         begun = self._covariance() if self.parameters.action == SHRINK else (0, 0)
         action = ACTIONS.index(self.parameters.action)
         given = Acting(self.members.rule.parameters, watch.parameters, action, *begun)
-        sizes = {"words": self.members.fresh.shape[1], "D": self.detector.state.nbytes // 8, "M": self.most}
-        score, learn = fragments(self.expert, watch.detect, classes)
-        return Rule(score, learn, given, Watched, sizes, classes=classes, begin=self.expert.begin)
+        sizes = {"words": self.members.initial_states.shape[1], "D": self.detector.state.nbytes // 8, "M": self.most}
+        score, learn = build_fragments(self.expert, watch.detect, classes)
+        return UpdateRule(score, learn, given, Watched, sizes, classes=classes, begin=self.expert.begin)
 
-    def room(self, *axes: int) -> dict[str, Array]:
-        watch = self.detector.watch()
+    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
+        watch = self.detector.rule()
         lain = State(self.detector.state.fields, self.state["detector"].view("u1"))
-        return {**super().room(*axes), "watched": seen_as(watch.memory, lain, **room_for(watch.memory, watch.sizes))}
+        return {
+            **super().scratch_arrays(*axes),
+            "watched": as_views(watch.memory, lain, **allocate_scratch(watch.memory, watch.sizes)),
+        }
 
     def initialise(self) -> None:
         super().initialise()
         self.state["detector"][:] = self.detector.state.memory.view("f8")
 
-    def fresh(self) -> Learner:
+    def clone_empty(self) -> Learner:
         return OnDrift(self._make, self.n_features, self.n_classes, self.task, **self.parameters.as_dict())
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         both: Any = type("Params", (Policy, type(self.base.parameters)), {})  # the fields of both
         read = both.build(parameters)
         try:
-            spec = Spec.within(read.detector)
+            spec = Spec.parse_nested(read.detector)
             self.detector = create(spec.name, **dict(spec.parameters))
         except ValueError as error:
             raise ParameterError(f"detector of {self.name} must be a drift detector: {error}") from None
@@ -183,7 +187,7 @@ class Watched(NamedTuple):
 
 
 @cache
-def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
+def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
     """Score and learn of a learner under a detector's watch."""
     predict, choose, teach, begin = expert
     shrinks, trains_ahead = ACTIONS.index(SHRINK), ACTIONS.index(BACKGROUND)
@@ -202,7 +206,7 @@ def fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
 
     @fragment
     def watch(x: Array, label: int, p: Acting, memory: Watched) -> None:
-        """Learn, tell the detector, act. Shapes: x f8[d]. ALGORITHMS.md 17, policy wrapper."""
+        """Learn, tell the detector, act. Shapes: x f8[d]. docs/algorithms/drift.md#drift-detectors, policy wrapper."""
         one = member(memory.members, MAIN)
         wrong = choose(one, memory.margins[MAIN]) != label
         teach(x, label, 1.0, p.base, one, memory.margins[MAIN])

@@ -40,7 +40,7 @@ class OneVsAll(Wrapper):
 
     Source
     ------
-    Huang, Online Learning, "Multi-class Online Learning". ALGORITHMS.md 8.
+    Huang, Online Learning, "Multi-class Online Learning". docs/algorithms/multiclass.md#multiclass-learners.
     """
 
     tasks = ("binary", "multiclass")
@@ -62,18 +62,18 @@ class OneVsAll(Wrapper):
         self._make = make
         self.uses_features, self.standardizable = first.uses_features, first.standardizable
         self.unscaled = first.unscaled
-        copies = first, *(first.fresh() for _ in range(n_classes - 1))
+        copies = first, *(first.clone_empty() for _ in range(n_classes - 1))
         super().__init__(copies, n_features, n_classes, task)
 
     def fields(self) -> Fields:
         behind = self.inner.state.fields
         return {f"class_{c}.{name}": spec for c in range(self.n_classes) for name, spec in behind.items()}
 
-    def fresh(self) -> Learner:
+    def clone_empty(self) -> Learner:
         return OneVsAll(self._make, self.n_features, self.n_classes, self.task, **self.parameters.as_dict())
 
-    def scratch(self, n: int) -> Array:
-        return self.inner.scratch(n)
+    def row_buffer(self, n: int) -> Array:
+        return self.inner.row_buffer(n)
 
     def _prepare(self, X: Array) -> Array:
         return self.inner._prepare(X)  # noqa: SLF001 - the copies see the same rows, prepared once

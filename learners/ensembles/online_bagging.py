@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Parameters, Rule, field, fragment, integer, scratch
+from driftway.learners.contract import Array, Parameters, UpdateRule, field, fragment, integer, scratch
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import learner
 from driftway.learners.ensembles.ensemble import DEFAULT, Ensemble, Given
@@ -26,7 +26,7 @@ class OnlineBagging(Ensemble):
 
     Source
     ------
-    Oza and Russell, AISTATS 2001. ALGORITHMS.md 12.2.
+    Oza and Russell, AISTATS 2001. docs/algorithms/ensembles.md#online_bagging.
     """
 
     name = "online_bagging"
@@ -41,7 +41,7 @@ class OnlineBagging(Ensemble):
     def most(self) -> int:
         return int(self.parameters.n)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         regression = self.task == REGRESSION
         pieces = (of_targets if regression else of_classes)(self.expert)
         return self.around(*pieces, Bag, classes=not regression)
@@ -55,7 +55,7 @@ class Bag(NamedTuple):
     """Memory of `online_bagging`."""
 
     members: Any
-    """As of `Pool`."""
+    """As of `ExpertPool`."""
     fresh: Array
     """f8[M, words]: the learners as they begin."""
     generator: Words = field("u8[4]", "of the random numbers")
@@ -65,7 +65,7 @@ class Bag(NamedTuple):
 
 
 @cache
-def lesson(expert: Expert) -> Any:
+def learn_step(expert: Expert) -> Any:
     """Learning, of classes and of targets."""
     predict, _, teach, _ = expert
 
@@ -101,7 +101,7 @@ def of_classes(expert: Expert) -> tuple[Any, Any]:
         for r in range(memory.S.shape[0]):
             memory.S[r] /= memory.margins.shape[0]
 
-    return score, lesson(expert)
+    return score, learn_step(expert)
 
 
 @cache
@@ -117,4 +117,4 @@ def of_targets(expert: Expert) -> tuple[Any, Any]:
             s += finite_or_zero(memory.margins[e]) / memory.margins.shape[0]
         return s
 
-    return score, lesson(expert)
+    return score, learn_step(expert)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Parameters, Rule, fragment
+from driftway.learners.contract import Array, Parameters, UpdateRule, fragment
 from driftway.learners.engine.jit import trailing_zeros
 from driftway.learners.engine.parameters import learner
-from driftway.learners.ensembles.age_weighted import BASE, Histories, mixing
+from driftway.learners.ensembles.age_weighted import BASE, AgeWeightedState, mixing
 from driftway.learners.ensembles.ensemble import Ensemble, Given
 from driftway.learners.ensembles.expert import Expert, Fragment
 
@@ -30,7 +30,8 @@ class SAOL(Ensemble):
 
     Source
     ------
-    Daniely, Gonen and Shalev-Shwartz, ICML 2015. ALGORITHMS.md 12.3: each w_j has the factor eta_j in it.
+    Daniely, Gonen and Shalev-Shwartz, ICML 2015. docs/algorithms/ensembles.md#saol: each w_j has the factor eta_j in
+    it.
     """
 
     name = "saol"
@@ -40,8 +41,8 @@ class SAOL(Ensemble):
     class Params(Parameters):
         base: str = learner("ogd_logistic/schedule=const/eta=0.1", BASE)
 
-    def rule(self) -> Rule:
-        return self.around(*fragments(self.expert, self.members.rule.begin), Histories, classes=False)
+    def rule(self) -> UpdateRule:
+        return self.around(*build_fragments(self.expert, self.members.rule.begin), AgeWeightedState, classes=False)
 
     def initialise(self) -> None:
         super().initialise()
@@ -56,12 +57,12 @@ def rate(j: int) -> float:
 
 
 @cache
-def fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
+def build_fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
     """Score and learn over experts of one kind."""
     score, judge, teach, enter = mixing(expert, begin)
 
     @fragment
-    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: Histories) -> None:
+    def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AgeWeightedState) -> None:
         """Weigh and teach all, then replace those whose interval is over. Shapes: x f8[d]."""
         judge(y, memory)
         teach(x, y, p, memory)

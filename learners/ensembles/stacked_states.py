@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from driftway.learners.engine.state import Array
-from driftway.learners.engine.state_layout import named
-from driftway.learners.engine.update_loop import Rule
+from driftway.learners.engine.state_layout import group_views
+from driftway.learners.engine.update_loop import UpdateRule
 from driftway.learners.learner import Learner
 
 
-class Members:
+class StackedStates:
     """What an ensemble needs to know of its members, all of which have the same parameters.
 
     Parameters
@@ -27,23 +27,25 @@ class Members:
     """
 
     def __init__(self, one: Learner, count: int) -> None:
-        self.one, self.count = one, count
-        self.rule: Rule = one.rule()
-        self.fresh = np.stack([self.like(m).state.memory.view(np.float64) for m in range(count)])
+        self.prototype, self.count = one, count
+        self.rule: UpdateRule = one.rule()
+        self.initial_states = np.stack([self.create_member(m).state.memory.view(np.float64) for m in range(count)])
         """f8[M, words]: the members as they begin; row m into a buffer's row m resets that member."""
 
-    def stacked(self, states: Array) -> Any:
+    def views(self, states: Array) -> Any:
         """The NamedTuple of the rule's memory with one more axis in front, over f8[M, words] in C order."""
         views = {}
-        for name in self.one.state:
-            view, start = self.one.state[name], self.one.state.start(name)
+        for name in self.prototype.state:
+            view, start = self.prototype.state[name], self.prototype.state.start(name)
             shape, strides = (self.count, *view.shape), (states.strides[0], *view.strides)
             views[name] = np.ndarray(shape, view.dtype, states.data, start, strides)
-        return named(self.rule.memory, {**views, **self.one.room(self.count)})
+        return group_views(self.rule.memory, {**views, **self.prototype.scratch_arrays(self.count)})
 
-    def like(self, m: int) -> Learner:
+    def create_member(self, m: int) -> Learner:
         """Member m as it begins, on its own."""
-        given = self.one.parameters.as_dict()
+        given = self.prototype.parameters.as_dict()
         if "seed" in given:
             given["seed"] += m
-        return type(self.one)(self.one.n_features, self.one.n_classes or 2, self.one.task, **given)
+        return type(self.prototype)(
+            self.prototype.n_features, self.prototype.n_classes or 2, self.prototype.task, **given
+        )

@@ -12,7 +12,7 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     number,
@@ -22,7 +22,13 @@ from driftway.learners.engine.parameters import learners
 from driftway.learners.ensembles.additive import LEAST, decay_factor, normalise
 from driftway.learners.ensembles.ensemble import DEFAULT, Given
 from driftway.learners.ensembles.expert_pool import tally
-from driftway.learners.ensembles.heterogeneous import Kind, Kinds, beginning, teaching, voting
+from driftway.learners.ensembles.heterogeneous import (
+    HeterogeneousExpert,
+    HeterogeneousPool,
+    beginning,
+    teaching,
+    voting,
+)
 from driftway.learners.spec import Spec
 
 OF_TWO = "ogd_logistic+aromma+bayes_probit/q=0.001"
@@ -43,8 +49,9 @@ class WeightedMajority(Learner):
 
     Source
     ------
-    Littlestone and Warmuth, Information and Computation 108, 1994: WML, which with floor=0 is WM. ALGORITHMS.md 12.2.
-    The score is from the weights before the row. Differs: weights sum to 1, and none decays below 1e-300.
+    Littlestone and Warmuth, Information and Computation 108, 1994: WML, which with floor=0 is WM.
+    docs/algorithms/ensembles.md#weighted_majority. The score is from the weights before the row. Differs: weights sum
+    to 1, and none decays below 1e-300.
     """
 
     name = "weighted_majority"
@@ -60,18 +67,18 @@ class WeightedMajority(Learner):
             0.05, "Share of the mean weight up to which a mistake costs nothing more; 0: none.", at_least=0.0, below=1.0
         )
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         given = Given(self.parameters.numbers(), self.kinds.parameters)
         sizes = {"M": len(self.kinds.experts), "words": len(self.kinds.fresh)}
-        score, learn = fragments(self.kinds.fragments)
-        return Rule(score, learn, given, Majority, sizes, classes=True, begin=beginning(self.kinds.fragments))
+        score, learn = build_fragments(self.kinds.fragments)
+        return UpdateRule(score, learn, given, Majority, sizes, classes=True, begin=beginning(self.kinds.fragments))
 
-    def room(self, *axes: int) -> dict[str, Any]:
+    def scratch_arrays(self, *axes: int) -> dict[str, Any]:
         experts = np.array([len(self.kinds.experts)])
-        return {**super().room(*axes), "members": self.kinds.within(self.state["states"]), "experts": experts}
+        return {**super().scratch_arrays(*axes), "members": self.kinds.within(self.state["states"]), "experts": experts}
 
-    def scratch(self, n: int) -> Array:
-        return self.kinds.widest.scratch(n)
+    def row_buffer(self, n: int) -> Array:
+        return self.kinds.widest.row_buffer(n)
 
     def initialise(self) -> None:
         self.state["states"][:] = self.kinds.fresh
@@ -81,7 +88,7 @@ class WeightedMajority(Learner):
         read = super()._read(parameters)
         text = read.experts if read.experts != DEFAULT else OF_MORE if self.n_classes > 2 else OF_TWO
         try:
-            experts = [spec.create(self.n_features, self.n_classes, self.task) for spec in Spec.several(text)]
+            experts = [spec.create(self.n_features, self.n_classes, self.task) for spec in Spec.parse_list(text)]
         except ValueError as error:
             raise ParameterError(f"experts of {self.name} must be learners of this task: {error}") from None
         for one in experts:
@@ -89,7 +96,7 @@ class WeightedMajority(Learner):
                 raise ParameterError(f"experts of {self.name} must be learners as they stand, not {one.name}")
         if len(experts) < 2:
             raise ParameterError(f"experts of {self.name} must be two at least, not {text} alone")
-        self.kinds = Kinds(experts)
+        self.kinds = HeterogeneousPool(experts)
         self.uses_features = any(one.uses_features for one in experts)
         self.standardizable = all(one.standardizable for one in experts)
         self.unscaled = tuple(sorted({column for one in experts for column in one.unscaled}))
@@ -114,7 +121,7 @@ class Majority(NamedTuple):
 
 
 @cache
-def fragments(kinds: tuple[Kind, ...]) -> tuple[Any, Any]:
+def build_fragments(kinds: tuple[HeterogeneousExpert, ...]) -> tuple[Any, Any]:
     """Score and learn over experts of these kinds."""
     vote, teach = voting(kinds), teaching(kinds)
 

@@ -31,7 +31,7 @@ class NoConvergence(ArithmeticError):
 
 
 def row_loss(loss: str, score: Array, y: Array) -> Array:
-    """The loss of each row, as ALGORITHMS.md 1.14 defines it.
+    """The loss of each row, as docs/algorithms/conventions.md#loss-functions defines it.
 
     Parameters
     ----------

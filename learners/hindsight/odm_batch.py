@@ -14,7 +14,7 @@ def odm_objective(
 ) -> tuple[float, Array]:
     """F(w) = |w|^2 / 2 + lam/m sum of l(w; x_i), the mean of the rows' f, and its gradient.
 
-    Shapes: weight f8[d], rows f8[m, d], y f8[m] class indices. ALGORITHMS.md 10.0.
+    Shapes: weight f8[d], rows f8[m, d], y f8[m] class indices. docs/algorithms/margin_distribution.md#the-loss.
     """
     sign = 2.0 * y - 1.0
     margin = sign * (rows @ weight)
@@ -54,7 +54,8 @@ def odm_batch(
 
     Source
     ------
-    Zhang, Zhao and Jin, AAAI 2020, "Margin Distribution". ALGORITHMS.md 10.
+    Zhang, Zhao and Jin, AAAI 2020, "Margin Distribution".
+    docs/algorithms/margin_distribution.md#margin-distribution-learners.
     """
     sign, weight = 2.0 * y - 1.0, np.zeros(rows.shape[1])
     value, gradient = odm_objective(weight, rows, y, lam, mu, theta)

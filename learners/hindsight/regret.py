@@ -1,7 +1,7 @@
 """What a learner lost against linear models chosen in hindsight: one for all rows, or one that may switch.
 
-The models are those of `driftway.learners.hindsight.comparators`; here they are put one after the other. ALGORITHMS.md
-15.3.
+The models are those of `driftway.learners.hindsight.comparators`; here they are put one after the other.
+docs/algorithms/hindsight.md#regret.
 """
 
 import math

@@ -6,10 +6,10 @@ On a stream little of it is: these are for experiments, and for what the theorem
 import math
 from typing import NamedTuple
 
-from driftway.learners.engine.parameters import Bounds
+from driftway.learners.engine.parameters import ParameterSpec
 
-POSITIVE = Bounds("number", above=0.0)
-NOT_NEGATIVE = Bounds("number", at_least=0.0)
+POSITIVE = ParameterSpec("number", above=0.0)
+NOT_NEGATIVE = ParameterSpec("number", at_least=0.0)
 
 
 class Tuned(NamedTuple):
@@ -49,7 +49,8 @@ def tune_alma(
 
     Source
     ------
-    Kivinen, Smola and Williamson 2002 (KSW), theorem 1 (given rho) and 2; equation 3. ALGORITHMS.md 3.
+    Kivinen, Smola and Williamson 2002 (KSW), theorem 1 (given rho) and 2; equation 3.
+    docs/algorithms/linear.md#linear-learners.
     """
     _check(X=X, B=B, mu=mu, K=K, D=D, p=p, rho=rho)
     C = (p - 1.0) / 4.0 * X * X * (B * B + 2.0 * B * D)  # equation 3
@@ -88,11 +89,11 @@ def tune_norma(
 
     Source
     ------
-    KSW, theorem 3 (given rho) and 4; equations 7 and 8. ALGORITHMS.md 3. Differs: theorem 4 prints
-    alpha'/(1 - alpha' lam), but its proof is that of theorem 3, which has alpha'/(1 + alpha' lam).
+    KSW, theorem 3 (given rho) and 4; equations 7 and 8. docs/algorithms/linear.md#linear-learners. Differs: theorem 4
+    prints alpha'/(1 - alpha' lam), but its proof is that of theorem 3, which has alpha'/(1 + alpha' lam).
     """
     _check(X=X, B=B, mu=mu, K=K, D1=D1, D2=D2, p=p, rho=rho)
-    Bounds("integer", at_least=1).check("T", T)
+    ParameterSpec("integer", at_least=1).check("T", T)
     C = (p - 1.0) / 4.0 * X * X * (B * B + B * (math.sqrt(T * D2) + D1))  # equation 7
     unshrunk, margin, bound = _step(X, mu, K, C, p, rho)
     lam = math.sqrt(D2 / T) / (B * unshrunk)  # equation 8
@@ -130,8 +131,8 @@ def _check(**given: float | None) -> None:
         if name in ("X", "B", "mu"):
             POSITIVE.check(name, value)
         elif name == "p":
-            Bounds("number", at_least=2.0).check(name, value)
+            ParameterSpec("number", at_least=2.0).check(name, value)
         elif name != "rho":
             NOT_NEGATIVE.check(name, value)
         elif value is not None:
-            Bounds("number", at_least=0.0, below=given["mu"]).check(name, value)
+            ParameterSpec("number", at_least=0.0, below=given["mu"]).check(name, value)

@@ -3,17 +3,17 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, scratch
+from driftway.learners.contract import Array, Counts, Learner, UpdateRule, choice, field, fragment, number, scratch
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.imbalanced.imbalance import Priced, imbalance, prices
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
     FULL,
+    CovarianceForm,
     Covarying,
-    Form,
     fill,
     form_of,
     is_full,
@@ -35,8 +35,9 @@ class ACOG(Learner):
 
     Source
     ------
-    Zhao, Zhuang, Wu, Li and Hoi, ICDM 2015; Huang, Online Learning, "Applications". ALGORITHMS.md 14. Differs: the
-    classes are counted as they come, from 1; drift q of 1.12; the diagonal form takes the step of the full one.
+    Zhao, Zhuang, Wu, Li and Hoi, ICDM 2015; Huang, Online Learning, "Applications". docs/algorithms/imbalanced.md#acog.
+    Differs: the classes are counted as they come, from 1; drift q of 1.12; the diagonal form takes the step of the full
+    one.
     """
 
     name = "acog"
@@ -51,11 +52,11 @@ class ACOG(Learner):
             10.0, "Regularisation, unit of a squared feature. Larger = the covariance narrows slower.", above=0.0
         )
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
         given = Adaptive(p.loss == "II", p.eta, p.gamma, p.a, p.q, *prices(p))
-        return Rule(product, learn, given, CountingGaussian, form_of(p.cov, self.width))
+        return UpdateRule(product, learn, given, CountingGaussian, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -88,7 +89,7 @@ class CountingGaussian(NamedTuple):
     k: Array = scratch("f8[d]", "Sigma x")
 
 
-def learn_costs(form: Form) -> Fragment:
+def learn_costs(form: CovarianceForm) -> Fragment:
     """What a row changes in a learner of one form. Both take the step of the full one."""
     spread, shrink, inflate = form
 
@@ -96,14 +97,14 @@ def learn_costs(form: Form) -> Fragment:
     def learn(x: Array, y: float, _omega: float, s: float, p: Adaptive, memory: CountingGaussian) -> None:
         """Step along the row as the covariance is about to see it, and narrow the covariance by the row.
 
-        Shapes: x f8[d]. ALGORITHMS.md 14; the diagonal form by 1.13, kappa = 1/gamma.
+        Shapes: x f8[d]. docs/algorithms/imbalanced.md#acog; the diagonal form by 1.13, kappa = 1/gamma.
         """
         memory.classes[1 if y > 0.0 else 0] += 1
         rho = imbalance(p.price_p, p.price_n, p.shared, memory.classes) if y > 0.0 else 1.0
         if not (math.isfinite(s) and y * s >= (1.0 if p.steeper else rho)):
             v = spread(memory.covariance, x, memory.k)
             step = p.eta * (rho if p.steeper else 1.0) * p.gamma / (p.gamma + v)
-            if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, step * y):
+            if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, step * y):
                 shrink(memory.covariance, x, memory.k, 1.0 / (p.gamma + v), 1.0 / p.gamma)
             else:
                 memory.skipped[0] += 1

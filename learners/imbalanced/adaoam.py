@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, number, scratch
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, fragment, number, scratch
 from driftway.learners.imbalanced.class_means import centred_score
 from driftway.learners.imbalanced.pairwise_square import DIAGONAL, FULL, learn_pairs
 from driftway.learners.second_order.covariance import covariance, form_of, is_full
@@ -25,8 +25,8 @@ class AdaOAM(Learner):
 
     Source
     ------
-    Ding, Zhao, Hoi and Ong, AAAI 2015, algorithm 1. ALGORITHMS.md 14. Differs: the line between the classes, and the
-    diagonal form.
+    Ding, Zhao, Hoi and Ong, AAAI 2015, algorithm 1. docs/algorithms/imbalanced.md#adaoam. Differs: the line between the
+    classes, and the diagonal form.
     """
 
     name = "adaoam"
@@ -37,13 +37,13 @@ class AdaOAM(Learner):
         lam: float = number(0.01, "Shrinks the weights, unit of a squared feature.", at_least=0.0)
         cov: str = covariance()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p, d = self.parameters, self.width
         learn = learn_full if is_full(p.cov, d) else learn_diagonal
-        return Rule(centred_score, learn, p.numbers(), Spread, form_of(p.cov, d))
+        return UpdateRule(centred_score, learn, p.numbers(), AdaOAMState, form_of(p.cov, d))
 
 
-class Spread(NamedTuple):
+class AdaOAMState(NamedTuple):
     """Memory of `adaoam`. Class 0 comes first."""
 
     weight: Array = field("f8[d]", "zero until both classes were seen")
@@ -57,7 +57,7 @@ class Spread(NamedTuple):
 
 
 @fragment
-def step(_curvature: float, p: AdaOAM.Params, memory: Spread) -> bool:
+def step(_curvature: float, p: AdaOAM.Params, memory: AdaOAMState) -> bool:
     """Step against g, each weight by its own size, all of it or, if some number would overflow, nothing; say which."""
     weight, gradient2, g, moved = memory.weight, memory.gradient2, memory.g, memory.e
     overflows = False

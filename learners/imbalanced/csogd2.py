@@ -1,6 +1,6 @@
 """Cost-sensitive online gradient descent, with a steeper loss (CSOGD-II)."""
 
-from driftway.learners.contract import Learner, Rule, intercept, number
+from driftway.learners.contract import Learner, UpdateRule, intercept, number
 from driftway.learners.imbalanced.imbalance import Priced
 from driftway.learners.imbalanced.weighted_hinge import weighted_hinge
 
@@ -21,8 +21,9 @@ class CSOGD2(Learner):
 
     Source
     ------
-    Wang, Zhao and Hoi, ICDM 2012, CSOGD-II; Huang, Online Learning, "Applications". ALGORITHMS.md 14.
-    Differs: the classes are counted as they come, from 1, because their shares are not known beforehand.
+    Wang, Zhao and Hoi, ICDM 2012, CSOGD-II; Huang, Online Learning, "Applications".
+    docs/algorithms/imbalanced.md#csogd1-csogd2. Differs: the classes are counted as they come, from 1, because their
+    shares are not known beforehand.
     """
 
     name = "csogd2"
@@ -32,5 +33,5 @@ class CSOGD2(Learner):
         eta: float = number(0.01, "Step size.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return weighted_hinge(True, self.parameters)

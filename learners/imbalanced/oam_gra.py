@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, number
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.imbalanced.class_means import centred_score, join_class
 from driftway.learners.imbalanced.reservoir import Pairing, Samples, offer, pair_weight
 from driftway.learners.numeric.random import seed
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.vectors import axpy_guarded
 
 
 class OAMGra(Learner):
@@ -24,8 +24,8 @@ class OAMGra(Learner):
 
     Source
     ------
-    Zhao, Hoi, Jin and Yang, ICML 2011, OAMgra with reservoir sampling. ALGORITHMS.md 14. Differs: C is shared among
-    the pairs of a row, c_t = 1 by default, and the line between the classes.
+    Zhao, Hoi, Jin and Yang, ICML 2011, OAMgra with reservoir sampling. docs/algorithms/imbalanced.md#oam_seq-oam_gra.
+    Differs: C is shared among the pairs of a row, c_t = 1 by default, and the line between the classes.
     """
 
     name = "oam_gra"
@@ -34,9 +34,9 @@ class OAMGra(Learner):
     class Params(Pairing):
         C: float = number(0.1, "Step size if every pair pulls. Larger = faster and more trusting.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(centred_score, learn, p.numbers(), Samples, {"B": p.buffer})
+        return UpdateRule(centred_score, learn, p.numbers(), Samples, {"B": p.buffer})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
@@ -46,7 +46,7 @@ class OAMGra(Learner):
 def learn(x: Array, y: float, _omega: float, _s: float, p: OAMGra.Params, memory: Samples) -> None:
     """Step by what all sampled rows of the other class ask for, then offer the row to its own sample.
 
-    Shapes: x f8[d]. ALGORITHMS.md 14. Every test is made with the same weights.
+    Shapes: x f8[d]. docs/algorithms/imbalanced.md#oam_seq-oam_gra. Every test is made with the same weights.
     """
     weight, sample, pull = memory.weight, memory.sample, memory.pull
     d, size = x.shape[0], sample.shape[1]
@@ -66,6 +66,6 @@ def learn(x: Array, y: float, _omega: float, _s: float, p: OAMGra.Params, memory
         if not y * margin > 1.0:
             for j in range(d):
                 pull[j] += x[j] - z[j]
-    if not step_along(weight, pull, pair_weight(p, size, seen) * y):
+    if not axpy_guarded(weight, pull, pair_weight(p, size, seen) * y):
         memory.skipped[0] += 1
     offer(x, memory.classes[own], sample[own], memory.generator)

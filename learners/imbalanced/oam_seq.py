@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, number
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.imbalanced.class_means import centred_score, join_class
 from driftway.learners.imbalanced.reservoir import Pairing, Samples, offer, pair_weight
 from driftway.learners.numeric.random import seed
@@ -26,8 +26,8 @@ class OAMSeq(Learner):
 
     Source
     ------
-    Zhao, Hoi, Jin and Yang, ICML 2011, OAMseq with reservoir sampling. ALGORITHMS.md 14. Differs: C is shared among
-    the pairs of a row, c_t = 1 by default, and the line between the classes.
+    Zhao, Hoi, Jin and Yang, ICML 2011, OAMseq with reservoir sampling. docs/algorithms/imbalanced.md#oam_seq-oam_gra.
+    Differs: C is shared among the pairs of a row, c_t = 1 by default, and the line between the classes.
     """
 
     name = "oam_seq"
@@ -36,9 +36,9 @@ class OAMSeq(Learner):
     class Params(Pairing):
         C: float = number(0.1, "Largest sum of a row's steps. Larger = faster and more trusting.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(centred_score, learn, p.numbers(), Samples, {"B": p.buffer})
+        return UpdateRule(centred_score, learn, p.numbers(), Samples, {"B": p.buffer})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
@@ -48,7 +48,7 @@ class OAMSeq(Learner):
 def learn(x: Array, y: float, _omega: float, _s: float, p: OAMSeq.Params, memory: Samples) -> None:
     """Step once per sampled row of the other class in slot order, then offer the row to its own sample.
 
-    Shapes: x f8[d]. ALGORITHMS.md 14.
+    Shapes: x f8[d]. docs/algorithms/imbalanced.md#oam_seq-oam_gra.
     """
     weight, sample = memory.weight, memory.sample
     size = sample.shape[1]

@@ -7,7 +7,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     flag,
     fragment,
@@ -16,7 +16,7 @@ from driftway.learners.contract import (
 )
 from driftway.learners.imbalanced.class_means import centred_score
 from driftway.learners.imbalanced.pairwise_square import DIAGONAL, FULL, learn_pairs
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import covariance, form_of, is_full
 
 
@@ -33,8 +33,8 @@ class OPAUC(Learner):
 
     Source
     ------
-    Gao, Jin, Zhu and Zhou, ICML 2013, algorithm 1. ALGORITHMS.md 14. Differs: safe_step, the line between the classes,
-    and a diagonal form in place of random projections.
+    Gao, Jin, Zhu and Zhou, ICML 2013, algorithm 1. docs/algorithms/imbalanced.md#opauc. Differs: safe_step, the line
+    between the classes, and a diagonal form in place of random projections.
     """
 
     name = "opauc"
@@ -46,13 +46,13 @@ class OPAUC(Learner):
         safe_step: bool = flag(True, "Shorten a step to 1 / (lam + |x - c|^2 + tr S); without it large rows oscillate.")
         cov: str = covariance()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p, d = self.parameters, self.width
         learn = learn_full if is_full(p.cov, d) else learn_diagonal
-        return Rule(centred_score, learn, p.numbers(), Spread, form_of(p.cov, d))
+        return UpdateRule(centred_score, learn, p.numbers(), OPAUCState, form_of(p.cov, d))
 
 
-class Spread(NamedTuple):
+class OPAUCState(NamedTuple):
     """Memory of `opauc`. Class 0 comes first."""
 
     weight: Array = field("f8[d]", "zero until both classes were seen")
@@ -65,9 +65,9 @@ class Spread(NamedTuple):
 
 
 @fragment
-def step(curvature: float, p: OPAUC.Params, memory: Spread) -> bool:
+def step(curvature: float, p: OPAUC.Params, memory: OPAUCState) -> bool:
     """By eta or, if it is to be safe, not beyond the bottom of the loss; nothing if a weight would overflow."""
-    return step_along(memory.weight, memory.g, -min(p.eta, 1.0 / curvature) if p.safe_step else -p.eta)
+    return axpy_guarded(memory.weight, memory.g, -min(p.eta, 1.0 / curvature) if p.safe_step else -p.eta)
 
 
 learn_full, learn_diagonal = learn_pairs(FULL, step), learn_pairs(DIAGONAL, step)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from driftway.learners.contract import Array, fragment
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.imbalanced.class_means import join_scattered, join_varied
-from driftway.learners.numeric.symmetric import times
+from driftway.learners.numeric.symmetric import matvec
 
 
 @fragment
@@ -29,7 +29,7 @@ def gradient_full(x: Array, label: float, other: int, lam: float, memory: Any) -
         margin += weight[j] * e[j]
         length2 += e[j] * e[j]
         trace += scatter[j, j]
-    times(scatter, weight, g)
+    matvec(scatter, weight, g)
     for j in range(x.shape[0]):
         g[j] = lam * weight[j] + (margin - label) * e[j] + g[j] / n
     return lam + length2 + trace / n
@@ -54,18 +54,18 @@ def gradient_diagonal(x: Array, label: float, other: int, lam: float, memory: An
     return lam + length2 + trace / n
 
 
-class Form(NamedTuple):
+class PairwiseForm(NamedTuple):
     """Full or diagonal: what a rule that is written once for both does to the scatter, and gets from it."""
 
     join: Callable[[Array, int, Any], bool]
     gradient: Callable[[Array, float, int, float, Any], float]
 
 
-FULL = Form(join_scattered, gradient_full)
-DIAGONAL = Form(join_varied, gradient_diagonal)
+FULL = PairwiseForm(join_scattered, gradient_full)
+DIAGONAL = PairwiseForm(join_varied, gradient_diagonal)
 
 
-def learn_pairs(form: Form, step: Callable[[float, Any, Any], bool]) -> Fragment:
+def learn_pairs(form: PairwiseForm, step: Callable[[float, Any, Any], bool]) -> Fragment:
     """What a row changes in a learner of one form, that steps along the gradient in memory.g by `step`."""
     join, gradient = form
 
@@ -73,7 +73,7 @@ def learn_pairs(form: Form, step: Callable[[float, Any, Any], bool]) -> Fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Any) -> None:
         """Count the row into its class, then step against the gradient of its loss to the other class.
 
-        Shapes: x f8[d]. ALGORITHMS.md 14.
+        Shapes: x f8[d]. docs/algorithms/imbalanced.md#imbalanced-classes.
         """
         own = 1 if y > 0.0 else 0
         other = 1 - own

@@ -3,13 +3,13 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Rule, field, fragment
+from driftway.learners.contract import Array, Counts, UpdateRule, field, fragment
 from driftway.learners.imbalanced.imbalance import imbalance, prices
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.vectors import axpy_guarded
 
 
-class Descent(NamedTuple):
+class WeightedHingeNumbers(NamedTuple):
     """Parameters of the two."""
 
     steeper: bool
@@ -31,17 +31,19 @@ class CountingWeights(NamedTuple):
     skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite")
 
 
-def weighted_hinge(steeper: bool, p: Any) -> Rule:
+def weighted_hinge(steeper: bool, p: Any) -> UpdateRule:
     """The rule of a learner whose parameters p have eta and the prices."""
-    return Rule(product, learn, Descent(steeper, p.eta, *prices(p)), CountingWeights, weighs=True)
+    return UpdateRule(
+        product, learn, WeightedHingeNumbers(steeper, p.eta, *prices(p)), CountingWeights, uses_weight=True
+    )
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: CountingWeights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: WeightedHingeNumbers, memory: CountingWeights) -> None:
     """Step by eta y x if the margin is below rho_t (loss I), or by rho_t eta y x if below 1 (loss II).
 
-    Shapes: x f8[d]. ALGORITHMS.md 14. The row's own class is counted before rho, once whatever omega; a row that would
-    overflow counts, no more.
+    Shapes: x f8[d]. docs/algorithms/imbalanced.md#imbalanced-classes. The row's own class is counted before rho, once
+    whatever omega; a row that would overflow counts, no more.
     """
     memory.classes[1 if y > 0.0 else 0] += 1
     rho = imbalance(p.price_p, p.price_n, p.shared, memory.classes) if y > 0.0 else 1.0
@@ -49,5 +51,5 @@ def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: Counti
         memory.skipped[0] += 1
     elif y * s < (1.0 if p.steeper else rho):
         step = p.eta * rho if p.steeper else p.eta
-        if not step_along(memory.weight, x, step * omega * y):
+        if not axpy_guarded(memory.weight, x, step * omega * y):
             memory.skipped[0] += 1

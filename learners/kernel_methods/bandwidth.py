@@ -9,7 +9,7 @@ kernels as well, by the same coefficients, and one that is right more often take
 import math
 from typing import Any
 
-from driftway.learners.contract import Array, Counts, bare_kernel, choice, fragment, number
+from driftway.learners.contract import Array, Counts, choice, fragment, kernel_without_refcounts, number
 
 SAMPLE = 32
 """Stored rows whose distances are taken, at even spaces among the slots."""
@@ -63,7 +63,7 @@ def gamma_of(given: float, found: Array) -> float:
     return float(found[0] if found[0] > 0.0 else given)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def measure(column: Array, n: int, factor: float, now: float, gamma: Array, distances: Array) -> bool:
     """Set gamma by n stored rows, unless it is about as it is now; say whether it has changed.
 
@@ -112,7 +112,7 @@ def power(value: float) -> float:
     return (value * value) * (value * value)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def prefer(right: Array, lead: Array, tried: Counts, gamma: Array) -> bool:
     """Note who was right about a row, and go over to a factor that leads by enough; say whether that was so.
 

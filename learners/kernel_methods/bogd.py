@@ -7,7 +7,7 @@ import numpy as np
 from driftway.learners.contract import (
     Array,
     Learner,
-    Rule,
+    UpdateRule,
     check_decay,
     field,
     fragment,
@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     part,
     scratch,
 )
-from driftway.learners.kernel_methods.expansion import Budgeted, Expansion, Kernel, kernel_of, put
+from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, KernelExpansion, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.random import Words, randint, seed
 
@@ -50,8 +50,8 @@ class BOGD(Learner):
 
     Source
     ------
-    Zhao, Wang, Wu, Jin and Hoi, ICML 2012; Huang, Online Learning, "Online kernel learning on a budget". ALGORITHMS.md
-    7. Differs: kernels other than the Gaussian are normalised.
+    Zhao, Wang, Wu, Jin and Hoi, ICML 2012; Huang, Online Learning, "Online kernel learning on a budget".
+    docs/algorithms/kernel_methods.md#bogd-bogd_pp. Differs: kernels other than the Gaussian are normalised.
     """
 
     name = "bogd"
@@ -60,14 +60,14 @@ class BOGD(Learner):
     class Params(Unbiased):
         pass
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return descending(self.parameters, self.n_features, update)
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
-class Descent(NamedTuple):
+class BOGDNumbers(NamedTuple):
     """Parameters of `bogd` and `bogd_pp`."""
 
     kernel: Kernel
@@ -78,22 +78,22 @@ class Descent(NamedTuple):
     """Of the coefficients."""
 
 
-class Drawing(NamedTuple):
+class BOGDState(NamedTuple):
     """Memory of `bogd` and `bogd_pp`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     generator: Words = field("u8[4]", "of who goes")
     share: Array = scratch("f8[B]", "probability of each to go")
 
 
-def descending(p: Any, n_features: int, update: Any) -> Rule:
+def descending(p: Any, n_features: int, update: Any) -> UpdateRule:
     """The rule of a learner whose parameters are `Unbiased`."""
-    given = Descent(kernel_of(p, n_features, normalised=True), p.eta, 1.0 - p.eta * p.lam, p.eta * p.clip)
-    return expanding(update, given, Drawing, p.budget)
+    given = BOGDNumbers(kernel_of(p, n_features, normalised=True), p.eta, 1.0 - p.eta * p.lam, p.eta * p.clip)
+    return expanding(update, given, BOGDState, p.budget)
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Descent, memory: Drawing) -> None:
+def update(x: Array, y: float, s: float, p: BOGDNumbers, memory: BOGDState) -> None:
     """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
     kept, slot = memory.expansion, decay(p, memory)
     if y * s < 1.0:
@@ -106,7 +106,7 @@ def update(x: Array, y: float, s: float, p: Descent, memory: Drawing) -> None:
 
 
 @fragment
-def decay(p: Descent, memory: Drawing) -> int:
+def decay(p: BOGDNumbers, memory: BOGDState) -> int:
     """Shrink all coefficients; the first free slot."""
     kept = memory.expansion
     for i in range(kept.used[0]):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, Rule, fragment
-from driftway.learners.kernel_methods.bogd import Descent, Drawing, Unbiased, decay, descending, make_up
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment
+from driftway.learners.kernel_methods.bogd import BOGDNumbers, BOGDState, Unbiased, decay, descending, make_up
 from driftway.learners.kernel_methods.expansion import put
 from driftway.learners.numeric.random import seed, uniform
 
@@ -20,7 +20,7 @@ class BOGDPP(Learner):
     Source
     ------
     Zhao, Wang, Wu, Jin and Hoi, ICML 2012, BOGD++; Huang, Online Learning, "Online kernel learning on a budget".
-    ALGORITHMS.md 7. Differs: kernels other than the Gaussian are normalised.
+    docs/algorithms/kernel_methods.md#bogd-bogd_pp. Differs: kernels other than the Gaussian are normalised.
     """
 
     name = "bogd_pp"
@@ -29,7 +29,7 @@ class BOGDPP(Learner):
     class Params(Unbiased):
         pass
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return descending(self.parameters, self.n_features, update)
 
     def initialise(self) -> None:
@@ -37,7 +37,7 @@ class BOGDPP(Learner):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Descent, memory: Drawing) -> None:
+def update(x: Array, y: float, s: float, p: BOGDNumbers, memory: BOGDState) -> None:
     """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
     kept, slot = memory.expansion, decay(p, memory)
     if y * s < 1.0:
@@ -50,7 +50,7 @@ def update(x: Array, y: float, s: float, p: Descent, memory: Drawing) -> None:
 
 
 @fragment
-def weigh(memory: Drawing) -> None:
+def weigh(memory: BOGDState) -> None:
     """Write the probability of each stored row to go."""
     a, share = memory.expansion.coefficient, memory.share
     n = a.shape[0]
@@ -65,7 +65,7 @@ def weigh(memory: Drawing) -> None:
 
 
 @fragment
-def draw(memory: Drawing) -> int:
+def draw(memory: BOGDState) -> int:
     """One of the rows, by these probabilities."""
     share = memory.share
     u, sum_so_far, last = uniform(memory.generator), 0.0, 0

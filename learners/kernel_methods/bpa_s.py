@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, number
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.kernel_methods.bandwidth import width
 from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, put
 from driftway.learners.kernel_methods.rule import Expanded, expanding
@@ -21,8 +21,8 @@ class BPAS(Learner):
 
     Source
     ------
-    Wang and Vucetic, AISTATS 2010, BPA-S; Huang, Online Learning, "Online kernel learning on a budget". ALGORITHMS.md
-    7, where the closed form is derived.
+    Wang and Vucetic, AISTATS 2010, BPA-S; Huang, Online Learning, "Online kernel learning on a budget".
+    docs/algorithms/kernel_methods.md#bpa_s, where the closed form is derived.
     """
 
     name = "bpa_s"
@@ -32,7 +32,7 @@ class BPAS(Learner):
         width: str = width("median")
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding(update, Aggressiveness(kernel_of(p, self.n_features), p.C), Expanded, p.budget)
 

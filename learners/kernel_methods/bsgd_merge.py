@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     part,
 )
 from driftway.learners.kernel_methods.bandwidth import first_gamma, gamma, gamma_of, width
-from driftway.learners.kernel_methods.expansion import Expansion, Kernel, drop, put, recall, shrink
+from driftway.learners.kernel_methods.expansion import Kernel, KernelExpansion, drop, put, shrink, support_vector
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.elementary.exponential import exp
 
@@ -42,8 +42,8 @@ class BSGDMerge(Learner):
 
     Source
     ------
-    Wang, Crammer and Vucetic, JMLR 13, 2012, merging; Huang, Online Learning, "SV merging". ALGORITHMS.md 7. Differs:
-    eta_max, without which the first rows weigh most.
+    Wang, Crammer and Vucetic, JMLR 13, 2012, merging; Huang, Online Learning, "SV merging".
+    docs/algorithms/kernel_methods.md#bsgd_merge. Differs: eta_max, without which the first rows weigh most.
     """
 
     name = "bsgd_merge"
@@ -56,13 +56,13 @@ class BSGDMerge(Learner):
         width: str = width("median")
         budget: int = integer(100, "Most rows kept.", at_least=2, at_most=5000)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         kernel = Kernel(True, 1, 0.0, False, *first_gamma(p, self.n_features))
-        return expanding(update, Descent(kernel, p.lam, p.eta_max), Counted, p.budget, more=1)
+        return expanding(update, BSGDMergeNumbers(kernel, p.lam, p.eta_max), Counted, p.budget, more=1)
 
 
-class Descent(NamedTuple):
+class BSGDMergeNumbers(NamedTuple):
     """Parameters of `bsgd_merge`."""
 
     kernel: Kernel
@@ -73,12 +73,12 @@ class Descent(NamedTuple):
 class Counted(NamedTuple):
     """Memory of `bsgd_merge`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels, with a slot more than the budget")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, with a slot more than the budget")
     learned: Counts = field("i8[1]", "t, labelled rows so far")
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Descent, memory: Counted) -> None:
+def update(x: Array, y: float, s: float, p: BSGDMergeNumbers, memory: Counted) -> None:
     """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
     kept = memory.expansion
     memory.learned[0] += 1
@@ -94,14 +94,14 @@ def update(x: Array, y: float, s: float, p: Descent, memory: Counted) -> None:
 
 
 @fragment
-def merge(p: Descent, kept: Expansion) -> None:
+def merge(p: BSGDMergeNumbers, kept: KernelExpansion) -> None:
     """Make one of the lightest row and the one of its sign with which least is lost; if there is none, drop it."""
     a, n = kept.coefficient, kept.used[0]
     light = 0
     for i in range(1, n):
         if abs(a[i]) < abs(a[light]) * (1.0 - AS_LIGHT):
             light = i
-    recall(light, p.kernel, kept)
+    support_vector(light, p.kernel, kept)
     partner, least, best_h, merged = -1, math.inf, 0.0, 0.0
     for i in range(n):
         if i != light and a[i] * a[light] > 0.0:

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, field, fragment, number, part, scratch
+from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part, scratch
 from driftway.learners.kernel_methods.expansion import (
     Budgeted,
-    Expansion,
     Kernel,
+    KernelExpansion,
     compare_all,
     compare_next,
     drop_compared,
@@ -29,7 +29,8 @@ class BudgetPerceptron(Learner):
 
     Source
     ------
-    Crammer, Kandola and Singer, NIPS 2003; Huang, Online Learning, "SV removal". ALGORITHMS.md 7.
+    Crammer, Kandola and Singer, NIPS 2003; Huang, Online Learning, "SV removal".
+    docs/algorithms/kernel_methods.md#budget_perceptron.
     """
 
     name = "budget_perceptron"
@@ -38,7 +39,7 @@ class BudgetPerceptron(Learner):
     class Params(Budgeted):
         rho: float = number(0.0, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding(
             update, Margin(kernel_of(p, self.n_features), p.rho), Compared, p.budget, more=1, renew=compare_again
@@ -56,7 +57,7 @@ class Margin(NamedTuple):
 class Compared(NamedTuple):
     """Memory of `budget_perceptron`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels, with a slot more than the budget")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, with a slot more than the budget")
     gram: Array = field("f8[B, B]", "k of any two stored rows")
     value: Array = scratch("f8[B]", "f at the stored rows")
 

@@ -3,16 +3,16 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, field, fragment, number, part
+from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part
 from driftway.learners.kernel_methods.expansion import (
     Budgeted,
-    Expansion,
     Kernel,
+    KernelExpansion,
     kernel_of,
+    kernel_sum,
     oldest,
     put,
-    recall,
-    weighed,
+    support_vector,
 )
 from driftway.learners.kernel_methods.rule import expanding
 
@@ -34,8 +34,8 @@ class DUOL(Learner):
 
     Source
     ------
-    Zhao, Hoi and Jin, JMLR 12, 2011; named in Zhang, Zhao and Jin, AAAI 2020. ALGORITHMS.md 7, where the closed form is
-    derived. Differs: the budget; kernels other than the Gaussian are normalised.
+    Zhao, Hoi and Jin, JMLR 12, 2011; named in Zhang, Zhao and Jin, AAAI 2020. docs/algorithms/kernel_methods.md#duol,
+    where the closed form is derived. Differs: the budget; kernels other than the Gaussian are normalised.
     """
 
     name = "duol"
@@ -47,7 +47,7 @@ class DUOL(Learner):
             0.2, "How much a stored row must contradict the new one to be moved, in units of k.", at_least=0.0
         )
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding(
             update,
@@ -69,7 +69,7 @@ class Double(NamedTuple):
 class Valued(NamedTuple):
     """Memory of `duol`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels, of coefficients gamma y")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, of coefficients gamma y")
     label: Array = field("f8[B]", "y of each stored row, -1 or 1")
     value: Array = field("f8[B]", "f at each stored row")
 
@@ -100,7 +100,7 @@ def update(x: Array, y: float, s: float, p: Double, memory: Valued) -> None:
 def add_to_values(slot: int, change: float, p: Double, memory: Valued) -> float:
     """What a change of a stored row's coefficient does to the values of those stored, and, returned, to the score."""
     kept = memory.expansion
-    recall(slot, p.kernel, kept)
+    support_vector(slot, p.kernel, kept)
     for i in range(kept.used[0]):
         memory.value[i] += change * kept.across[i]
     return float(change * kept.near[slot])
@@ -136,5 +136,5 @@ def value_all(p: Double, memory: Valued) -> None:
     """Values at all stored rows, summed anew."""
     kept = memory.expansion
     for i in range(kept.used[0]):
-        recall(i, p.kernel, kept)
-        memory.value[i] = weighed(kept.across, kept)
+        support_vector(i, p.kernel, kept)
+        memory.value[i] = kernel_sum(kept.across, kept)

@@ -12,11 +12,11 @@ from driftway.learners.contract import (
     Array,
     Counts,
     Parameters,
-    bare_kernel,
     choice,
     field,
     fragment,
     integer,
+    kernel_without_refcounts,
     number,
     scratch,
 )
@@ -59,7 +59,7 @@ class Kernel(NamedTuple):
     """Whether it follows from the scores as well."""
 
 
-class Expansion(NamedTuple):
+class KernelExpansion(NamedTuple):
     """The stored rows z_i, in slots, and what they count for."""
 
     column: Array = field("f8[d, B]", "features of the rows")
@@ -89,8 +89,8 @@ def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Ker
     return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median, gaussian and by_scores)
 
 
-@bare_kernel
-def compare(x: Array, kernel: Kernel, kept: Expansion, near: Array) -> float:
+@kernel_without_refcounts
+def kernel_values(x: Array, kernel: Kernel, kept: KernelExpansion, near: Array) -> float:
     """Write k(z, x) for all stored rows into `near`; k(x, x) before it is normalised. Shapes: x f8[d], near f8[B]."""
     n, column, gamma = kept.used[0], kept.column, gamma_of(kernel.gamma, kept.gamma)
     squared = 0.0
@@ -123,7 +123,7 @@ def compare(x: Array, kernel: Kernel, kept: Expansion, near: Array) -> float:
 
 
 @fragment
-def weighed(values: Array, kept: Expansion) -> float:
+def kernel_sum(values: Array, kept: KernelExpansion) -> float:
     """Sum of a_i values_i over the stored rows, without the common factor. Shapes: values f8[B]."""
     total = 0.0
     for i in range(kept.used[0]):
@@ -135,16 +135,16 @@ def weighed(values: Array, kept: Expansion) -> float:
 def score(x: Array, p: Any, memory: Any) -> float:
     """The score, leaving the kernel values. Shapes: x f8[d]."""
     kept = memory.expansion
-    kept.itself[0] = compare(x, p.kernel, kept, kept.near)
-    return kept.scale[0] * weighed(kept.near, kept)
+    kept.itself[0] = kernel_values(x, p.kernel, kept, kept.near)
+    return kept.scale[0] * kernel_sum(kept.near, kept)
 
 
-@bare_kernel
-def recall(slot: int, kernel: Kernel, kept: Expansion) -> None:
+@kernel_without_refcounts
+def support_vector(slot: int, kernel: Kernel, kept: KernelExpansion) -> None:
     """Write k of the row in a slot with all stored ones into `across`."""
     for j in range(kept.row.shape[0]):
         kept.row[j] = kept.column[j, slot]
-    compare(kept.row, kernel, kept, kept.across)
+    kernel_values(kept.row, kernel, kept, kept.across)
 
 
 @fragment
@@ -159,16 +159,16 @@ def own_kernel(squared: float, kernel: Kernel) -> float:
 
 
 @fragment
-def compare_all(kernel: Kernel, kept: Expansion, gram: Array) -> None:
+def compare_all(kernel: Kernel, kept: KernelExpansion, gram: Array) -> None:
     """Write k of any two stored rows. Shapes: gram f8[B, B]."""
     for i in range(kept.used[0]):
-        recall(i, kernel, kept)
+        support_vector(i, kernel, kept)
         for j in range(kept.used[0]):
             gram[i, j] = kept.across[j]
 
 
 @fragment
-def compare_next(kernel: Kernel, kept: Expansion, gram: Array) -> None:
+def compare_next(kernel: Kernel, kept: KernelExpansion, gram: Array) -> None:
     """Write k of the row that was scored, where the first free slot is. Shapes: gram f8[B, B]."""
     n = kept.used[0]
     for i in range(n):
@@ -177,7 +177,7 @@ def compare_next(kernel: Kernel, kept: Expansion, gram: Array) -> None:
 
 
 @fragment
-def drop_compared(slot: int, kept: Expansion, gram: Array) -> None:
+def drop_compared(slot: int, kept: KernelExpansion, gram: Array) -> None:
     """`drop`, in the kernel values as well. Shapes: gram f8[B, B]."""
     last = kept.used[0] - 1
     for i in range(last):
@@ -187,19 +187,19 @@ def drop_compared(slot: int, kept: Expansion, gram: Array) -> None:
 
 
 @fragment
-def usable(s: float, kept: Expansion) -> bool:
+def usable(s: float, kept: KernelExpansion) -> bool:
     """Whether the row that was scored can be learned: its score and k(x, x) are finite, and k(x, x) is not 0."""
     return math.isfinite(s) and 0.0 < kept.itself[0] < math.inf
 
 
 @fragment
-def norm_of(kernel: Kernel, kept: Expansion) -> float:
+def norm_of(kernel: Kernel, kept: KernelExpansion) -> float:
     """k(x, x) of the row that was scored, as the learner sees it."""
     return 1.0 if kernel.normalised else kept.itself[0]
 
 
 @fragment
-def put(x: Array, coefficient: float, slot: int, kept: Expansion) -> None:
+def put(x: Array, coefficient: float, slot: int, kept: KernelExpansion) -> None:
     """Store a row in a slot, in place of what stands there; the first free one is number `used`. Shapes: x f8[d]."""
     for j in range(x.shape[0]):
         kept.column[j, slot] = x[j]
@@ -210,13 +210,13 @@ def put(x: Array, coefficient: float, slot: int, kept: Expansion) -> None:
 
 
 @fragment
-def oldest(kept: Expansion) -> int:
+def oldest(kept: KernelExpansion) -> int:
     """Where the next row stands if it takes the place of the oldest one, once the budget is full."""
     return int(kept.taken[0] % kept.coefficient.shape[0])
 
 
 @fragment
-def shrink(keep: float, kept: Expansion) -> None:
+def shrink(keep: float, kept: KernelExpansion) -> None:
     """Multiply all coefficients by 0 < keep <= 1."""
     kept.scale[0] *= keep
     if kept.scale[0] < SMALLEST_SCALE:
@@ -226,7 +226,7 @@ def shrink(keep: float, kept: Expansion) -> None:
 
 
 @fragment
-def drop(slot: int, kept: Expansion) -> None:
+def drop(slot: int, kept: KernelExpansion) -> None:
     """Let a row go; the one in the last slot takes its place."""
     last = kept.used[0] - 1
     for j in range(kept.column.shape[0]):

@@ -10,7 +10,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -21,7 +21,7 @@ from driftway.learners.engine.jit import kernel
 from driftway.learners.kernel_methods.bandwidth import SAMPLE, first_gamma, gamma, gamma_of, measure, width_of_rows
 from driftway.learners.numeric.elementary.trigonometric import cos, sin
 from driftway.learners.numeric.random import Words, normal, seed
-from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dot
 
 SETTLED = 64
 """Labelled rows before those that decide on the width: so long a wild one among the first spoils the standardiser."""
@@ -39,8 +39,9 @@ class FOGD(Learner):
 
     Source
     ------
-    Lu, Hoi, Wang, Zhao and Liu, JMLR 17, 2016, FOGD; Huang, Online Learning, "Kernel approximation". ALGORITHMS.md 7.
-    Where the width sets itself, by rows 65 to 96, the weights begin anew behind them, since the waves are others.
+    Lu, Hoi, Wang, Zhao and Liu, JMLR 17, 2016, FOGD; Huang, Online Learning, "Kernel approximation".
+    docs/algorithms/kernel_methods.md#fogd. Where the width sets itself, by rows 65 to 96, the weights begin anew behind
+    them, since the waves are others.
     """
 
     name = "fogd"
@@ -53,9 +54,11 @@ class FOGD(Learner):
         width: str = width_of_rows()
         seed: int = integer(1, "Of the generator of frequencies.", at_least=0, at_most=2**53)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, Descent(p.eta, *first_gamma(p, self.n_features)[:2]), Waves, {"D": p.D, "F": SAMPLE})
+        return UpdateRule(
+            score, learn, FOGDNumbers(p.eta, *first_gamma(p, self.n_features)[:2]), FOGDState, {"D": p.D, "F": SAMPLE}
+        )
 
     def initialise(self) -> None:
         p, s = self.parameters, self.state
@@ -64,7 +67,7 @@ class FOGD(Learner):
         draw(s["frequency"], generator)
 
 
-class Descent(NamedTuple):
+class FOGDNumbers(NamedTuple):
     """Parameters of `fogd`."""
 
     eta: float
@@ -74,7 +77,7 @@ class Descent(NamedTuple):
     """Whether it follows from the first rows."""
 
 
-class Waves(NamedTuple):
+class FOGDState(NamedTuple):
     """Memory of `fogd`."""
 
     frequency: Array = field("f8[D, d]", "U for 2 gamma = 1")
@@ -96,7 +99,7 @@ def draw(frequency: Array, generator: Words) -> None:
 
 
 @fragment
-def score(x: Array, p: Descent, memory: Waves) -> float:
+def score(x: Array, p: FOGDNumbers, memory: FOGDState) -> float:
     """w.z, leaving the waves. Shapes: x f8[d]."""
     D, wave = memory.frequency.shape[0], memory.wave
     root, share = math.sqrt(2.0 * gamma_of(p.gamma, memory.gamma)), 1.0 / math.sqrt(float(D))
@@ -108,13 +111,13 @@ def score(x: Array, p: Descent, memory: Waves) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, _omega: float, s: float, p: Descent, memory: Waves) -> None:
+def learn(x: Array, y: float, _omega: float, s: float, p: FOGDNumbers, memory: FOGDState) -> None:
     """Step along the waves if the margin is below 1. Shapes: x f8[d]."""
     if not math.isfinite(s):
         memory.skipped[0] += 1
         return
     if y * s < 1.0:
-        step_along(memory.weight, memory.wave, p.eta * y)
+        axpy_guarded(memory.weight, memory.wave, p.eta * y)
     seen, last = memory.noted[0], SETTLED + memory.first.shape[1] - 1
     if p.by_median and seen <= last:
         n = max(seen - SETTLED, 0)  # before, each takes the first place

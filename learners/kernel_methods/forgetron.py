@@ -3,16 +3,16 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, field, fragment, part
+from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, part
 from driftway.learners.kernel_methods.expansion import (
     Budgeted,
-    Expansion,
     Kernel,
+    KernelExpansion,
     kernel_of,
+    kernel_sum,
     oldest,
     put,
-    recall,
-    weighed,
+    support_vector,
 )
 from driftway.learners.kernel_methods.rule import expanding
 
@@ -34,7 +34,7 @@ class Forgetron(Learner):
     Source
     ------
     Dekel, Shalev-Shwartz and Singer, SIAM Journal on Computing 37, 2008, the self-tuned form; Huang, Online Learning,
-    "SV removal". ALGORITHMS.md 7. Differs: kernels other than the Gaussian are normalised.
+    "SV removal". docs/algorithms/kernel_methods.md#forgetron. Differs: kernels other than the Gaussian are normalised.
     """
 
     name = "forgetron"
@@ -43,7 +43,7 @@ class Forgetron(Learner):
     class Params(Budgeted):
         pass
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return expanding(
             update,
             Shrinking(kernel_of(self.parameters, self.n_features, normalised=True)),
@@ -61,7 +61,7 @@ class Shrinking(NamedTuple):
 class Damaged(NamedTuple):
     """Memory of `forgetron`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     damage: Array = field("f8[1]", "Q, what shrinking and letting go has cost")
     mistakes: Array = field("f8[1]", "M, so far")
 
@@ -75,8 +75,8 @@ def update(x: Array, y: float, s: float, p: Shrinking, memory: Damaged) -> None:
     memory.mistakes[0] += 1.0
     slot, phi = oldest(kept), 1.0
     if slot < kept.used[0]:
-        recall(slot, p.kernel, kept)
-        f_r = weighed(kept.across, kept) + y * kept.near[slot]
+        support_vector(slot, p.kernel, kept)
+        f_r = kernel_sum(kept.across, kept) + y * kept.near[slot]
         a_r = kept.coefficient[slot]
         delta, mu = abs(a_r), math.copysign(1.0, a_r) * f_r
         square, linear = delta * delta - 2.0 * delta * mu, 2.0 * delta

@@ -3,17 +3,17 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, field, fragment, number, part
+from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, number, part
 from driftway.learners.kernel_methods.expansion import (
     Budgeted,
-    Expansion,
     Kernel,
+    KernelExpansion,
     kernel_of,
+    kernel_sum,
     oldest,
     put,
-    recall,
     shrink,
-    weighed,
+    support_vector,
 )
 from driftway.learners.kernel_methods.rule import expanding
 
@@ -21,7 +21,7 @@ ADDITIONS = 10
 """Times the budget: rows stored until the norm is summed anew, against the drift of its rounding."""
 
 
-class InBall(Budgeted):
+class KernelALMAParameters(Budgeted):
     """Parameters of `kernel_alma`, with a margin and without."""
 
     alpha: float = number(0.3, "Step size.", above=0.0)
@@ -40,21 +40,21 @@ class KernelALMA(Learner):
 
     Source
     ------
-    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5: ALMA simplified to fixed alpha and rho. ALGORITHMS.md 7.
-    Differs: the budget.
+    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5: ALMA simplified to fixed alpha and rho.
+    docs/algorithms/kernel_methods.md#kernel_alma-kernel_alma_zero_margin. Differs: the budget.
     """
 
     name = "kernel_alma"
     tasks = ("binary",)
 
-    class Params(InBall):
+    class Params(KernelALMAParameters):
         rho: float = number(0.5, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return within_ball(self.parameters, self.n_features, self.parameters.rho)
 
 
-class Addition(NamedTuple):
+class KernelALMANumbers(NamedTuple):
     """Parameters of `kernel_alma` and its form without a margin."""
 
     kernel: Kernel
@@ -68,26 +68,30 @@ class Addition(NamedTuple):
 class InNorm(NamedTuple):
     """Memory of `kernel_alma`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     squared: Array = field("f8[1]", "|f|^2")
 
 
-def within_ball(p: Any, n_features: int, rho: float) -> Rule:
-    """The rule of a learner whose parameters are `InBall`, and that stores up to the margin rho."""
-    return expanding(update, Addition(kernel_of(p, n_features), p.alpha, rho, p.B), InNorm, p.budget, renew=sum_anew)
+def within_ball(p: Any, n_features: int, rho: float) -> UpdateRule:
+    """The rule of a learner whose parameters are `KernelALMAParameters`, and that stores up to the margin rho."""
+    return expanding(
+        update, KernelALMANumbers(kernel_of(p, n_features), p.alpha, rho, p.B), InNorm, p.budget, renew=recompute_norm
+    )
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Addition, memory: InNorm) -> None:
+def update(x: Array, y: float, s: float, p: KernelALMANumbers, memory: InNorm) -> None:
     """Store the row if its margin is at most rho, bring f back into the ball. Shapes: x f8[d]. KSW section 3."""
     if y * s > p.rho:
         return
     kept = memory.expansion
     slot, squared = oldest(kept), memory.squared[0]
     if slot < kept.used[0]:  # f without the oldest row h: |f|^2 - 2 c f(h) + c^2 k(h, h)
-        recall(slot, p.kernel, kept)
+        support_vector(slot, p.kernel, kept)
         c = kept.scale[0] * kept.coefficient[slot]
-        squared = max(0.0, squared - 2.0 * c * kept.scale[0] * weighed(kept.across, kept) + c * c * kept.across[slot])
+        squared = max(
+            0.0, squared - 2.0 * c * kept.scale[0] * kernel_sum(kept.across, kept) + c * c * kept.across[slot]
+        )
         s -= c * kept.near[slot]
     squared += 2.0 * p.alpha * y * s + p.alpha * p.alpha * kept.itself[0]
     if not squared < math.inf:
@@ -98,15 +102,15 @@ def update(x: Array, y: float, s: float, p: Addition, memory: InNorm) -> None:
     memory.squared[0] = squared / (beta * beta)
     shrink(1.0 / beta, kept)
     if kept.taken[0] % (ADDITIONS * kept.coefficient.shape[0]) == 0:
-        sum_anew(p, memory)
+        recompute_norm(p, memory)
 
 
 @fragment
-def sum_anew(p: Addition, memory: InNorm) -> None:
+def recompute_norm(p: KernelALMANumbers, memory: InNorm) -> None:
     """|f|^2 from the coefficients and the kernel of any two stored rows."""
     kept = memory.expansion
     total = 0.0
     for i in range(kept.used[0]):
-        recall(i, p.kernel, kept)
-        total += kept.coefficient[i] * weighed(kept.across, kept)
+        support_vector(i, p.kernel, kept)
+        total += kept.coefficient[i] * kernel_sum(kept.across, kept)
     memory.squared[0] = max(0.0, kept.scale[0] * kept.scale[0] * total)

@@ -1,7 +1,7 @@
 """ALMA with a kernel and without a margin."""
 
-from driftway.learners.contract import Learner, Rule
-from driftway.learners.kernel_methods.kernel_alma import InBall, within_ball
+from driftway.learners.contract import Learner, UpdateRule
+from driftway.learners.kernel_methods.kernel_alma import KernelALMAParameters, within_ball
 
 
 class KernelALMAZeroMargin(Learner):
@@ -16,14 +16,15 @@ class KernelALMAZeroMargin(Learner):
 
     Source
     ------
-    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5 with rho = 0. ALGORITHMS.md 7. Differs: the budget.
+    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5 with rho = 0.
+    docs/algorithms/kernel_methods.md#kernel_alma-kernel_alma_zero_margin. Differs: the budget.
     """
 
     name = "kernel_alma_zero_margin"
     tasks = ("binary",)
 
-    class Params(InBall):
+    class Params(KernelALMAParameters):
         pass
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return within_ball(self.parameters, self.n_features, 0.0)

@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, check_decay, fragment, number
+from driftway.learners.contract import Array, Learner, UpdateRule, check_decay, fragment, number
 from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, oldest, put, shrink
 from driftway.learners.kernel_methods.rule import Expanded, expanding
 
 
-class Decaying(Budgeted):
+class KernelNORMAParameters(Budgeted):
     """Parameters of `kernel_norma`, with a margin and without."""
 
     alpha: float = number(0.3, "Step size.", above=0.0)
@@ -34,20 +34,20 @@ class KernelNORMA(Learner):
     Source
     ------
     Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5; the truncation is theirs in Online learning with
-    kernels, cited there. ALGORITHMS.md 7. Differs: the budget.
+    kernels, cited there. docs/algorithms/kernel_methods.md#kernel_norma-kernel_norma_zero_margin. Differs: the budget.
     """
 
     name = "kernel_norma"
     tasks = ("binary",)
 
-    class Params(Decaying):
+    class Params(KernelNORMAParameters):
         rho: float = number(0.5, "Margin up to which a row is stored, in units of the score.", at_least=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return forgetting(self.parameters, self.n_features, self.parameters.rho)
 
 
-class Decay(NamedTuple):
+class KernelNORMANumbers(NamedTuple):
     """Parameters of `kernel_norma` and its form without a margin."""
 
     kernel: Kernel
@@ -58,14 +58,14 @@ class Decay(NamedTuple):
     """1 - alpha lam, what is left of a coefficient after a row."""
 
 
-def forgetting(p: Any, n_features: int, rho: float) -> Rule:
-    """The rule of a learner whose parameters are `Decaying`, and that stores up to the margin rho."""
-    given = Decay(kernel_of(p, n_features), p.alpha, rho, 1.0 - p.alpha * p.lam)
+def forgetting(p: Any, n_features: int, rho: float) -> UpdateRule:
+    """The rule of a learner whose parameters are `KernelNORMAParameters`, and that stores up to the margin rho."""
+    given = KernelNORMANumbers(kernel_of(p, n_features), p.alpha, rho, 1.0 - p.alpha * p.lam)
     return expanding(update, given, Expanded, p.budget)
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Decay, memory: Expanded) -> None:
+def update(x: Array, y: float, s: float, p: KernelNORMANumbers, memory: Expanded) -> None:
     """Shrink all coefficients, store the row if its margin is at most rho. Shapes: x f8[d]. KSW equation 2."""
     kept = memory.expansion
     shrink(p.keep, kept)

@@ -1,7 +1,7 @@
 """NORMA with a kernel and without a margin."""
 
-from driftway.learners.contract import Learner, Rule
-from driftway.learners.kernel_methods.kernel_norma import Decaying, forgetting
+from driftway.learners.contract import Learner, UpdateRule
+from driftway.learners.kernel_methods.kernel_norma import KernelNORMAParameters, forgetting
 
 
 class KernelNORMAZeroMargin(Learner):
@@ -16,14 +16,15 @@ class KernelNORMAZeroMargin(Learner):
 
     Source
     ------
-    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5 with rho = 0. ALGORITHMS.md 7. Differs: the budget.
+    Kivinen, Smola and Williamson 2002 (KSW), sections 3 and 5 with rho = 0.
+    docs/algorithms/kernel_methods.md#kernel_norma-kernel_norma_zero_margin. Differs: the budget.
     """
 
     name = "kernel_norma_zero_margin"
     tasks = ("binary",)
 
-    class Params(Decaying):
+    class Params(KernelNORMAParameters):
         pass
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return forgetting(self.parameters, self.n_features, 0.0)

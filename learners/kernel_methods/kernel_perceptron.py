@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, choice, fragment
+from driftway.learners.contract import Array, Learner, UpdateRule, choice, fragment
 from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, kernel_of, oldest, put
 from driftway.learners.kernel_methods.rule import Expanded, expanding
 
@@ -19,8 +19,8 @@ class KernelPerceptron(Learner):
 
     Source
     ------
-    Huang, Online Learning, "Kernel perceptron"; Kivinen, Smola and Williamson 2002, section 3. ALGORITHMS.md 7.
-    Differs: the budget.
+    Huang, Online Learning, "Kernel perceptron"; Kivinen, Smola and Williamson 2002, section 3.
+    docs/algorithms/kernel_methods.md#kernel_perceptron. Differs: the budget.
     """
 
     name = "kernel_perceptron"
@@ -31,12 +31,14 @@ class KernelPerceptron(Learner):
             "fifo", ("fifo", "stop"), "With a full budget: `fifo` stores in place of the oldest, `stop` stores no more."
         )
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return expanding(update, Mistakes(kernel_of(p, self.n_features), p.overflow == "fifo"), Expanded, p.budget)
+        return expanding(
+            update, KernelPerceptronNumbers(kernel_of(p, self.n_features), p.overflow == "fifo"), Expanded, p.budget
+        )
 
 
-class Mistakes(NamedTuple):
+class KernelPerceptronNumbers(NamedTuple):
     """Parameters of `kernel_perceptron`."""
 
     kernel: Kernel
@@ -45,7 +47,7 @@ class Mistakes(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Mistakes, memory: Expanded) -> None:
+def update(x: Array, y: float, s: float, p: KernelPerceptronNumbers, memory: Expanded) -> None:
     """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
     kept = memory.expansion
     if y * s <= 0.0 and (p.replaces or kept.used[0] < kept.coefficient.shape[0]):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, fragment
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment
 from driftway.learners.kernel_methods.expansion import Kernel, kernel_of
 from driftway.learners.kernel_methods.multiclass import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
 from driftway.learners.multiclass.margins import best_wrong, mistaken
@@ -21,7 +21,7 @@ class MCKernelPerceptron(Learner):
     Source
     ------
     Crammer and Singer, JMLR 3, 2003, with a kernel; Huang, Online Learning, "Multi-class Online Learning".
-    ALGORITHMS.md 8. Differs: the budget.
+    docs/algorithms/kernel_methods.md#mc_kernel_perceptron-mc_norma. Differs: the budget.
     """
 
     name = "mc_kernel_perceptron"
@@ -30,18 +30,20 @@ class MCKernelPerceptron(Learner):
     class Params(BudgetedClasses):
         pass
 
-    def rule(self) -> Rule:
-        return expanding_classes(update, Mistakes(kernel_of(self.parameters, self.n_features)), self.parameters.budget)
+    def rule(self) -> UpdateRule:
+        return expanding_classes(
+            update, MCKernelPerceptronNumbers(kernel_of(self.parameters, self.n_features)), self.parameters.budget
+        )
 
 
-class Mistakes(NamedTuple):
+class MCKernelPerceptronNumbers(NamedTuple):
     """Parameters of `mc_kernel_perceptron`."""
 
     kernel: Kernel
 
 
 @fragment
-def update(x: Array, label: int, _p: Mistakes, memory: ClassExpansion) -> None:
+def update(x: Array, label: int, _p: MCKernelPerceptronNumbers, memory: ClassExpansion) -> None:
     """Store the row if another class is predicted. Shapes: x f8[d]."""
     rival = best_wrong(memory.S, label)
     if mistaken(memory.S, label, rival):

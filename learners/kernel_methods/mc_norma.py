@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, check_decay, fragment, number
+from driftway.learners.contract import Array, Learner, UpdateRule, check_decay, fragment, number
 from driftway.learners.kernel_methods.expansion import Kernel, kernel_of, shrink
 from driftway.learners.kernel_methods.multiclass import BudgetedClasses, ClassExpansion, expanding_classes, put_apart
 from driftway.learners.multiclass.margins import best_wrong
@@ -21,7 +21,7 @@ class MCNORMA(Learner):
     Source
     ------
     Kivinen, Smola and Williamson, Online learning with kernels, 2004; Huang, Online Learning, "Multi-class Online
-    Learning". ALGORITHMS.md 8. Differs: the budget.
+    Learning". docs/algorithms/kernel_methods.md#mc_kernel_perceptron-mc_norma. Differs: the budget.
     """
 
     name = "mc_norma"
@@ -40,14 +40,14 @@ class MCNORMA(Learner):
             super().__post_init__()
             check_decay(self, "alpha")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return expanding_classes(
-            update, Decay(kernel_of(p, self.n_features), p.alpha, p.rho, 1.0 - p.alpha * p.lam), p.budget
+            update, MCNORMANumbers(kernel_of(p, self.n_features), p.alpha, p.rho, 1.0 - p.alpha * p.lam), p.budget
         )
 
 
-class Decay(NamedTuple):
+class MCNORMANumbers(NamedTuple):
     """Parameters of `mc_norma`."""
 
     kernel: Kernel
@@ -59,7 +59,7 @@ class Decay(NamedTuple):
 
 
 @fragment
-def update(x: Array, label: int, p: Decay, memory: ClassExpansion) -> None:
+def update(x: Array, label: int, p: MCNORMANumbers, memory: ClassExpansion) -> None:
     """Shrink all coefficients, store the row if its margin is at most rho. Shapes: x f8[d]."""
     kept = memory.expansion
     before = kept.scale[0]

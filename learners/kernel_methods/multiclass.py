@@ -3,10 +3,19 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Rule, bare_kernel, field, fragment, integer, part, scratch
+from driftway.learners.contract import (
+    Array,
+    UpdateRule,
+    field,
+    fragment,
+    integer,
+    kernel_without_refcounts,
+    part,
+    scratch,
+)
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.kernel_methods.bandwidth import FACTORS, power, prefer, widest
-from driftway.learners.kernel_methods.expansion import Budgeted, Expansion, compare, oldest, put, usable
+from driftway.learners.kernel_methods.expansion import Budgeted, KernelExpansion, kernel_values, oldest, put, usable
 from driftway.learners.kernel_methods.rule import widened
 
 
@@ -19,7 +28,9 @@ class BudgetedClasses(Budgeted):
 class ClassExpansion(NamedTuple):
     """Memory of every kernel learner of several classes."""
 
-    expansion: Expansion = part(Expansion, "the stored rows; of their own coefficients only the common factor is used")
+    expansion: KernelExpansion = part(
+        KernelExpansion, "the stored rows; of their own coefficients only the common factor is used"
+    )
     share: Array = field("f8[B, K]", "coefficients of each stored row, by class, without the common factor")
     trial: Array = scratch("f8[4, K]", "scores by class, for each factor of the width")
     S: Array = scratch("f8[K]", "scores by class")
@@ -30,7 +41,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
     """Write S_r = scale sum of a_ir k(z_i, x), leaving the kernel values. Shapes: x f8[d]."""
     kept, S, share = memory.expansion, memory.S, memory.share
     n = kept.used[0]
-    kept.itself[0] = compare(x, p.kernel, kept, kept.near)
+    kept.itself[0] = kernel_values(x, p.kernel, kept, kept.near)
     for r in range(S.shape[0]):
         S[r] = 0.0
     for i in range(n):
@@ -41,7 +52,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
         S[r] *= kept.scale[0]
 
 
-@bare_kernel
+@kernel_without_refcounts
 def narrowed_classes(label: int, memory: ClassExpansion) -> bool:
     """`narrowed`, of several classes: right is who gives the label the highest score alone."""
     kept, share, trial = memory.expansion, memory.share, memory.trial
@@ -66,9 +77,9 @@ def narrowed_classes(label: int, memory: ClassExpansion) -> bool:
     return prefer(kept.right, kept.lead, kept.tried, kept.gamma)
 
 
-def expanding_classes(update: Fragment, given: Any, budget: int) -> Rule:
+def expanding_classes(update: Fragment, given: Any, budget: int) -> UpdateRule:
     """The rule of a kernel learner of several classes: ``update(x, label, parameters, memory)``."""
-    return Rule(score_classes, learning_classes(update), given, ClassExpansion, {"B": budget}, classes=True)
+    return UpdateRule(score_classes, learning_classes(update), given, ClassExpansion, {"B": budget}, classes=True)
 
 
 @fragment

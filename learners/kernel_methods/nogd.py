@@ -8,11 +8,11 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     ParameterError,
-    Rule,
-    bare_kernel,
+    UpdateRule,
     field,
     fragment,
     integer,
+    kernel_without_refcounts,
     number,
     part,
     scratch,
@@ -20,17 +20,17 @@ from driftway.learners.contract import (
 from driftway.learners.kernel_methods.bandwidth import width_of_rows
 from driftway.learners.kernel_methods.expansion import (
     Budgeted,
-    Expansion,
     Kernel,
-    compare,
+    KernelExpansion,
     compare_all,
     kernel_of,
+    kernel_sum,
+    kernel_values,
     put,
-    weighed,
 )
 from driftway.learners.kernel_methods.rule import learning
 from driftway.learners.numeric.symmetric import diagonalise
-from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dot
 
 NOTHING = 1e-10
 """Of the largest eigenvalue: directions of less are left out."""
@@ -49,7 +49,8 @@ class NOGD(Learner):
 
     Source
     ------
-    Lu, Hoi, Wang, Zhao and Liu, JMLR 17, 2016, NOGD; Huang, Online Learning, "Kernel approximation". ALGORITHMS.md 7.
+    Lu, Hoi, Wang, Zhao and Liu, JMLR 17, 2016, NOGD; Huang, Online Learning, "Kernel approximation".
+    docs/algorithms/kernel_methods.md#nogd.
     """
 
     name = "nogd"
@@ -65,13 +66,13 @@ class NOGD(Learner):
             if self.rank > self.budget:
                 raise ParameterError(f"rank must be <= budget = {self.budget}, got {self.rank}")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Descent(kernel_of(p, self.n_features), p.eta)
-        return Rule(score, learning(update, again), given, Nystroem, {"B": p.budget, "R": p.rank})
+        given = NOGDNumbers(kernel_of(p, self.n_features), p.eta)
+        return UpdateRule(score, learning(update, again), given, Nystroem, {"B": p.budget, "R": p.rank})
 
 
-class Descent(NamedTuple):
+class NOGDNumbers(NamedTuple):
     """Parameters of `nogd`."""
 
     kernel: Kernel
@@ -81,7 +82,7 @@ class Descent(NamedTuple):
 class Nystroem(NamedTuple):
     """Memory of `nogd`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels, and the rows for good once there are B")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels, and the rows for good once there are B")
     direction: Array = field("f8[R, B]", "M = D^-1/2 V', largest eigenvalue first")
     weight: Array = field("f8[R]", "w")
     settled: Counts = field("i8[1]", "1 once the directions are known")
@@ -92,25 +93,25 @@ class Nystroem(NamedTuple):
 
 
 @fragment
-def score(x: Array, p: Descent, memory: Nystroem) -> float:
+def score(x: Array, p: NOGDNumbers, memory: Nystroem) -> float:
     """The score, leaving kernel values and z. Shapes: x f8[d]."""
     kept = memory.expansion
-    kept.itself[0] = compare(x, p.kernel, kept, kept.near)
+    kept.itself[0] = kernel_values(x, p.kernel, kept, kept.near)
     if memory.settled[0] == 0:
-        return weighed(kept.near, kept)
+        return kernel_sum(kept.near, kept)
     for r in range(memory.z.shape[0]):
         memory.z[r] = dot(memory.direction[r], kept.near)
     return dot(memory.weight, memory.z)
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Descent, memory: Nystroem) -> None:
+def update(x: Array, y: float, s: float, p: NOGDNumbers, memory: Nystroem) -> None:
     """Store the row or step along its z if its margin is below 1. Shapes: x f8[d]."""
     if y * s >= 1.0:
         return
     kept = memory.expansion
     if memory.settled[0] == 1:
-        if not step_along(memory.weight, memory.z, p.eta * y):
+        if not axpy_guarded(memory.weight, memory.z, p.eta * y):
             kept.skipped[0] += 1
         return
     put(x, p.eta * y, kept.used[0], kept)
@@ -119,14 +120,14 @@ def update(x: Array, y: float, s: float, p: Descent, memory: Nystroem) -> None:
 
 
 @fragment
-def again(p: Descent, memory: Nystroem) -> None:
+def again(p: NOGDNumbers, memory: Nystroem) -> None:
     """Behind another width."""
     if memory.settled[0] == 1:
         settle(p, memory)
 
 
-@bare_kernel
-def settle(p: Descent, memory: Nystroem) -> None:
+@kernel_without_refcounts
+def settle(p: NOGDNumbers, memory: Nystroem) -> None:
     """Make directions and weights out of the stored rows and their coefficients."""
     kept, gram = memory.expansion, memory.gram
     n = gram.shape[0]

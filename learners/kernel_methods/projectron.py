@@ -3,9 +3,19 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, bare_kernel, field, fragment, number, part, scratch
+from driftway.learners.contract import (
+    Array,
+    Learner,
+    UpdateRule,
+    field,
+    fragment,
+    kernel_without_refcounts,
+    number,
+    part,
+    scratch,
+)
 from driftway.learners.kernel_methods.bandwidth import width
-from driftway.learners.kernel_methods.expansion import Budgeted, Expansion, Kernel, compare_all, kernel_of, put
+from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, KernelExpansion, compare_all, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.symmetric import inverse
 
@@ -39,8 +49,8 @@ class Projectron(Learner):
 
     Source
     ------
-    Orabona, Keshet and Caputo, JMLR 10, 2009, figure 1; Huang, Online Learning, "SV projection". ALGORITHMS.md 7.
-    Differs: the budget.
+    Orabona, Keshet and Caputo, JMLR 10, 2009, figure 1; Huang, Online Learning, "SV projection".
+    docs/algorithms/kernel_methods.md#projectron-projectron_pp. Differs: the budget.
     """
 
     name = "projectron"
@@ -49,12 +59,14 @@ class Projectron(Learner):
     class Params(Projecting):
         pass
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return expanding(update, Distance(kernel_of(p, self.n_features), p.eta), Spanned, p.budget, renew=invert)
+        return expanding(
+            update, ProjectronNumbers(kernel_of(p, self.n_features), p.eta), Spanned, p.budget, renew=invert
+        )
 
 
-class Distance(NamedTuple):
+class ProjectronNumbers(NamedTuple):
     """Parameters of `projectron` and `projectron_pp`."""
 
     kernel: Kernel
@@ -64,7 +76,7 @@ class Distance(NamedTuple):
 class Spanned(NamedTuple):
     """Memory of `projectron` and `projectron_pp`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     inverse: Array = field("f8[B, B]", "K^-1 of the stored rows; bitwise symmetric")
     made_of: Array = scratch("f8[B]", "d = K^-1 k(x), of what stored rows the row is made")
     gram: Array = scratch("f8[B, B]", "K")
@@ -72,7 +84,7 @@ class Spanned(NamedTuple):
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Distance, memory: Spanned) -> None:
+def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: Spanned) -> None:
     """Store or project the row if its label is not on the side of its score. Shapes: x f8[d]."""
     if y * s <= 0.0:
         take_in(x, y, residual(memory), p, memory)
@@ -96,7 +108,7 @@ def residual(memory: Spanned) -> float:
 
 
 @fragment
-def take_in(x: Array, y: float, squared: float, p: Distance, memory: Spanned) -> None:
+def take_in(x: Array, y: float, squared: float, p: ProjectronNumbers, memory: Spanned) -> None:
     """Store a row of that squared distance from the span, or add its projection. Shapes: x f8[d]."""
     kept = memory.expansion
     n, itself = kept.used[0], kept.itself[0]
@@ -137,8 +149,8 @@ def grow(n: int, squared: float, memory: Spanned) -> None:
     inverted[n, n] = 1.0 / squared
 
 
-@bare_kernel
-def invert(p: Distance, memory: Spanned) -> None:
+@kernel_without_refcounts
+def invert(p: ProjectronNumbers, memory: Spanned) -> None:
     """The inverse from the stored rows, of K + 1e-10 I; beyond them, of the identity."""
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]

@@ -2,11 +2,11 @@
 
 import math
 
-from driftway.learners.contract import Array, Learner, Rule, fragment
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment
 from driftway.learners.kernel_methods.expansion import kernel_of
 from driftway.learners.kernel_methods.projectron import (
-    Distance,
     Projecting,
+    ProjectronNumbers,
     Spanned,
     invert,
     project,
@@ -34,8 +34,8 @@ class ProjectronPP(Learner):
 
     Source
     ------
-    Orabona, Keshet and Caputo, JMLR 10, 2009, figure 2; Huang, Online Learning, "SV projection". ALGORITHMS.md 7.
-    Differs: the budget.
+    Orabona, Keshet and Caputo, JMLR 10, 2009, figure 2; Huang, Online Learning, "SV projection".
+    docs/algorithms/kernel_methods.md#projectron-projectron_pp. Differs: the budget.
     """
 
     name = "projectron_pp"
@@ -44,14 +44,14 @@ class ProjectronPP(Learner):
     class Params(Projecting):
         pass
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Distance(kernel_of(p, self.n_features), p.eta or LEAST_ETA)
+        given = ProjectronNumbers(kernel_of(p, self.n_features), p.eta or LEAST_ETA)
         return expanding(update, given, Spanned, p.budget, renew=invert)
 
 
 @fragment
-def update(x: Array, y: float, s: float, p: Distance, memory: Spanned) -> None:
+def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: Spanned) -> None:
     """Store or project the row if it is wrong, project it if its margin is small. Shapes: x f8[d]."""
     if y * s >= 1.0:
         return

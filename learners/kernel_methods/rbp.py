@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, Rule, field, fragment, integer, part
-from driftway.learners.kernel_methods.expansion import Budgeted, Expansion, Kernel, kernel_of, put
+from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, integer, part
+from driftway.learners.kernel_methods.expansion import Budgeted, Kernel, KernelExpansion, kernel_of, put
 from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.random import Words, randint, seed
 
@@ -23,7 +23,7 @@ class RBP(Learner):
     Source
     ------
     Cavallanti, Cesa-Bianchi and Gentile, Machine Learning 69, 2007; Huang, Online Learning, "SV removal".
-    ALGORITHMS.md 7.
+    docs/algorithms/kernel_methods.md#rbp.
     """
 
     name = "rbp"
@@ -32,8 +32,10 @@ class RBP(Learner):
     class Params(Budgeted):
         seed: int = integer(1, "Of the generator of who goes.", at_least=0, at_most=2**53)
 
-    def rule(self) -> Rule:
-        return expanding(update, ByChance(kernel_of(self.parameters, self.n_features)), Drawing, self.parameters.budget)
+    def rule(self) -> UpdateRule:
+        return expanding(
+            update, ByChance(kernel_of(self.parameters, self.n_features)), RBPState, self.parameters.budget
+        )
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
@@ -45,15 +47,15 @@ class ByChance(NamedTuple):
     kernel: Kernel
 
 
-class Drawing(NamedTuple):
+class RBPState(NamedTuple):
     """Memory of `rbp`."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
     generator: Words = field("u8[4]", "of who goes")
 
 
 @fragment
-def update(x: Array, y: float, s: float, _p: ByChance, memory: Drawing) -> None:
+def update(x: Array, y: float, s: float, _p: ByChance, memory: RBPState) -> None:
     """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
     if y * s <= 0.0:
         kept = memory.expansion

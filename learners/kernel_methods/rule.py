@@ -1,6 +1,6 @@
 """What the rules of kernel learners have in common: which rows can be learned, and how wide the kernel is.
 
-A learner of the family is an ``update(x, y, s, parameters, memory)``, with memory.expansion an `Expansion` and
+A learner of the family is an ``update(x, y, s, parameters, memory)``, with memory.expansion an `KernelExpansion` and
 parameters.kernel a `Kernel`. What it keeps that was computed from kernel values it makes anew in ``renew(parameters,
 memory)`` when the width has changed.
 """
@@ -8,17 +8,17 @@ memory)`` when the width has changed.
 from functools import cache
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Rule, bare_kernel, fragment, part
+from driftway.learners.contract import Array, UpdateRule, fragment, kernel_without_refcounts, part
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.kernel_methods.bandwidth import SAMPLE, factor_of, gamma_of, measure, power, prefer, widest
-from driftway.learners.kernel_methods.expansion import Expansion, Kernel, score, usable
+from driftway.learners.kernel_methods.expansion import Kernel, KernelExpansion, score, usable
 
 
 class Expanded(NamedTuple):
     """Memory of a learner that keeps nothing but its expansion."""
 
-    expansion: Expansion = part(Expansion, "the sum of kernels")
+    expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
 
 
 @fragment
@@ -27,7 +27,7 @@ def keep(_parameters: Any, _memory: Any) -> None:
 
 
 @fragment
-def widened(kernel: Kernel, kept: Expansion) -> bool:
+def widened(kernel: Kernel, kept: KernelExpansion) -> bool:
     """Whether the row just stored has changed the width; only some do."""
     B = kept.coefficient.shape[0]
     due = kept.taken[0] == SAMPLE or kept.taken[0] % B == 0
@@ -35,8 +35,8 @@ def widened(kernel: Kernel, kept: Expansion) -> bool:
     return due and measure(kept.column, kept.used[0], factor, now, kept.gamma, kept.distances)
 
 
-@bare_kernel
-def narrowed(y: float, kept: Expansion) -> bool:
+@kernel_without_refcounts
+def narrowed(y: float, kept: KernelExpansion) -> bool:
     """Try all factors of the width on the row that was scored; say whether another one is in use now."""
     if kept.gamma[0] == 0.0:
         return False
@@ -58,10 +58,10 @@ def narrowed(y: float, kept: Expansion) -> bool:
 
 def expanding(
     update: Fragment, given: Any, memory: type[Any], budget: int, more: int = 0, renew: Fragment = keep, **sizes: int
-) -> Rule:
+) -> UpdateRule:
     """The rule of a kernel learner whose expansion has `more` slots than its budget."""
     room: Sizes = {"B": budget + more, **sizes}
-    return Rule(score, learning(update, renew), given, memory, room)
+    return UpdateRule(score, learning(update, renew), given, memory, room)
 
 
 @cache

@@ -2,20 +2,20 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Rule, field, fragment, integer, number, part
+from driftway.learners.contract import Array, Learner, UpdateRule, field, fragment, integer, number, part
 from driftway.learners.kernel_methods.bandwidth import width
 from driftway.learners.kernel_methods.expansion import (
     Budgeted,
-    Expansion,
     Kernel,
+    KernelExpansion,
     compare_all,
     compare_next,
     drop_compared,
     kernel_of,
+    kernel_sum,
     own_kernel,
     put,
-    recall,
-    weighed,
+    support_vector,
 )
 from driftway.learners.kernel_methods.rule import expanding
 
@@ -33,8 +33,8 @@ class TVM(Learner):
 
     Source
     ------
-    Wang and Vucetic, SDM 2009; Huang, Online Learning, "SV merging". ALGORITHMS.md 7. Differs: the solver is coordinate
-    ascent; kernels other than the Gaussian are normalised.
+    Wang and Vucetic, SDM 2009; Huang, Online Learning, "SV merging". docs/algorithms/kernel_methods.md#tvm. Differs:
+    the solver is coordinate ascent; kernels other than the Gaussian are normalised.
     """
 
     name = "tvm"
@@ -47,7 +47,7 @@ class TVM(Learner):
         buf: float = number(0.0, "How far beyond the margin of 1 rows are taken in.", at_least=0.0)
         passes: int = integer(1, "Sweeps over the places behind each row.", at_least=1)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         given = Twin(kernel_of(p, self.n_features, normalised=True), p.C, p.buf, p.passes)
         return expanding(update, given, Twins, p.budget, more=1, renew=compare_again)
@@ -65,7 +65,7 @@ class Twin(NamedTuple):
 class Twins(NamedTuple):
     """Memory of `tvm`."""
 
-    expansion: Expansion = part(Expansion, "the places, with a slot more than the budget")
+    expansion: KernelExpansion = part(KernelExpansion, "the places, with a slot more than the budget")
     gram: Array = field("f8[B, B]", "k of any two places")
     size: Array = field("f8[2, B]", "rows of class 0, and of class 1, for which each stands")
     alpha: Array = field("f8[2, B]", "their dual variables")
@@ -115,7 +115,7 @@ def merge_nearest(p: Twin, memory: Twins) -> None:
         alpha[side, other] = alpha[side, n - 1]
     kept.coefficient[one] = alpha[1, one] - alpha[0, one]
     drop_compared(other, kept, gram)
-    recall(one, p.kernel, kept)
+    support_vector(one, p.kernel, kept)
     for j in range(kept.used[0]):
         gram[one, j] = gram[j, one] = kept.across[j]
 
@@ -129,7 +129,7 @@ def sweep(p: Twin, memory: Twins) -> None:
         row = gram[j]
         for side in (1, 0):
             if memory.size[side, j] > 0.0:
-                value = weighed(row, kept)
+                value = kernel_sum(row, kept)
                 label = 2.0 * side - 1.0
                 moved = memory.alpha[side, j] + (1.0 - label * value) / row[j]
                 memory.alpha[side, j] = min(max(moved, 0.0), p.C * memory.size[side, j])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.least_squares.recursion import Forgetting, least_squares
 
 
@@ -18,7 +18,7 @@ class DFOP(Learner):
     Source
     ------
     Zhao and Zhou, Distribution-Free One-Pass Learning, Algorithm 2 with constant lambda. Differs: predicts
-    before the update, mirrors P, guards against wind-up (ALGORITHMS.md 11).
+    before the update, mirrors P, guards against wind-up (docs/algorithms/least_squares.md#dfop).
     """
 
     name = "dfop"
@@ -32,7 +32,7 @@ class DFOP(Learner):
         p_max: float = number(10000.0, "Wind-up guard: largest diagonal entry of P.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return least_squares(Forgetting(1.0 - self.parameters.mu, self.parameters.p_max))
 
     def initialise(self) -> None:

@@ -11,7 +11,7 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     field,
     fragment,
@@ -23,10 +23,10 @@ from driftway.learners.contract import (
 )
 from driftway.learners.drift.ddm import DDM, Minimum, detect
 from driftway.learners.drift.detector import DRIFT
-from driftway.learners.engine.parameters import TooNarrow
+from driftway.learners.engine.parameters import TooFewFeatures
 from driftway.learners.least_squares.recursion import absorb
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.symmetric import times
+from driftway.learners.numeric.symmetric import matvec
 from driftway.learners.numeric.vectors import dot
 
 SOURCES = ("const", "harmonic", "field", "detector", "fortescue")
@@ -53,8 +53,8 @@ class GDFOP(Learner):
     Source
     ------
     Zhao and Zhou, Distribution-Free One-Pass Learning, Algorithm 2; ``fortescue`` after Fortescue, Kershenbaum and
-    Ydstie, Automatica 1981 (ALGORITHMS.md 11). Differs: predicts before the update, mirrors P, guards against wind-up,
-    takes a ``field`` below 1e-6 for 1e-6, one that is not in (0, 1] for 1 - mu.
+    Ydstie, Automatica 1981 (docs/algorithms/least_squares.md#g_dfop). Differs: predicts before the update, mirrors P,
+    guards against wind-up, takes a ``field`` below 1e-6 for 1e-6, one that is not in (0, 1] for 1 - mu.
     """
 
     name = "g_dfop"
@@ -87,18 +87,18 @@ class GDFOP(Learner):
         p_max: float = number(10000.0, "Wind-up guard: largest diagonal entry of P.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         if p.lambda_source == "field" and p.column >= self.n_features:
             message = f"column must be < {self.n_features}, the number of features, got {p.column}"
-            raise TooNarrow(message, p.column + 1)
+            raise TooFewFeatures(message, p.column + 1)
         if p.lambda_source == "detector" and self.kind == "regression":
             raise ParameterError("lambda_source=detector needs classes: in regression there are no mistakes to count")
         source, ddm = SOURCES.index(p.lambda_source), DDM.Params().numbers()
         given = Variation(source, p.mu, p.column, p.mu_high, p.boost_len, p.N0, p.lambda_min, p.p_max, ddm)
         if source == FIELD:
-            return Rule(score_features, learn_features, given, Varying, {"c": self.width - 1}, weighs=True)
-        return Rule(product, learn, given, Varying, {"c": self.width}, weighs=True)
+            return UpdateRule(score_features, learn_features, given, Varying, {"c": self.width - 1}, uses_weight=True)
+        return UpdateRule(product, learn, given, Varying, {"c": self.width}, uses_weight=True)
 
     def initialise(self) -> None:
         self.standardizable = self.parameters.lambda_source != "field"
@@ -163,12 +163,12 @@ def learn_features(x: Array, y: float, omega: float, s: float, p: Variation, mem
 def vary(x: Array, read: float, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
     """Choose lambda by what the row shows, fold the row in, then show the detector whether it was right.
 
-    Shapes: x f8[d]; `read` is lambda if the source is FIELD. ALGORITHMS.md 11. A row that would overflow counts for t
-    and the detector only.
+    Shapes: x f8[d]; `read` is lambda if the source is FIELD. docs/algorithms/least_squares.md#g_dfop. A row that would
+    overflow counts for t and the detector only.
     """
     memory.learned[0] += 1
     error, learned = y - s, memory.learned[0]
-    v = times(memory.P, x, memory.k)
+    v = matvec(memory.P, x, memory.k)
     forgetting, spread, usable = 1.0 - p.mu, memory.variance[0], True
     if p.source == HARMONIC:
         forgetting = 1.0 - max(p.mu, 1.0 / (learned + 1.0))

@@ -3,11 +3,11 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Rule, field, fragment, scratch
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.contract import Array, Counts, UpdateRule, field, fragment, scratch
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.symmetric import downdate, pin, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.symmetric import clamp_diagonal, downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 
 
 class Forgetting(NamedTuple):
@@ -28,20 +28,20 @@ class LeastSquares(NamedTuple):
     k: Array = scratch("f8[d]", "P x")
 
 
-def least_squares(given: Forgetting) -> Rule:
+def least_squares(given: Forgetting) -> UpdateRule:
     """The rule of a learner with one factor for all rows."""
-    sharing = Sharing("P", given.factor, adds=True, p_max=given.p_max)
-    return Rule(product, learn, given, LeastSquares, weighs=True, sharing=sharing)
+    sharing = SharedFields("P", given.factor, adds=True, p_max=given.p_max)
+    return UpdateRule(product, learn, given, LeastSquares, uses_weight=True, sharing=sharing)
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Forgetting, memory: LeastSquares) -> None:
     """Fold the row into the discounted least-squares solution; P stays bitwise symmetric.
 
-    Shapes: x f8[d]. ALGORITHMS.md 11 (G-DFOP scaling: the printed denominator lacks mu). A row that would overflow
-    leaves all as it was.
+    Shapes: x f8[d]. docs/algorithms/least_squares.md#least-squares-with-forgetting (G-DFOP scaling: the printed
+    denominator lacks mu). A row that would overflow leaves all as it was.
     """
-    v = times(memory.P, x, memory.k)
+    v = matvec(memory.P, x, memory.k)
     if not absorb(v, y - s, omega, p.factor, p.p_max, memory):
         memory.skipped[0] += 1
 
@@ -55,10 +55,10 @@ def absorb(v: float, error: float, omega: float, forgetting: float, p_max: float
     """
     weight, P, k = memory.weight, memory.P, memory.k
     h = forgetting + omega * v  # 11, step 1
-    if not (0.0 < h < math.inf and step_along(weight, k, omega * error / h)):  # step 2
+    if not (0.0 < h < math.inf and axpy_guarded(weight, k, omega * error / h)):  # step 2
         return False
     downdate(P, k, omega / h, 1.0 / forgetting)  # step 3
     for j in range(weight.shape[0]):  # step 4
         if P[j, j] > p_max:
-            pin(P, j, p_max, k)
+            clamp_diagonal(P, j, p_max, k)
     return True

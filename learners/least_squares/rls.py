@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.least_squares.recursion import Forgetting, least_squares
 
 
@@ -19,8 +19,8 @@ class RLS(Learner):
 
     Source
     ------
-    Zhao and Zhou, Distribution-Free One-Pass Learning, eq. 3 with mu = 0 (ALGORITHMS.md 11). Without
-    forgetting P only shrinks, so there is no wind-up to guard against.
+    Zhao and Zhou, Distribution-Free One-Pass Learning, eq. 3 with mu = 0 (docs/algorithms/least_squares.md#rls).
+    Without forgetting P only shrinks, so there is no wind-up to guard against.
     """
 
     name = "rls"
@@ -30,7 +30,7 @@ class RLS(Learner):
         delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return least_squares(Forgetting(1.0, math.inf))
 
     def initialise(self) -> None:

@@ -3,12 +3,12 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Parameters, Rule, fragment, intercept, number
-from driftway.learners.linear.p_norm import Dual, exponent, exponent_for, image_product, norm_of, renew
-from driftway.learners.numeric.vectors import multiply, step_along
+from driftway.learners.contract import Array, Learner, Parameters, UpdateRule, fragment, intercept, number
+from driftway.learners.linear.p_norm import PNormState, exponent, exponent_for, image_product, norm_of, renew
+from driftway.learners.numeric.vectors import axpy_guarded, multiply
 
 
-class InBall(Parameters):
+class ALMAParameters(Parameters):
     """Parameters of `alma`, with a margin and without."""
 
     alpha: float = number(0.1, "Step size.", above=0.0)
@@ -29,21 +29,22 @@ class ALMA(Learner):
 
     Source
     ------
-    Kivinen, Smola and Williamson 2002 (KSW), section 3: ALMA simplified to fixed alpha and rho. ALGORITHMS.md 3.
+    Kivinen, Smola and Williamson 2002 (KSW), section 3: ALMA simplified to fixed alpha and rho.
+    docs/algorithms/linear.md#alma-alma_zero_margin.
     """
 
     name = "alma"
     tasks = ("binary",)
 
-    class Params(InBall):
+    class Params(ALMAParameters):
         rho: float = number(1.0, "Margin up to which a row is learned, in units of the score.", at_least=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         a = self.parameters
-        return adding(Addition(exponent_for(a.p, self.width), a.alpha, a.rho, a.B))
+        return adding(ALMANumbers(exponent_for(a.p, self.width), a.alpha, a.rho, a.B))
 
 
-class Addition(NamedTuple):
+class ALMANumbers(NamedTuple):
     """Parameters of `alma`, its form without a margin and `p_norm_perceptron`."""
 
     exponent: float
@@ -57,13 +58,13 @@ class Addition(NamedTuple):
     """Of a score of exactly 0, whatever the label; otherwise it stands for class 1."""
 
 
-def adding(given: Addition) -> Rule:
+def adding(given: ALMANumbers) -> UpdateRule:
     """The rule of a learner with these parameters."""
-    return Rule(image_product, learn, given, Dual, weighs=True, begin=renew)
+    return UpdateRule(image_product, learn, given, PNormState, uses_weight=True, begin=renew)
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, a: Addition, memory: Dual) -> None:
+def learn(x: Array, y: float, omega: float, s: float, a: ALMANumbers, memory: PNormState) -> None:
     """Add alpha y x if the margin is at most rho, bring theta back into the ball |theta|_p <= radius.
 
     Shapes: x f8[d]. KSW section 3.
@@ -72,7 +73,7 @@ def learn(x: Array, y: float, omega: float, s: float, a: Addition, memory: Dual)
     wrong = y * s <= a.rho and (a.zero_is_mistake or s != 0.0 or y < 0.0)
     if not wrong and finite:
         return
-    if not (finite and step_along(memory.theta, x, y * a.alpha * omega)):
+    if not (finite and axpy_guarded(memory.theta, x, y * a.alpha * omega)):
         memory.skipped[0] += 1
         return
     if a.radius < math.inf:

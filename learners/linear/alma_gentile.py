@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     intercept,
@@ -17,7 +17,7 @@ from driftway.learners.contract import (
 )
 from driftway.learners.engine.number_or_keyword import AUTO, positive_or
 from driftway.learners.linear.p_norm import exponent, exponent_for, norm_of, renew
-from driftway.learners.numeric.vectors import dots, multiply, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dots, multiply
 
 
 class ALMAGentile(Learner):
@@ -33,8 +33,8 @@ class ALMAGentile(Learner):
 
     Source
     ------
-    Gentile, JMLR 2, 2001, ALMA_p(a; B, C); named in Kivinen, Smola and Williamson 2002, section 3. ALGORITHMS.md 3.
-    Differs: the dual vector is kept, not the weights.
+    Gentile, JMLR 2, 2001, ALMA_p(a; B, C); named in Kivinen, Smola and Williamson 2002, section 3.
+    docs/algorithms/linear.md#alma_gentile. Differs: the dual vector is kept, not the weights.
     """
 
     name = "alma_gentile"
@@ -55,11 +55,11 @@ class ALMAGentile(Learner):
         p: float | str = exponent()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         a = self.parameters
         B = math.sqrt(8.0) / a.a if a.B == AUTO else a.B
         given = Approximation(exponent_for(a.p, self.width), 1.0 - a.a, B, a.C)
-        return Rule(score, learn, given, CountedDual, weighs=True, begin=renew)
+        return UpdateRule(score, learn, given, CountedDual, uses_weight=True, begin=renew)
 
 
 class Approximation(NamedTuple):
@@ -97,7 +97,7 @@ def score(x: Array, a: Approximation, memory: CountedDual) -> float:
 def learn(x: Array, y: float, omega: float, s: float, a: Approximation, memory: CountedDual) -> None:
     """Add the row at length 1 if its margin is too small by the k-th standard, and cut theta to length 1.
 
-    Shapes: x f8[d]. ALGORITHMS.md 3.
+    Shapes: x f8[d]. docs/algorithms/linear.md#alma_gentile.
     """
     squared = memory.squared[0]
     size = math.sqrt(squared) if a.exponent == 2.0 and 1e-280 < squared < math.inf else norm_of(x, a.exponent)
@@ -108,7 +108,7 @@ def learn(x: Array, y: float, omega: float, s: float, a: Approximation, memory: 
         return
     if y * s > a.slack * margin * size:
         return
-    if not step_along(memory.theta, x, y * a.C / (root * size) * omega):
+    if not axpy_guarded(memory.theta, x, y * a.C / (root * size) * omega):
         memory.skipped[0] += 1
         return
     norm = norm_of(memory.theta, a.exponent)

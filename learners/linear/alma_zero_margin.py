@@ -1,7 +1,7 @@
 """ALMA without a margin: a perceptron within a ball."""
 
-from driftway.learners.contract import Learner, Rule
-from driftway.learners.linear.alma import Addition, InBall, adding
+from driftway.learners.contract import Learner, UpdateRule
+from driftway.learners.linear.alma import ALMANumbers, ALMAParameters, adding
 from driftway.learners.linear.p_norm import exponent_for
 
 
@@ -18,14 +18,14 @@ class ALMAZeroMargin(Learner):
     Source
     ------
     Kivinen, Smola and Williamson 2002 (KSW), section 3: ALMA simplified to fixed alpha, with
-    rho = 0. ALGORITHMS.md 3.
+    rho = 0. docs/algorithms/linear.md#alma-alma_zero_margin.
     """
 
     name = "alma_zero_margin"
     tasks = ("binary",)
 
-    Params = InBall
+    Params = ALMAParameters
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         a = self.parameters
-        return adding(Addition(exponent_for(a.p, self.width), a.alpha, 0.0, a.B))
+        return adding(ALMANumbers(exponent_for(a.p, self.width), a.alpha, 0.0, a.B))

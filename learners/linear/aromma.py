@@ -1,6 +1,6 @@
 """Aggressive ROMMA, the relaxed online maximum margin algorithm."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.linear.relaxed_margin import towards_half_spaces
 
 
@@ -16,8 +16,8 @@ class AROMMA(Learner):
 
     Source
     ------
-    Li and Long, Machine Learning 46, 2002, aggressive ROMMA. ALGORITHMS.md 3. Differs: (w, mu) is rescaled
-    together, which changes no prediction; rows parallel to the weights only correct their length.
+    Li and Long, Machine Learning 46, 2002, aggressive ROMMA. docs/algorithms/linear.md#romma-aromma. Differs: (w, mu)
+    is rescaled together, which changes no prediction; rows parallel to the weights only correct their length.
     """
 
     name = "aromma"
@@ -26,5 +26,5 @@ class AROMMA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_half_spaces(aggressive=True)

@@ -3,8 +3,18 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept, scratch
-from driftway.learners.numeric.vectors import dots, step_both
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    UpdateRule,
+    field,
+    fragment,
+    intercept,
+    scratch,
+)
+from driftway.learners.numeric.vectors import axpy_guarded_pair, dots
 
 
 class AveragedPerceptron(Learner):
@@ -18,7 +28,8 @@ class AveragedPerceptron(Learner):
 
     Source
     ------
-    Freund and Schapire, Machine Learning 37, 1999, section 5, `avg`. ALGORITHMS.md 3.
+    Freund and Schapire, Machine Learning 37, 1999, section 5, `avg`.
+    docs/algorithms/linear.md#averaged_perceptron-voted_perceptron.
     """
 
     name = "averaged_perceptron"
@@ -27,8 +38,8 @@ class AveragedPerceptron(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, (), WeightSum, weighs=True)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, (), WeightSum, uses_weight=True)
 
 
 class WeightSum(NamedTuple):
@@ -51,11 +62,14 @@ def score(x: Array, _parameters: Any, memory: WeightSum) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, _parameters: Any, memory: WeightSum) -> None:
-    """Learn as the perceptron. Either both vectors take a step or none does. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    """Learn as the perceptron. Either both vectors take a step or none does. Shapes: x f8[d].
+
+    See docs/algorithms/linear.md#averaged_perceptron-voted_perceptron.
+    """
     c = 1.0 + memory.learned[0]
     memory.learned[0] += 1
     finite = math.isfinite(s)
     if finite and y * memory.newest[0] > 0.0:
         return
-    if not (finite and step_both(memory.late, c * y * omega, memory.weight, y * omega, x)):
+    if not (finite and axpy_guarded_pair(memory.late, c * y * omega, memory.weight, y * omega, x)):
         memory.skipped[0] += 1

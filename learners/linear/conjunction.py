@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, fragment
 
 
 class Conjunction(Learner):
@@ -17,7 +17,8 @@ class Conjunction(Learner):
 
     Source
     ------
-    Tao and Lu, From Online to Non-i.i.d. Batch Learning, section 2.3 (Valiant, CACM 27, 1984). ALGORITHMS.md 3.
+    Tao and Lu, From Online to Non-i.i.d. Batch Learning, section 2.3 (Valiant, CACM 27, 1984).
+    docs/algorithms/linear.md#conjunction.
     """
 
     name = "conjunction"
@@ -26,8 +27,8 @@ class Conjunction(Learner):
 
     Params = Parameters
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, (), Literals)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, (), Literals)
 
 
 class Literals(NamedTuple):
@@ -49,7 +50,10 @@ def score(x: Array, _parameters: Any, memory: Literals) -> float:
 
 @fragment
 def learn(x: Array, y: float, _omega: float, s: float, _parameters: Any, memory: Literals) -> None:
-    """Drop the literals that a row of class 1 refutes; they only ever leave. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    """Drop the literals that a row of class 1 refutes; they only ever leave. Shapes: x f8[d].
+
+    See docs/algorithms/linear.md#conjunction.
+    """
     if y > 0.0 and s < 0.0:
         for j in range(x.shape[0]):
             if x[j] > 0.5:

@@ -7,17 +7,17 @@ from driftway.learners.contract import (
     Array,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     flag,
     fragment,
     intercept,
     number,
 )
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.linear.weights import SteppedWeights, product
 from driftway.learners.numeric.elementary.exponential import exp
-from driftway.learners.numeric.vectors import dot, length, multiply, shrink_and_step, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dot, euclidean_norm, multiply, scale_and_axpy
 
 LOSSES = ("hinge", "logistic", "square", "eps_insensitive")
 HINGE, LOGISTIC, SQUARE, EPS_INSENSITIVE = range(4)
@@ -31,7 +31,7 @@ NEVER = 0
 """As the length of a restart's epoch: rows are counted from 1, so none has this number."""
 
 
-class Descent(NamedTuple):
+class GradientDescentNumbers(NamedTuple):
     """Parameters of the family."""
 
     loss: int
@@ -45,7 +45,7 @@ class Descent(NamedTuple):
     eps: float = 0.0
     """Half width of the tube of the loss that has one."""
     safe: bool = False
-    """Whether the step is shortened to 1 / x'x, where the square loss of the row is 0."""
+    """Whether the step is shortened to 1 / x'x, where the squared error of the row is 0."""
 
 
 def first_step() -> Any:
@@ -67,7 +67,7 @@ def safe_step() -> Any:
     return flag(True, "Shorten the step of the square loss to 1 / x'x; it diverges from 2 / x'x on.")
 
 
-class Descending(Parameters):
+class GradientDescentParameters(Parameters):
     """Parameters that all of the family have."""
 
     eta: float = first_step()
@@ -83,22 +83,27 @@ class Descending(Parameters):
             raise ParameterError(f"l2 must be <= 1/eta = {1.0 / self.eta:g}, got {self.l2}")
 
 
-def descend(p: Any, loss: str, epoch: int = NEVER, eps: float = 0.0, safe: bool = False) -> Rule:
-    """The rule of a learner whose parameters are `Descending`."""
+def descend(p: Any, loss: str, epoch: int = NEVER, eps: float = 0.0, safe: bool = False) -> UpdateRule:
+    """The rule of a learner whose parameters are `GradientDescentParameters`."""
     radius = p.radius if p.radius > 0.0 else math.inf
     safe = safe and loss == "square"
-    given = Descent(LOSSES.index(loss), SCHEDULES.index(p.schedule), p.eta, p.l2, radius, epoch, eps, safe)
+    given = GradientDescentNumbers(
+        LOSSES.index(loss), SCHEDULES.index(p.schedule), p.eta, p.l2, radius, epoch, eps, safe
+    )
     return descent(given)
 
 
-def descent(given: Descent) -> Rule:
+def descent(given: GradientDescentNumbers) -> UpdateRule:
     """The rule of a learner with these."""
-    return Rule(product, learn, given, SteppedWeights, weighs=True, sharing=Sharing())
+    return UpdateRule(product, learn, given, SteppedWeights, uses_weight=True, sharing=SharedFields())
 
 
 @fragment
 def slope(loss: int, s: float, target: float, eps: float) -> float:
-    """g, the derivative of the loss by the score (ALGORITHMS.md 1.14); its gradient by the weights is g x."""
+    """g, the derivative of the loss by the score; its gradient by the weights is g x.
+
+    See docs/algorithms/conventions.md#loss-functions.
+    """
     if loss == HINGE:
         return -target if target * s < 1.0 else 0.0
     if loss == LOGISTIC:
@@ -112,7 +117,7 @@ def slope(loss: int, s: float, target: float, eps: float) -> float:
 
 @fragment
 def step_at(t: int, schedule: int, eta: float) -> float:
-    """eta_t, the step size of labelled row t = 1, 2, ... (ALGORITHMS.md 1.9)."""
+    """eta_t, the step size of labelled row t = 1, 2, ... (docs/algorithms/conventions.md#step-size-schedules)."""
     if schedule == INV_SQRT:
         return eta / math.sqrt(t)
     if schedule == INV_T:
@@ -121,10 +126,11 @@ def step_at(t: int, schedule: int, eta: float) -> float:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: SteppedWeights) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: GradientDescentNumbers, memory: SteppedWeights) -> None:
     """Step against the gradient: w <- (1 - eta_t l2) w - eta_t g x, back into the ball, restart if due.
 
-    Shapes: x f8[d]. ALGORITHMS.md 3. A row that would overflow counts for t and leaves the weights.
+    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. A row that would overflow counts for t and leaves the
+    weights.
     """
     memory.learned[0] += 1
     g = slope(p.loss, s, y, p.eps) * omega
@@ -135,13 +141,13 @@ def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: Steppe
         if p.safe:
             step = min(step, 1.0 / (dot(x, x) * omega))
         if p.l2 > 0.0:
-            moved = shrink_and_step(memory.weight, 1.0 - step * p.l2, x, -step * g)
+            moved = scale_and_axpy(memory.weight, 1.0 - step * p.l2, x, -step * g)
         else:
-            moved = step_along(memory.weight, x, -step * g)
+            moved = axpy_guarded(memory.weight, x, -step * g)
         if not moved:
             memory.skipped[0] += 1
         elif p.radius < math.inf:
-            norm = length(memory.weight)
+            norm = euclidean_norm(memory.weight)
             if norm > p.radius:
                 multiply(memory.weight, p.radius / norm)
     if memory.learned[0] == p.epoch:

@@ -1,7 +1,7 @@
 """Gradient descent on the square loss for targets that move: steps of one size, weights within a ball."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
-from driftway.learners.linear.gradient_descent import CONST, SQUARE, Descent, descent, safe_step
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
+from driftway.learners.linear.gradient_descent import CONST, SQUARE, GradientDescentNumbers, descent, safe_step
 
 
 class ModOGDProjected(Learner):
@@ -17,8 +17,8 @@ class ModOGDProjected(Learner):
 
     Source
     ------
-    Herbster and Warmuth, JMLR 1, 2001; reference 10 of Kivinen, Smola and Williamson, ALT 2002. ALGORITHMS.md 12.3.
-    Differs: safe_step.
+    Herbster and Warmuth, JMLR 1, 2001; reference 10 of Kivinen, Smola and Williamson, ALT 2002.
+    docs/algorithms/linear.md#mod_ogd_projected. Differs: safe_step.
     """
 
     name = "mod_ogd_projected"
@@ -30,6 +30,6 @@ class ModOGDProjected(Learner):
         safe_step: bool = safe_step()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return descent(Descent(SQUARE, CONST, p.eta, 0.0, p.radius, safe=p.safe_step))
+        return descent(GradientDescentNumbers(SQUARE, CONST, p.eta, 0.0, p.radius, safe=p.safe_step))

@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     check_decay,
     field,
     fragment,
@@ -17,13 +17,13 @@ from driftway.learners.contract import (
     scratch,
 )
 from driftway.learners.linear.p_norm import exponent, exponent_for, image_product, renew
-from driftway.learners.numeric.vectors import multiply, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, multiply
 
 SMALLEST_SCALE = 1e-100
 """The common factor of theta is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
 
 
-class Decaying(Parameters):
+class NORMAParameters(Parameters):
     """Parameters of `norma`, with a margin and without."""
 
     alpha: float = number(0.1, "Step size.", above=0.0)
@@ -50,20 +50,20 @@ class NORMA(Learner):
 
     Source
     ------
-    Kivinen, Smola and Williamson 2002 (KSW), section 3, equation 2. ALGORITHMS.md 3.
+    Kivinen, Smola and Williamson 2002 (KSW), section 3, equation 2. docs/algorithms/linear.md#norma-norma_zero_margin.
     """
 
     name = "norma"
     tasks = ("binary",)
 
-    class Params(Decaying):
+    class Params(NORMAParameters):
         rho: float = number(1.0, "Margin up to which a row is learned, in units of the score.", at_least=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return forgetting(self.parameters, self.width, self.parameters.rho)
 
 
-class Decay(NamedTuple):
+class NORMANumbers(NamedTuple):
     """Parameters of `norma` and its form without a margin."""
 
     exponent: float
@@ -84,20 +84,20 @@ class ScaledDual(NamedTuple):
     weight: Array = scratch("f8[d]", "the image of theta; not used for p = 2, where it is theta itself")
 
 
-def forgetting(a: Any, width: int, rho: float) -> Rule:
-    """The rule of a learner whose parameters are `Decaying`, and that learns up to the margin rho."""
-    given = Decay(exponent_for(a.p, width), a.alpha, rho, 1.0 - a.alpha * a.lam)
-    return Rule(score, learn, given, ScaledDual, weighs=True, begin=renew)
+def forgetting(a: Any, width: int, rho: float) -> UpdateRule:
+    """The rule of a learner whose parameters are `NORMAParameters`, and that learns up to the margin rho."""
+    given = NORMANumbers(exponent_for(a.p, width), a.alpha, rho, 1.0 - a.alpha * a.lam)
+    return UpdateRule(score, learn, given, ScaledDual, uses_weight=True, begin=renew)
 
 
 @fragment
-def score(x: Array, a: Decay, memory: ScaledDual) -> float:
+def score(x: Array, a: NORMANumbers, memory: ScaledDual) -> float:
     """The score w'x. Shapes: x f8[d]."""
     return memory.scale[0] * image_product(x, a, memory)
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, a: Decay, memory: ScaledDual) -> None:
+def learn(x: Array, y: float, omega: float, s: float, a: NORMANumbers, memory: ScaledDual) -> None:
     """Shrink theta by `keep`, add alpha y x if the margin is at most rho.
 
     Shapes: x f8[d]. KSW equation 2.
@@ -105,7 +105,7 @@ def learn(x: Array, y: float, omega: float, s: float, a: Decay, memory: ScaledDu
     finite = math.isfinite(s)
     if y * s <= a.rho or not finite:
         step = a.alpha / (memory.scale[0] * a.keep)  # before the row shrinks, hence so much larger
-        if not (finite and step_along(memory.theta, x, y * step * omega)):
+        if not (finite and axpy_guarded(memory.theta, x, y * step * omega)):
             memory.skipped[0] += 1
             return
         renew(a, memory)

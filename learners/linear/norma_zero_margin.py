@@ -1,7 +1,7 @@
 """NORMA without a margin: a perceptron that forgets."""
 
-from driftway.learners.contract import Learner, Rule
-from driftway.learners.linear.norma import Decaying, forgetting
+from driftway.learners.contract import Learner, UpdateRule
+from driftway.learners.linear.norma import NORMAParameters, forgetting
 
 
 class NORMAZeroMargin(Learner):
@@ -16,13 +16,14 @@ class NORMAZeroMargin(Learner):
 
     Source
     ------
-    Kivinen, Smola and Williamson 2002 (KSW), section 3, equation 2 with rho = 0. ALGORITHMS.md 3.
+    Kivinen, Smola and Williamson 2002 (KSW), section 3, equation 2 with rho = 0.
+    docs/algorithms/linear.md#norma-norma_zero_margin.
     """
 
     name = "norma_zero_margin"
     tasks = ("binary",)
 
-    Params = Decaying
+    Params = NORMAParameters
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return forgetting(self.parameters, self.width, 0.0)

@@ -1,7 +1,7 @@
 """Online gradient descent on the hinge loss."""
 
-from driftway.learners.contract import Learner, Rule
-from driftway.learners.linear.gradient_descent import Descending, descend
+from driftway.learners.contract import Learner, UpdateRule
+from driftway.learners.linear.gradient_descent import GradientDescentParameters, descend
 
 
 class OGDHinge(Learner):
@@ -15,13 +15,15 @@ class OGDHinge(Learner):
 
     Source
     ------
-    Huang, Online Learning, "Stochastic Gradient Descent"; Zinkevich, ICML 2003. ALGORITHMS.md 1.9, 1.14 and 3.
+    Huang, Online Learning, "Stochastic Gradient Descent"; Zinkevich, ICML 2003.
+    docs/algorithms/conventions.md#step-size-schedules, #loss-functions and
+    docs/algorithms/linear.md#ogd_hinge-ogd_logistic-ogd_square.
     """
 
     name = "ogd_hinge"
     tasks = ("binary",)
 
-    Params = Descending
+    Params = GradientDescentParameters
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return descend(self.parameters, "hinge")

@@ -1,7 +1,7 @@
 """Online gradient descent on the logistic loss."""
 
-from driftway.learners.contract import Learner, Rule
-from driftway.learners.linear.gradient_descent import Descending, descend
+from driftway.learners.contract import Learner, UpdateRule
+from driftway.learners.linear.gradient_descent import GradientDescentParameters, descend
 
 
 class OGDLogistic(Learner):
@@ -15,14 +15,16 @@ class OGDLogistic(Learner):
 
     Source
     ------
-    Huang, Online Learning, "Stochastic Gradient Descent"; Zinkevich, ICML 2003. ALGORITHMS.md 1.9, 1.14 and 3.
+    Huang, Online Learning, "Stochastic Gradient Descent"; Zinkevich, ICML 2003.
+    docs/algorithms/conventions.md#step-size-schedules, #loss-functions and
+    docs/algorithms/linear.md#ogd_hinge-ogd_logistic-ogd_square.
     """
 
     name = "ogd_logistic"
     tasks = ("binary",)
     link = "logistic"
 
-    Params = Descending
+    Params = GradientDescentParameters
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return descend(self.parameters, "logistic")

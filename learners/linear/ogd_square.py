@@ -1,7 +1,7 @@
 """Online gradient descent on the square loss: in regression, least mean squares (LMS)."""
 
-from driftway.learners.contract import Learner, Rule, choice, number
-from driftway.learners.linear.gradient_descent import Descending, descend, safe_step
+from driftway.learners.contract import Learner, UpdateRule, choice, number
+from driftway.learners.linear.gradient_descent import GradientDescentParameters, descend, safe_step
 
 
 class OGDSquare(Learner):
@@ -16,13 +16,14 @@ class OGDSquare(Learner):
     Source
     ------
     Widrow and Hoff, 1960; Huang, Online Learning, "Stochastic Gradient Descent"; Zhao and Zhou, Distribution-Free
-    One-Pass Learning, section 3. ALGORITHMS.md 1.9, 1.14 and 3.
+    One-Pass Learning, section 3. docs/algorithms/conventions.md#step-size-schedules, #loss-functions and
+    docs/algorithms/linear.md#ogd_hinge-ogd_logistic-ogd_square.
     """
 
     name = "ogd_square"
     tasks = ("binary", "regression")
 
-    class Params(Descending):
+    class Params(GradientDescentParameters):
         loss: str = choice(
             "square",
             ("square", "eps_insensitive"),
@@ -31,6 +32,6 @@ class OGDSquare(Learner):
         eps: float = number(0.1, "Half width of that tube in units of the target.", at_least=0.0)
         safe_step: bool = safe_step()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return descend(p, p.loss, eps=p.eps, safe=p.safe_step)

@@ -7,14 +7,14 @@ link. For p = 2 the two are equal; a large p favours few relevant features.
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment, scratch
-from driftway.learners.engine.number_or_keyword import AUTO, number_or
+from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts, scratch
+from driftway.learners.engine.number_or_keyword import AUTO, number_or_keyword
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.elementary.power import power
-from driftway.learners.numeric.vectors import dot, length
+from driftway.learners.numeric.vectors import dot, euclidean_norm
 
 
-class Dual(NamedTuple):
+class PNormState(NamedTuple):
     """Memory of a learner that adds rows to a dual vector."""
 
     theta: Array = field("f8[d]", "dual weights, d with the intercept")
@@ -25,7 +25,7 @@ class Dual(NamedTuple):
 def exponent() -> Any:
     """The parameter p, 2 unless given."""
     text = "Norm of the dual vector; large for sparse concepts; `auto` = max(2, 2 ln d)."
-    return number_or((AUTO,), 2.0, text=text, at_least=2.0)
+    return number_or_keyword((AUTO,), 2.0, text=text, at_least=2.0)
 
 
 def exponent_for(p: float | str, width: int) -> float:
@@ -33,7 +33,7 @@ def exponent_for(p: float | str, width: int) -> float:
     return sparse_exponent(float(width)) if isinstance(p, str) else float(p)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def sparse_exponent(width: float) -> float:
     """The larger of 2 and 2 ln d."""
     return max(2.0, 2.0 * log(width))
@@ -78,7 +78,7 @@ def weights_of(theta: Array, p: float, weight: Array) -> None:
 def norm_of(theta: Array, p: float) -> float:
     """The p-norm, in units of the largest coordinate. Shapes: theta f8[d]."""
     if p == 2.0:
-        return length(theta)
+        return euclidean_norm(theta)
     largest = 0.0
     for j in range(theta.shape[0]):
         largest = max(largest, abs(theta[j]))

@@ -2,8 +2,8 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
-from driftway.learners.linear.alma import Addition, adding
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
+from driftway.learners.linear.alma import ALMANumbers, adding
 from driftway.learners.linear.p_norm import exponent, exponent_for
 from driftway.learners.linear.perceptron import ties
 
@@ -20,7 +20,7 @@ class PNormPerceptron(Learner):
     Source
     ------
     Kivinen, Smola and Williamson 2002 (KSW), section 3 and equation 1, after Grove, Littlestone and Schuurmans.
-    ALGORITHMS.md 3.
+    docs/algorithms/linear.md#p_norm_perceptron.
     """
 
     name = "p_norm_perceptron"
@@ -32,6 +32,6 @@ class PNormPerceptron(Learner):
         ties: str = ties()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         a = self.parameters
-        return adding(Addition(exponent_for(a.p, self.width), a.alpha, 0.0, math.inf, a.ties == "update"))
+        return adding(ALMANumbers(exponent_for(a.p, self.width), a.alpha, 0.0, math.inf, a.ties == "update"))

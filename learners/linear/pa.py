@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.linear.passive_aggressive import towards_margin
 
 
@@ -19,7 +19,7 @@ class PA(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, figure 1, PA; Huang, Online Learning,
-    "First-order Methods". ALGORITHMS.md 3.
+    "First-order Methods". docs/algorithms/linear.md#pa-pa1-pa2.
     """
 
     name = "pa"
@@ -28,5 +28,5 @@ class PA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_margin(math.inf, 0.0)

@@ -1,6 +1,6 @@
 """Passive-aggressive learning with a bounded step (PA-I)."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.linear.passive_aggressive import towards_margin
 
 
@@ -17,7 +17,7 @@ class PA1(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, figure 1, PA-I; Huang, Online Learning,
-    "First-order Methods". ALGORITHMS.md 3.
+    "First-order Methods". docs/algorithms/linear.md#pa-pa1-pa2.
     """
 
     name = "pa1"
@@ -27,5 +27,5 @@ class PA1(Learner):
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_margin(self.parameters.C, 0.0)

@@ -1,6 +1,6 @@
 """Passive-aggressive regression with a bounded step (PA-I)."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.linear.passive_aggressive import towards_target
 
 
@@ -16,7 +16,7 @@ class PA1Regressor(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 5, PA-I; Huang, Online Learning,
-    "PA for other tasks". ALGORITHMS.md 3.
+    "PA for other tasks". docs/algorithms/linear.md#pa_regressor-pa1_regressor-pa2_regressor.
     """
 
     name = "pa1_regressor"
@@ -27,5 +27,5 @@ class PA1Regressor(Learner):
         C: float = number(1.0, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_target(self.parameters.C, 0.0, self.parameters.eps)

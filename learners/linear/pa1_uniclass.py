@@ -1,6 +1,6 @@
 """Passive-aggressive learning of one class with a bounded step (PA-I)."""
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
@@ -17,7 +17,7 @@ class PA1Uniclass(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 6, PA-I; Huang, Online Learning, "PA for
-    other tasks", Uniclass. ALGORITHMS.md 3.
+    other tasks", Uniclass. docs/algorithms/linear.md#pa_uniclass-pa1_uniclass-pa2_uniclass.
     """
 
     name = "pa1_uniclass"
@@ -26,6 +26,6 @@ class PA1Uniclass(Learner):
     class Params(Enclosing):
         C: float = number(0.1, "Longest step, in units of the features. Larger = faster and more trusting.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return towards_rows(p.C, 0.0, p, self.n_features)

@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.linear.passive_aggressive import towards_margin
 
 
@@ -19,7 +19,7 @@ class PA2(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, figure 1, PA-II; Huang, Online Learning,
-    "First-order Methods". ALGORITHMS.md 3.
+    "First-order Methods". docs/algorithms/linear.md#pa-pa1-pa2.
     """
 
     name = "pa2"
@@ -29,5 +29,5 @@ class PA2(Learner):
         C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_margin(math.inf, 0.5 / self.parameters.C)

@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.linear.passive_aggressive import towards_target
 
 
@@ -18,7 +18,7 @@ class PA2Regressor(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 5, PA-II; Huang, Online Learning,
-    "PA for other tasks". ALGORITHMS.md 3.
+    "PA for other tasks". docs/algorithms/linear.md#pa_regressor-pa1_regressor-pa2_regressor.
     """
 
     name = "pa2_regressor"
@@ -29,5 +29,5 @@ class PA2Regressor(Learner):
         C: float = number(1.0, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_target(math.inf, 0.5 / self.parameters.C, self.parameters.eps)

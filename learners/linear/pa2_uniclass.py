@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
@@ -19,7 +19,7 @@ class PA2Uniclass(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 6, PA-II; Huang, Online Learning, "PA for
-    other tasks", Uniclass. ALGORITHMS.md 3.
+    other tasks", Uniclass. docs/algorithms/linear.md#pa_uniclass-pa1_uniclass-pa2_uniclass.
     """
 
     name = "pa2_uniclass"
@@ -30,6 +30,6 @@ class PA2Uniclass(Learner):
             0.1, "Aggressiveness: the share 2C / (2C + 1) of the way is gone. Larger = faster.", above=0.0
         )
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return towards_rows(math.inf, 1.0 / (2.0 * p.C), p, self.n_features)

@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.linear.passive_aggressive import towards_target
 
 
@@ -18,7 +18,7 @@ class PARegressor(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 5, PA; Huang, Online Learning,
-    "PA for other tasks". ALGORITHMS.md 3.
+    "PA for other tasks". docs/algorithms/linear.md#pa_regressor-pa1_regressor-pa2_regressor.
     """
 
     name = "pa_regressor"
@@ -28,5 +28,5 @@ class PARegressor(Learner):
         eps: float = number(0.1, "Half width of the tube, in units of the target.", at_least=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_target(math.inf, 0.0, self.parameters.eps)

@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Rule
+from driftway.learners.contract import Learner, UpdateRule
 from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
@@ -19,7 +19,7 @@ class PAUniclass(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 6; Huang, Online Learning, "PA for
-    other tasks", Uniclass. ALGORITHMS.md 3.
+    other tasks", Uniclass. docs/algorithms/linear.md#pa_uniclass-pa1_uniclass-pa2_uniclass.
     """
 
     name = "pa_uniclass"
@@ -27,5 +27,5 @@ class PAUniclass(Learner):
 
     Params = Enclosing
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_rows(math.inf, 0.0, self.parameters, self.n_features)

@@ -3,13 +3,13 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Rule, fragment
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.contract import Array, UpdateRule, fragment
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.linear.weights import Weights, product
-from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dot
 
 
-class Pull(NamedTuple):
+class PassiveAggressiveNumbers(NamedTuple):
     """How far: tau = min(cap, loss / (x'x + ridge)). PA has (inf, 0), PA-I (C, 0), PA-II (inf, 1 / 2C)."""
 
     cap: float
@@ -18,21 +18,30 @@ class Pull(NamedTuple):
     """Half width of the tube, of regression; radius of the ball, of one class."""
 
 
-def towards_margin(cap: float, ridge: float) -> Rule:
+def towards_margin(cap: float, ridge: float) -> UpdateRule:
     """The rule of two classes."""
-    return Rule(product, learn_margin, Pull(cap, ridge), Weights, weighs=True, sharing=Sharing())
+    return UpdateRule(
+        product, learn_margin, PassiveAggressiveNumbers(cap, ridge), Weights, uses_weight=True, sharing=SharedFields()
+    )
 
 
-def towards_target(cap: float, ridge: float, eps: float) -> Rule:
+def towards_target(cap: float, ridge: float, eps: float) -> UpdateRule:
     """The rule of regression."""
-    return Rule(product, learn_target, Pull(cap, ridge, eps), Weights, weighs=True, sharing=Sharing())
+    return UpdateRule(
+        product,
+        learn_target,
+        PassiveAggressiveNumbers(cap, ridge, eps),
+        Weights,
+        uses_weight=True,
+        sharing=SharedFields(),
+    )
 
 
 @fragment
-def learn_margin(x: Array, y: float, omega: float, s: float, p: Pull, memory: Weights) -> None:
+def learn_margin(x: Array, y: float, omega: float, s: float, p: PassiveAggressiveNumbers, memory: Weights) -> None:
     """Move towards the half-space in which the row has margin 1: all the way, or as far as is allowed.
 
-    Shapes: x f8[d]. ALGORITHMS.md 3.
+    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners.
     """
     finite = math.isfinite(s)
     loss = 1.0 - y * s  # step 1
@@ -40,25 +49,28 @@ def learn_margin(x: Array, y: float, omega: float, s: float, p: Pull, memory: We
         return
     x2 = dot(x, x)  # step 2
     usable = finite and 0.0 < x2 < math.inf
-    if not (usable and step_along(memory.weight, x, tau(loss, x2, omega, p) * y)):  # steps 3 and 4
+    if not (usable and axpy_guarded(memory.weight, x, tau(loss, x2, omega, p) * y)):  # steps 3 and 4
         memory.skipped[0] += 1
 
 
 @fragment
-def learn_target(x: Array, y: float, omega: float, s: float, p: Pull, memory: Weights) -> None:
-    """As `learn_margin`, towards a score within eps of the target. Shapes: x f8[d]. ALGORITHMS.md 3."""
+def learn_target(x: Array, y: float, omega: float, s: float, p: PassiveAggressiveNumbers, memory: Weights) -> None:
+    """As `learn_margin`, towards a score within eps of the target. Shapes: x f8[d].
+
+    See docs/algorithms/linear.md#linear-learners.
+    """
     finite = math.isfinite(s)
     loss = abs(y - s) - p.eps
     if finite and loss <= 0.0:
         return
     x2 = dot(x, x)
     usable = finite and 0.0 < x2 < math.inf
-    if not (usable and step_along(memory.weight, x, math.copysign(tau(loss, x2, omega, p), y - s))):
+    if not (usable and axpy_guarded(memory.weight, x, math.copysign(tau(loss, x2, omega, p), y - s))):
         memory.skipped[0] += 1
 
 
 @fragment
-def tau(loss: float, x2: float, omega: float, p: Pull) -> float:
+def tau(loss: float, x2: float, omega: float, p: PassiveAggressiveNumbers) -> float:
     """How far the row pulls; one that counts omega has C omega for C or, where there is no C, pulls min(omega, 1)."""
     if p.cap < math.inf:
         return min(p.cap * omega, loss / x2)

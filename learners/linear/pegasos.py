@@ -2,8 +2,8 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, flag, intercept, number
-from driftway.learners.linear.gradient_descent import HINGE, INV_T, Descent, descent
+from driftway.learners.contract import Learner, Parameters, UpdateRule, flag, intercept, number
+from driftway.learners.linear.gradient_descent import HINGE, INV_T, GradientDescentNumbers, descent
 
 
 class Pegasos(Learner):
@@ -18,7 +18,7 @@ class Pegasos(Learner):
 
     Source
     ------
-    Shalev-Shwartz, Singer and Srebro, ICML 2007, figure 1 with one row a step. ALGORITHMS.md 3.
+    Shalev-Shwartz, Singer and Srebro, ICML 2007, figure 1 with one row a step. docs/algorithms/linear.md#pegasos.
     """
 
     name = "pegasos"
@@ -29,7 +29,7 @@ class Pegasos(Learner):
         project: bool = flag(True, "Keep the weights in the ball of radius 1/sqrt(lam), which holds the optimum.")
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         radius = 1.0 / math.sqrt(p.lam) if p.project else math.inf
-        return descent(Descent(HINGE, INV_T, 1.0 / p.lam, p.lam, radius))
+        return descent(GradientDescentNumbers(HINGE, INV_T, 1.0 / p.lam, p.lam, radius))

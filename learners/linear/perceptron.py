@@ -3,10 +3,10 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Learner, Parameters, Rule, choice, fragment, intercept, number
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.contract import Array, Learner, Parameters, UpdateRule, choice, fragment, intercept, number
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.linear.weights import Weights, product
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.vectors import axpy_guarded
 
 
 def ties() -> Any:
@@ -40,10 +40,10 @@ class Perceptron(Learner):
         ties: str = ties()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         given = Correction(p.eta, p.ties == "update")
-        return Rule(product, learn, given, Weights, weighs=True, sharing=Sharing())
+        return UpdateRule(product, learn, given, Weights, uses_weight=True, sharing=SharedFields())
 
 
 class Correction(NamedTuple):
@@ -56,10 +56,10 @@ class Correction(NamedTuple):
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Correction, memory: Weights) -> None:
-    """Add the row if its label is on the other side. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    """Add the row if its label is on the other side. Shapes: x f8[d]. docs/algorithms/linear.md#perceptron."""
     if right(y, s, p.zero_is_mistake):
         return
-    if not (math.isfinite(s) and step_along(memory.weight, x, p.eta * y * omega)):
+    if not (math.isfinite(s) and axpy_guarded(memory.weight, x, p.eta * y * omega)):
         memory.skipped[0] += 1
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, flag, fragment, scratch
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, flag, fragment, scratch
 from driftway.learners.linear.perceptron import right, ties
 
 
@@ -19,8 +19,8 @@ class QuadraticPerceptron(Learner):
 
     Source
     ------
-    Tao and Lu, KDD 2020, appendix C. ALGORITHMS.md 13.1. Mistakes <= (R / gamma)^2 on rows that a quadratic form
-    separates, with R and gamma measured in the feature space.
+    Tao and Lu, KDD 2020, appendix C. docs/algorithms/online_to_batch.md#making-passes-cheap. Mistakes <= (R / gamma)^2
+    on rows that a quadratic form separates, with R and gamma measured in the feature space.
     """
 
     name = "quadratic_perceptron"
@@ -30,9 +30,11 @@ class QuadraticPerceptron(Learner):
         ties: str = ties()
         intercept: bool = flag(True, "Append a constant 1 to every row; without it the kernel is (p'q)^2.")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         given = Ties(self.parameters.ties == "update")
-        return Rule(score, learn, given, QuadraticForm, {"pairs": self.width * (self.width + 1) // 2}, weighs=True)
+        return UpdateRule(
+            score, learn, given, QuadraticForm, {"pairs": self.width * (self.width + 1) // 2}, uses_weight=True
+        )
 
 
 class Ties(NamedTuple):

@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Rule, field, fragment
+from driftway.learners.contract import Array, Counts, UpdateRule, field, fragment
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.vectors import dot, length, multiply, shrink_and_step
+from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply, scale_and_axpy
 
 PARALLEL = 1e-12
 """Sine squared of the angle between row and weights below which they count as parallel."""
@@ -30,16 +30,16 @@ class Relaxation(NamedTuple):
     skipped: Counts = field("i8[1]", "labelled rows whose score or step was not finite, zero rows among them")
 
 
-def towards_half_spaces(aggressive: bool) -> Rule:
+def towards_half_spaces(aggressive: bool) -> UpdateRule:
     """The rule of a learner."""
-    return Rule(product, learn, Eagerness(aggressive), Relaxation)
+    return UpdateRule(product, learn, Eagerness(aggressive), Relaxation)
 
 
 @fragment
 def learn(x: Array, y: float, _omega: float, s: float, p: Eagerness, memory: Relaxation) -> None:
     """Take the shortest weights in the half-spaces of this row and of all before it.
 
-    Shapes: x f8[d]. ALGORITHMS.md 3. Learns where y s <= 0 or, `aggressive`, where y s < mu.
+    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. Learns where y s <= 0 or, `aggressive`, where y s < mu.
     """
     finite = math.isfinite(s)
     far = y * s >= memory.mu[0] if p.aggressive else y * s > 0.0
@@ -58,10 +58,10 @@ def learn(x: Array, y: float, _omega: float, s: float, p: Eagerness, memory: Rel
         keep, step = 1.0, (target - s) / x2
     elif w2 > 0.0 and both - target * s >= 0.0:
         keep, step = (both - target * s) / den, w2 * (target - s) / den
-    if not shrink_and_step(memory.weight, keep, x, step):
+    if not scale_and_axpy(memory.weight, keep, x, step):
         memory.skipped[0] += 1
         return
-    size = length(memory.weight)
+    size = euclidean_norm(memory.weight)
     if size > LONGEST:
         multiply(memory.weight, 1.0 / size)
         memory.mu[0] = max(memory.mu[0] / size, SMALLEST_TARGET)

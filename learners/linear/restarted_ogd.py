@@ -1,7 +1,7 @@
 """Online gradient descent that begins anew at fixed intervals."""
 
-from driftway.learners.contract import Learner, Rule, choice, integer
-from driftway.learners.linear.gradient_descent import Descending, descend, safe_step
+from driftway.learners.contract import Learner, UpdateRule, choice, integer
+from driftway.learners.linear.gradient_descent import GradientDescentParameters, descend, safe_step
 
 
 class RestartedOGD(Learner):
@@ -16,20 +16,21 @@ class RestartedOGD(Learner):
 
     Source
     ------
-    Besbes, Gur and Zeevi, Operations Research 2015; Zhang, Zhao and Jin, AAAI 2020. ALGORITHMS.md 3. Differs:
-    the restart comes after a row, not before the next one, so that predicting changes no state.
+    Besbes, Gur and Zeevi, Operations Research 2015; Zhang, Zhao and Jin, AAAI 2020.
+    docs/algorithms/linear.md#restarted_ogd. Differs: the restart comes after a row, not before the next one, so that
+    predicting changes no state.
     """
 
     name = "restarted_ogd"
     tasks = ("binary",)
     link: str | None = "logistic"
 
-    class Params(Descending):
+    class Params(GradientDescentParameters):
         loss: str = choice("logistic", ("hinge", "logistic", "square"), "`hinge`, `logistic` or `square`.")
         delta: int = integer(1000, "Labelled rows between restarts.", at_least=1)
         safe_step: bool = safe_step()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return descend(p, p.loss, p.delta, safe=p.safe_step)
 

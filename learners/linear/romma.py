@@ -1,6 +1,6 @@
 """ROMMA, the relaxed online maximum margin algorithm."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.linear.relaxed_margin import towards_half_spaces
 
 
@@ -16,8 +16,8 @@ class ROMMA(Learner):
 
     Source
     ------
-    Li and Long, Machine Learning 46, 2002, ROMMA. ALGORITHMS.md 3. Differs: (w, mu) is rescaled together, which changes
-    no prediction; rows parallel to the weights only correct their length.
+    Li and Long, Machine Learning 46, 2002, ROMMA. docs/algorithms/linear.md#romma-aromma. Differs: (w, mu) is rescaled
+    together, which changes no prediction; rows parallel to the weights only correct their length.
     """
 
     name = "romma"
@@ -26,5 +26,5 @@ class ROMMA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return towards_half_spaces(aggressive=False)

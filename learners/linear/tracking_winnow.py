@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     intercept,
@@ -34,7 +34,7 @@ class TrackingWinnow(Learner):
     Source
     ------
     Auer and Warmuth, Machine Learning 32, 1998; Mesterharm, COLT 2002; named in Kivinen, Smola and Williamson 2002.
-    ALGORITHMS.md 12.3. Differs: logarithms are kept within -500 and 500.
+    docs/algorithms/linear.md#tracking_winnow. Differs: logarithms are kept within -500 and 500.
     """
 
     name = "tracking_winnow"
@@ -46,14 +46,14 @@ class TrackingWinnow(Learner):
         U: float = number(10.0, "What the weights sum to.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
-        return Rule(product, learn, self.parameters.numbers(), Shares, weighs=True, begin=renew)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(product, learn, self.parameters.numbers(), TrackingWinnowState, uses_weight=True, begin=renew)
 
     def initialise(self) -> None:
         self.state["log_share"][:] = log(0.5 / self.width)
 
 
-class Shares(NamedTuple):
+class TrackingWinnowState(NamedTuple):
     """Memory of `tracking_winnow`."""
 
     log_share: Array = field("f8[2 d]", "logarithms of p+, then of p-, d with the intercept")
@@ -62,7 +62,7 @@ class Shares(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: TrackingWinnow.Params, memory: Shares) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: TrackingWinnow.Params, memory: TrackingWinnowState) -> None:
     """Multiply and share if the label is on the other side. Shapes: x f8[d]."""
     if not math.isfinite(s):
         memory.skipped[0] += 1
@@ -74,7 +74,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: TrackingWinnow.Params, 
 
 
 @fragment
-def renew(p: TrackingWinnow.Params, memory: Shares) -> None:
+def renew(p: TrackingWinnow.Params, memory: TrackingWinnowState) -> None:
     """Make the weights those of their logarithms."""
     d = memory.weight.shape[0]
     for j in range(d):

@@ -8,9 +8,9 @@ their plane in a ball of radius sqrt(eps_max^2 - h^2), and every pull lowers the
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Parameters, Rule, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, Parameters, UpdateRule, field, fragment, scratch
 from driftway.learners.engine.number_or_keyword import AUTO, positive_or
-from driftway.learners.linear.passive_aggressive import Pull, tau
+from driftway.learners.linear.passive_aggressive import PassiveAggressiveNumbers, tau
 
 LEARNED = "learned"
 """As the radius: start at 0 and let it grow, up to `eps_max`."""
@@ -37,10 +37,10 @@ class Enclosing(Parameters):
     eps_max: float | str = positive_or(AUTO, text="What a learned radius stays below; `auto` = 2 sqrt(d).")
 
 
-def towards_rows(cap: float, ridge: float, p: Any, n_features: int) -> Rule:
+def towards_rows(cap: float, ridge: float, p: Any, n_features: int) -> UpdateRule:
     """The rule of a learner whose parameters are `Enclosing`; cap and ridge as those of two classes."""
-    given = Pull(cap, ridge, radius_of(p.eps, p.eps_max, n_features))
-    return Rule(depth, learn, given, Ball, {"c": n_features + (p.eps == LEARNED)}, weighs=True)
+    given = PassiveAggressiveNumbers(cap, ridge, radius_of(p.eps, p.eps_max, n_features))
+    return UpdateRule(depth, learn, given, Ball, {"c": n_features + (p.eps == LEARNED)}, uses_weight=True)
 
 
 def radius_of(eps: float | str, eps_max: float | str, n_features: int) -> float:
@@ -76,18 +76,18 @@ def distance(x: Array, centre: Array) -> float:
 
 
 @fragment
-def depth(x: Array, p: Pull, memory: Ball) -> float:
+def depth(x: Array, p: PassiveAggressiveNumbers, memory: Ball) -> float:
     """The score: how far inside the ball the row is, 0 while there is no ball. Shapes: x f8[d]."""
     memory.apart[0] = distance(x, memory.centre)
     return p.eps - memory.apart[0] if memory.learned[0] > 0 else 0.0
 
 
 @fragment
-def learn(x: Array, _y: float, omega: float, _s: float, p: Pull, memory: Ball) -> None:
+def learn(x: Array, _y: float, omega: float, _s: float, p: PassiveAggressiveNumbers, memory: Ball) -> None:
     """Pull the centre towards the row if it is outside.
 
-    Shapes: x f8[d]. ALGORITHMS.md 3. The centre never moves beyond the row, hence never out of float64. The first row
-    becomes the centre, at the height of the radius.
+    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. The centre never moves beyond the row, hence never out
+    of float64. The first row becomes the centre, at the height of the radius.
     """
     d: int = x.shape[0]
     centre, apart = memory.centre, memory.apart[0]

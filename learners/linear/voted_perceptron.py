@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -30,7 +30,8 @@ class VotedPerceptron(Learner):
 
     Source
     ------
-    Freund and Schapire, Machine Learning 37, 1999, figure 1. ALGORITHMS.md 3. Differs: the budget.
+    Freund and Schapire, Machine Learning 37, 1999, figure 1.
+    docs/algorithms/linear.md#averaged_perceptron-voted_perceptron. Differs: the budget.
     """
 
     name = "voted_perceptron"
@@ -40,8 +41,8 @@ class VotedPerceptron(Learner):
         budget: int = integer(256, "Most weight vectors kept.", at_least=2)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, (), Voters, {"B": self.parameters.budget}, weighs=True)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, (), Voters, {"B": self.parameters.budget}, uses_weight=True)
 
 
 class Voters(NamedTuple):
@@ -71,7 +72,8 @@ def score(x: Array, _parameters: Any, memory: Voters) -> float:
 def learn(x: Array, y: float, omega: float, _s: float, _parameters: Any, memory: Voters) -> None:
     """Give the newest weights a vote or, where they are wrong, a successor.
 
-    Shapes: x f8[d]. ALGORITHMS.md 3. Invariant: hypotheses[:count] are in order of age.
+    Shapes: x f8[d]. docs/algorithms/linear.md#averaged_perceptron-voted_perceptron. Invariant: hypotheses[:count] are
+    in order of age.
     """
     hypotheses, votes = memory.hypotheses, memory.votes
     last = memory.count[0] - 1

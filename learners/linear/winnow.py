@@ -9,7 +9,7 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     flag,
     fragment,
@@ -46,8 +46,8 @@ class Winnow(Learner):
 
     Source
     ------
-    Littlestone, Machine Learning 2, 1988 (Winnow2); Kivinen and Warmuth, 1997 (EG+-). ALGORITHMS.md 3. Differs:
-    logarithms are kept within -500 and 500.
+    Littlestone, Machine Learning 2, 1988 (Winnow2); Kivinen and Warmuth, 1997 (EG+-). docs/algorithms/linear.md#winnow.
+    Differs: logarithms are kept within -500 and 500.
     """
 
     name = "winnow"
@@ -68,12 +68,12 @@ class Winnow(Learner):
             if self.intercept and not self.balanced:
                 raise ParameterError("intercept must be false where balanced is: the threshold takes its place")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         form = (NORMALIZED if p.normalize else BALANCED) if p.balanced else UNBALANCED
         eta, threshold = (p.eta, 0.0) if p.balanced else (LN_2, p.theta * self.width)
         given = Multiplication(form, eta, p.U, threshold)
-        return Rule(score, learn, given, Logarithms, weighs=True, begin=renew)
+        return UpdateRule(score, learn, given, Logarithms, uses_weight=True, begin=renew)
 
 
 class Multiplication(NamedTuple):
@@ -103,7 +103,10 @@ def score(x: Array, p: Multiplication, memory: Logarithms) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Multiplication, memory: Logarithms) -> None:
-    """Multiply each weight by exp(eta y x_j) if the label is on the other side. Shapes: x f8[d]. ALGORITHMS.md 3."""
+    """Multiply each weight by exp(eta y x_j) if the label is on the other side. Shapes: x f8[d].
+
+    See docs/algorithms/linear.md#winnow.
+    """
     if not math.isfinite(s):
         memory.skipped[0] += 1
         return

@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     ParameterError,
-    Rule,
+    UpdateRule,
     choice,
     field,
     fragment,
@@ -72,8 +72,9 @@ class DODM(Learner):
     Source
     ------
     Zhang, Zhao and Jin, AAAI 2020, Algorithms 1 and 2; the anytime rate is Cesa-Bianchi and Lugosi's, 2006, section
-    2.3, AdaHedge de Rooij, van Erven, Grunwald and Koolen's, JMLR 2014. ALGORITHMS.md 10. Differs: without a horizon
-    N grows by forking; losses are divided by C, as the paper's Lemma 2 needs; candidates start from zero weights.
+    2.3, AdaHedge de Rooij, van Erven, Grunwald and Koolen's, JMLR 2014. docs/algorithms/margin_distribution.md#d_odm.
+    Differs: without a horizon N grows by forking; losses are divided by C, as the paper's Lemma 2 needs; candidates
+    start from zero weights.
     """
 
     name = "d_odm"
@@ -126,7 +127,7 @@ class DODM(Learner):
             return 1.0
         return float(p.C) if p.horizon > 0 else 0.0
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         n = len(self._grid) if p.horizon > 0 else MOST_CANDIDATES
         given = Weighing(
@@ -140,7 +141,7 @@ class DODM(Learner):
             p.C if p.horizon > 0 else MOST_LOSS,
             self._first_scale,
         )
-        return Rule(score, learn, given, Candidates, {"N": n})
+        return UpdateRule(score, learn, given, Candidates, {"N": n})
 
     def initialise(self) -> None:
         s, grid = self.state, self._grid

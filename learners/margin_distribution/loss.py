@@ -2,13 +2,13 @@
 
 f(w) = |w|^2 / 2 + lam l(w; x) is what each of them makes small; l takes margins between 1 - theta and 1 + theta for
 free, those below at their squared distance and those above at mu <= 1 times that, in units of (1 - theta)^2.
-ALGORITHMS.md 10.0. Parameters p have `mu` and `theta`.
+docs/algorithms/margin_distribution.md#the-loss. Parameters p have `mu` and `theta`.
 """
 
 from typing import Any
 
 from driftway.learners.contract import Array, Parameters, fragment, intercept, number
-from driftway.learners.numeric.vectors import shrink_and_step
+from driftway.learners.numeric.vectors import scale_and_axpy
 
 
 class MarginLoss(Parameters):
@@ -56,7 +56,7 @@ def odm_step(weight: Array, x: Array, y: float, s: float, eta: float, safe: bool
     """
     keep, pull = 1.0 - eta, -eta * lam * odm_slope(y * s, p) * y
     if not safe:
-        return shrink_and_step(weight, keep, x, pull)
+        return scale_and_axpy(weight, keep, x, pull)
     if eta > 0.0:
         for j in range(x.shape[0]):
             weight[j] = keep * weight[j] + pull * x[j]

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Rule, choice, field, flag, fragment, number
+from driftway.learners.contract import Array, Counts, Learner, UpdateRule, choice, field, flag, fragment, number
 from driftway.learners.linear.weights import product
 from driftway.learners.margin_distribution.loss import MarginLoss, longest_safe_step, odm_step
 from driftway.learners.numeric.vectors import dot
@@ -27,7 +27,7 @@ class OnlineODM(Learner):
     Source
     ------
     Zhang, Zhao and Jin, AAAI 2020, "Candidate Learner"; Hazan, Agarwal and Kale, Machine Learning 69, 2007, for
-    eta / t. ALGORITHMS.md 10. Differs: the safe step.
+    eta / t. docs/algorithms/margin_distribution.md#online_odm. Differs: the safe step.
     """
 
     name = "online_odm"
@@ -40,13 +40,13 @@ class OnlineODM(Learner):
         )
         safe_step: bool = safe_step()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Descent(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step)
-        return Rule(product, learn, given, AgedWeights, weighs=True)
+        given = OnlineODMNumbers(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step)
+        return UpdateRule(product, learn, given, AgedWeights, uses_weight=True)
 
 
-class Descent(NamedTuple):
+class OnlineODMNumbers(NamedTuple):
     """Parameters of `online_odm`, and of `restarted_odm`, which alone looks at the last two."""
 
     lam: float
@@ -70,11 +70,11 @@ class AgedWeights(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: Any) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: OnlineODMNumbers, memory: Any) -> None:
     """Step against the gradient of the row's f; one that counts omega has lam omega for lam.
 
-    Shapes: x f8[d]; of memory weight f8[d], age i8[1], skipped i8[1]. ALGORITHMS.md 10. A row that would overflow
-    counts for t and leaves the weights.
+    Shapes: x f8[d]; of memory weight f8[d], age i8[1], skipped i8[1].
+    docs/algorithms/margin_distribution.md#online_odm. A row that would overflow counts for t and leaves the weights.
     """
     lam = p.lam * omega
     memory.age[0] += 1

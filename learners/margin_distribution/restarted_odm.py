@@ -9,17 +9,17 @@ from driftway.learners.contract import (
     Array,
     Counts,
     Learner,
-    Rule,
-    bare_kernel,
+    UpdateRule,
     choice,
     field,
     fragment,
     integer,
+    kernel_without_refcounts,
     number,
 )
 from driftway.learners.linear.weights import product
 from driftway.learners.margin_distribution.loss import MarginLoss
-from driftway.learners.margin_distribution.online_odm import Descent, safe_step
+from driftway.learners.margin_distribution.online_odm import OnlineODMNumbers, safe_step
 from driftway.learners.margin_distribution.online_odm import learn as learn_online
 from driftway.learners.numeric.random import Words, normal, seed
 
@@ -35,8 +35,9 @@ class RestartedODM(Learner):
 
     Source
     ------
-    Zhang, Zhao and Jin, AAAI 2020, Algorithm 1. ALGORITHMS.md 10. Differs: the safe step, weights of zero by default,
-    and the restart comes after a row, not before the next one, so that predicting changes no state.
+    Zhang, Zhao and Jin, AAAI 2020, Algorithm 1. docs/algorithms/margin_distribution.md#restarted_odm. Differs: the safe
+    step, weights of zero by default, and the restart comes after a row, not before the next one, so that predicting
+    changes no state.
     """
 
     name = "restarted_odm"
@@ -61,10 +62,10 @@ class RestartedODM(Learner):
         p = self.parameters
         return p.init_scale / math.sqrt(self.width) if p.init == "random" else 0.0
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Descent(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step, p.epoch, self._spread)
-        return Rule(product, learn, given, DrawnWeights, weighs=True)
+        given = OnlineODMNumbers(p.lam, p.mu, p.theta, p.eta, p.schedule == "inv_t", p.safe_step, p.epoch, self._spread)
+        return UpdateRule(product, learn, given, DrawnWeights, uses_weight=True)
 
     def initialise(self) -> None:
         seed(self.state["rng"], np.uint64(self.parameters.seed))
@@ -80,7 +81,7 @@ class DrawnWeights(NamedTuple):
     rng: Words = field("u8[4]", "the generator")
 
 
-@bare_kernel
+@kernel_without_refcounts
 def begin_epoch(weight: Array, spread: float, rng: Words) -> None:
     """Algorithm 1, line 4: fresh weights, normal or, with no spread, zero. Shapes: weight f8[d], rng u8[4]."""
     for j in range(weight.shape[0]):
@@ -88,8 +89,11 @@ def begin_epoch(weight: Array, spread: float, rng: Words) -> None:
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Descent, memory: DrawnWeights) -> None:
-    """As `online_odm`, and after the last row of an epoch begin the next. Shapes: x f8[d]. ALGORITHMS.md 10."""
+def learn(x: Array, y: float, omega: float, s: float, p: OnlineODMNumbers, memory: DrawnWeights) -> None:
+    """As `online_odm`, and after the last row of an epoch begin the next. Shapes: x f8[d].
+
+    See docs/algorithms/margin_distribution.md#restarted_odm.
+    """
     learn_online(x, y, omega, s, p, memory)
     if memory.age[0] == p.epoch:
         begin_epoch(memory.weight, p.spread, memory.rng)

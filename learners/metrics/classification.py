@@ -1,4 +1,4 @@
-"""Rolling accuracy, and how far it is above the baselines' (ALGORITHMS.md 16)."""
+"""Rolling accuracy, and how far it is above the baselines' (docs/algorithms/metrics.md#metrics)."""
 
 import math
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment
+from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import fields_of, seen_as
-from driftway.learners.learner import check_labels, plain
+from driftway.learners.engine.state_layout import as_views, fields_of
+from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.prequential import predicted_class
 
 WORD_BITS = 64
@@ -40,7 +40,7 @@ class Guesses(NamedTuple):
     """Whether these metrics write both; those of further learners, which say the same, look at `seen` only."""
 
     @classmethod
-    def room(cls, slots: int) -> "Guesses":
+    def allocate(cls, slots: int) -> "Guesses":
         """For so many rows that wait."""
         return cls(np.zeros((slots, 2)), np.zeros((0, 2)))
 
@@ -50,7 +50,7 @@ class Guesses(NamedTuple):
         return [Guesses(self.of, seen, i == 0) for i in range(learners)]
 
 
-NO_GUESSES = Guesses.room(0)
+NO_GUESSES = Guesses.allocate(0)
 NO_SLOTS = np.zeros(0, np.int64)
 
 
@@ -80,7 +80,7 @@ class ClassificationMetrics:
         self.state = State(fields_of(Hits, {"K": n_classes, "words": -(-window // WORD_BITS)}))
         # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
         self.state["last"][0] = 1 if self.kind == "binary" else 0
-        self._memory = seen_as(Hits, self.state)
+        self._memory = as_views(Hits, self.state)
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
@@ -97,8 +97,8 @@ class ClassificationMetrics:
     ) -> Callable[[int, int], None]:
         """As `observe`, but the batch is looked at once, and its rows are counted in from one index to before another.
 
-        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.Late`): the baselines' guesses are
-        those of then, too.
+        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.DelayedRows`): the baselines'
+        guesses are those of then, too.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class ClassificationMetrics:
             A label is no class index.
         """
         check_labels(y, self.n_classes)
-        prediction, labels, binary = predicted_class(score, self.kind), plain(y), self.kind == "binary"
+        prediction, labels, binary = predicted_class(score, self.kind), as_behaved(y), self.kind == "binary"
 
         def count(start: int, end: int) -> None:
             of, seen = guesses.of, guesses.seen[start:end]
@@ -174,7 +174,7 @@ class Predicted(NamedTuple):
     """f8[n, 2]"""
 
 
-@bare_kernel
+@kernel_without_refcounts
 def count_hits(batch: Predicted, leads: bool, binary: bool, window: int, fading: float, memory: Hits) -> None:
     """Count each labelled row in: totals, baselines, fading sums, and the ring of hits.
 

@@ -5,15 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, bare_kernel
-from driftway.learners.learner import check_labels, plain
+from driftway.learners.contract import Array, Counts, kernel_without_refcounts
+from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.classification import ratio
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
 
 SENSITIVITY_WEIGHT, SPECIFICITY_WEIGHT = 0.5, 0.5
-"""Of ``sum_sens_spec``: what `csogd1`, `csogd2` and `acog` maximise by default (ALGORITHMS.md 14)."""
+"""Of ``sum_sens_spec``: what `csogd1`, `csogd2` and `acog` maximise by default.
+
+See docs/algorithms/imbalanced.md#imbalanced-classes.
+"""
 MISS_COST, FALSE_ALARM_COST = 0.95, 0.05
 """Of ``cost``: a row of class 1 taken for class 0, and the reverse; the same learners' defaults."""
 
@@ -33,7 +36,7 @@ class ConfusionMetrics:
 
     Source
     ------
-    ALGORITHMS.md 16.
+    docs/algorithms/metrics.md#metrics.
     """
 
     def __init__(self, n_classes: int, n_scores: int) -> None:
@@ -49,7 +52,7 @@ class ConfusionMetrics:
             A label is no class index.
         """
         check_labels(y, len(self.counts))
-        count_confusions(predicted_class(score, self.kind), plain(y), self.counts)
+        count_confusions(predicted_class(score, self.kind), as_behaved(y), self.counts)
 
     def point(self) -> dict[str, Any]:
         """The values now, None where nothing is defined; ``confusion`` has a row per true class."""
@@ -104,7 +107,7 @@ def geometric_mean(values: list[float]) -> float | None:
     return mean_by_logarithms(np.array(values))
 
 
-@bare_kernel
+@kernel_without_refcounts
 def mean_by_logarithms(values: Array) -> float:
     """E to the mean of the logarithms of numbers > 0."""
     total = 0.0
@@ -113,7 +116,7 @@ def mean_by_logarithms(values: Array) -> float:
     return exp(total / values.shape[0])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def count_confusions(prediction: Counts, y: Array, counts: Counts) -> None:
     """Count each labelled row at its true and its predicted class.
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment
+from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import fields_of, seen_as
-from driftway.learners.learner import check_labels, plain
+from driftway.learners.engine.state_layout import as_views, fields_of
+from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.classification import check_memory, kappa, ratio
 from driftway.learners.metrics.prequential import predicted_class
 
@@ -52,14 +52,15 @@ class KappaMetrics:
 
     Source
     ------
-    ALGORITHMS.md 16; Bifet et al., ECML PKDD 2013 and KDD 2015; Gama, Sebastião and Rodrigues, Machine Learning 2013.
+    docs/algorithms/metrics.md#metrics; Bifet et al., ECML PKDD 2013 and KDD 2015; Gama, Sebastião and Rodrigues,
+    Machine Learning 2013.
     """
 
     def __init__(self, n_classes: int, n_scores: int, window: int = 1000, fading: float = 0.999) -> None:
         check_memory(window, fading)
         self.kind = "binary" if n_scores == 1 else "multiclass"
         self.fading = float(fading)
-        self.agreement = seen_as(Agreement, State(fields_of(Agreement, {"K": n_classes, "window": window})))
+        self.agreement = as_views(Agreement, State(fields_of(Agreement, {"K": n_classes, "window": window})))
         # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
         self.agreement.last[0] = 1 if self.kind == "binary" else 0
 
@@ -73,7 +74,7 @@ class KappaMetrics:
         """
         check_labels(y, len(self.agreement.seen))
         prediction = predicted_class(score, self.kind)
-        count_agreement(prediction, plain(y), self.kind == "binary", self.fading, self.agreement)
+        count_agreement(prediction, as_behaved(y), self.kind == "binary", self.fading, self.agreement)
 
     def point(self) -> dict[str, Any]:
         """The values now, None where nothing is defined yet."""
@@ -113,7 +114,7 @@ def tally(counted: Counts, hit: int, no_change_hit: int, majority_hit: int, afte
     counted[ROWS_BUT_FIRST] = after_first
 
 
-@bare_kernel
+@kernel_without_refcounts
 def count_agreement(prediction: Counts, y: Array, binary: bool, fading: float, memory: Agreement) -> None:
     """Take out of the window's sums the row that leaves, then add each labelled row to them and to the fading ones.
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, bare_kernel
-from driftway.learners.learner import plain
+from driftway.learners.contract import Array, Counts, kernel_without_refcounts
+from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import ratio
 
 
@@ -23,7 +23,8 @@ class MarginMetrics:
 
     Source
     ------
-    ALGORITHMS.md 1.14 and 16; Mann and Whitney, Annals of Mathematical Statistics 1947.
+    docs/algorithms/conventions.md#loss-functions and docs/algorithms/metrics.md#metrics; Mann and Whitney, Annals of
+    Mathematical Statistics 1947.
     """
 
     def __init__(self, window: int = 1000) -> None:
@@ -34,7 +35,7 @@ class MarginMetrics:
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, 1], y f8[n] of 0, 1 or NaN; rows without a label are passed over."""
-        take_margins(plain(score), plain(y), self.labels, self.hinge, self.scores, self.classes)
+        take_margins(as_behaved(score), as_behaved(y), self.labels, self.hinge, self.scores, self.classes)
 
     def point(self) -> dict[str, Any]:
         """``hinge_loss``, None before the first label, and ``window_auc``, None while the window holds one class."""
@@ -62,7 +63,7 @@ def area(score: Array, label: Counts) -> float | None:
     return above / (positives * negatives)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def take_margins(score: Array, y: Array, labels: Counts, hinge: Array, scores: Array, classes: Counts) -> None:
     """Add each labelled row's hinge loss, and put its score and class into the ring.
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, bare_kernel
-from driftway.learners.learner import REGRESSION, plain
+from driftway.learners.contract import Array, Learner, kernel_without_refcounts
+from driftway.learners.learner import REGRESSION, as_behaved
 from driftway.learners.metrics.classification import check_memory, kappa
 from driftway.learners.metrics.confusion import ConfusionMetrics
 from driftway.learners.metrics.kappas import KappaMetrics
@@ -40,7 +40,8 @@ class OfflineMetrics:
 
     Source
     ------
-    ALGORITHMS.md 16; Bifet et al., KDD 2015 (kappa-M); Welford, Technometrics 1962 (the targets' spread).
+    docs/algorithms/metrics.md#metrics; Bifet et al., KDD 2015 (kappa-M); Welford, Technometrics 1962 (the targets'
+    spread).
     """
 
     def __init__(self, learner: Learner, window: int = 1000, fading: float = 0.999) -> None:
@@ -62,7 +63,7 @@ class OfflineMetrics:
         for metrics in self.of_classes:
             metrics.observe(score, y)
         if not self.of_classes:
-            sum_spread(plain(score), plain(y), self.fading, self.spread)
+            sum_spread(as_behaved(score), as_behaved(y), self.fading, self.spread)
 
     def point(self, rolling: dict[str, Any]) -> dict[str, Any]:
         """The values now, None where nothing is defined; `rolling` is the point of the rolling metrics."""
@@ -99,7 +100,8 @@ def robustness_ratios(values: list[float | None]) -> list[float | None]:
 
     Source
     ------
-    ALGORITHMS.md 16, DFOP section 5.3, after Vlachos et al., KDD 2002. Summed over data sets it ranks learners.
+    docs/algorithms/metrics.md#metrics, DFOP section 5.3, after Vlachos et al., KDD 2002. Summed over data sets it ranks
+    learners.
     """
     known = [v for v in values if v is not None]
     if len(known) < len(values) or not known or min(known) <= 0.0:
@@ -107,7 +109,7 @@ def robustness_ratios(values: list[float | None]) -> list[float | None]:
     return [v / min(known) for v in known]
 
 
-@bare_kernel
+@kernel_without_refcounts
 def sum_spread(score: Array, y: Array, fading: float, spread: Array) -> None:
     """Count labelled rows, their mean, the squares of their distance from it, the squared errors, and what fades.
 

@@ -1,7 +1,7 @@
 """Probabilities of classes that scores stand for, and how good they are: log loss and Brier score.
 
-Only learners whose scores mean probabilities have these; they say so with `Learner.link` and `Learner.multiclass_link`.
-A margin of `pa1` says which class, not how likely it is.
+Only learners whose scores mean probabilities have these; they say so with `Learner.config` and
+`Learner.multiclass_link`. A margin of `pa1` says which class, not how likely it is.
 """
 
 import math
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, Learner, bare_kernel
-from driftway.learners.learner import plain
+from driftway.learners.contract import Array, Counts, Learner, kernel_without_refcounts
+from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import ratio
 from driftway.learners.numeric.elementary.error_function import erfc
 from driftway.learners.numeric.elementary.exponential import exp
@@ -46,7 +46,7 @@ def probabilities(score: Array, link: str) -> Array:
         In class order. They are not clamped.
     """
     out = np.empty((len(score), max(2, score.shape[1])))
-    fill_probabilities(plain(score), LINKS.index(link), out)
+    fill_probabilities(as_behaved(score), LINKS.index(link), out)
     return out
 
 
@@ -63,7 +63,8 @@ class ProbabilityMetrics:
 
     Source
     ------
-    ALGORITHMS.md 1.14 and 16; Brier, Monthly Weather Review 78, 1950. Differs: the clamp, as in River.
+    docs/algorithms/conventions.md#loss-functions and docs/algorithms/metrics.md#metrics; Brier, Monthly Weather Review
+    78, 1950. Differs: the clamp, as in River.
     """
 
     def __init__(self, link: str) -> None:
@@ -73,7 +74,7 @@ class ProbabilityMetrics:
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over."""
-        sum_losses(probabilities(score, self.link), plain(y), score.shape[1] == 1, self.labels, self.totals)
+        sum_losses(probabilities(score, self.link), as_behaved(y), score.shape[1] == 1, self.labels, self.totals)
 
     def point(self) -> dict[str, Any]:
         """``log_loss`` and ``brier``, None before the first label."""
@@ -81,7 +82,7 @@ class ProbabilityMetrics:
         return {"log_loss": ratio(float(self.totals[0]), labels), "brier": ratio(float(self.totals[1]), labels)}
 
 
-@bare_kernel
+@kernel_without_refcounts
 def fill_probabilities(score: Array, link: int, out: Array) -> None:
     """Turn scores into probabilities; `link` counts in LINKS.
 
@@ -113,7 +114,7 @@ def fill_probabilities(score: Array, link: int, out: Array) -> None:
                 out[t, c] = score[t, c]
 
 
-@bare_kernel
+@kernel_without_refcounts
 def sum_losses(p: Array, y: Array, binary: bool, labels: Counts, totals: Array) -> None:
     """Add each labelled row's log loss and Brier score, in row order, so that cutting batches changes no bit.
 

@@ -1,4 +1,4 @@
-"""Rolling errors, and how far they are below those of the running mean (ALGORITHMS.md 16)."""
+"""Rolling errors, and how far they are below those of the running mean (docs/algorithms/metrics.md#metrics)."""
 
 import math
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field
+from driftway.learners.contract import Array, Counts, field, kernel_without_refcounts
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import fields_of, seen_as
-from driftway.learners.learner import plain
+from driftway.learners.engine.state_layout import as_views, fields_of
+from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio
 
 TINY = 1e-300
-"""Squared error of the running mean below which r2 is not defined: ALGORITHMS.md 16."""
+"""Squared error of the running mean below which r2 is not defined: docs/algorithms/metrics.md#metrics."""
 
 
 class Errors(NamedTuple):
@@ -54,7 +54,7 @@ class RegressionMetrics:
         check_memory(window, fading)
         self.window, self.fading = window, float(fading)
         self.state = State(fields_of(Errors, {"window": window}))
-        self._memory = seen_as(Errors, self.state)
+        self._memory = as_views(Errors, self.state)
 
     def observe(self, score: Array, y: Array) -> None:
         """Count in a batch: score f8[n, 1], y f8[n]; rows without a label are passed over."""
@@ -65,10 +65,10 @@ class RegressionMetrics:
     ) -> Callable[[int, int], None]:
         """As `observe`, but rows are counted in from one index to before another.
 
-        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.Late`): the mean is that of then,
-        too.
+        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.DelayedRows`): the mean is that of
+        then, too.
         """
-        scores, labels = plain(score), plain(y)
+        scores, labels = as_behaved(score), as_behaved(y)
 
         def count(start: int, end: int) -> None:
             of, seen = guesses.of, guesses.seen[start:end]
@@ -123,7 +123,7 @@ class Forecast(NamedTuple):
     """f8[n, 2]"""
 
 
-@bare_kernel
+@kernel_without_refcounts
 def sum_errors(batch: Forecast, leads: bool, fading: float, memory: Errors) -> None:
     """Add each labelled row's error to the totals and the fading sums, and put it into the ring."""
     score, y, slots, guess, seen = batch

@@ -9,7 +9,7 @@ from driftway.learners.metrics.classification import ClassificationMetrics
 from driftway.learners.metrics.regression import RegressionMetrics
 
 WINDOW = 1000
-"""Rows of the rolling window: ALGORITHMS.md 16."""
+"""Rows of the rolling window: docs/algorithms/metrics.md#metrics."""
 
 Metrics = ClassificationMetrics | RegressionMetrics
 

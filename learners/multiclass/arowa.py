@@ -7,7 +7,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     field,
     fragment,
@@ -41,8 +41,9 @@ class AROWA(Learner):
 
     Source
     ------
-    Crammer and Chechik, ICML 2012, with the top-1 updates of Crammer, Dredze and Kulesza, EMNLP 2009. ALGORITHMS.md 4
-    and 8. Differs: the factors' step is derived anew, drift q of ALGORITHMS.md 1.12.
+    Crammer and Chechik, ICML 2012, with the top-1 updates of Crammer, Dredze and Kulesza, EMNLP 2009.
+    docs/algorithms/multiclass.md#arowa-arowa_pair. Differs: the factors' step is derived anew, drift q of
+    docs/algorithms/conventions.md#drift-of-the-covariance.
     """
 
     name = "arowa"
@@ -59,12 +60,12 @@ class AROWA(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_entries if p.form == "diag" else learn_factors
         given = Separation(REGULARISED, 0.0, 0.0, p.r, p.a, p.q)
         sizes = matrix_sizes(p.form, self.n_classes, self.width)
-        return Rule(products, learn, given, ClassMatrix, sizes, classes=True, weighs=True)
+        return UpdateRule(products, learn, given, ClassMatrix, sizes, classes=True, uses_weight=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
@@ -89,7 +90,7 @@ class ClassMatrix(NamedTuple):
 def learn_entries(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
     """The diagonal form, which is that of `mc_arow`: a variance per weight is one per feature and class.
 
-    Shapes: x f8[d]. ALGORITHMS.md 4, `arowa`, and 8.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.
     """
     m = memory
     gaussians = ClassGaussians(m.weight, m.variance, m.skipped, m.S, m.kz, m.k_s)
@@ -100,7 +101,7 @@ def learn_entries(x: Array, label: int, omega: float, finite: bool, p: Separatio
 def learn_factors(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
     """Condition the matrix on the row's class being a margin of 1 above the best wrong one.
 
-    Shapes: x f8[d]. ALGORITHMS.md 4, `arowa`, and 8.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.
     """
     rival = best_wrong(memory.S, label)
     m = memory.S[label] - memory.S[rival]

@@ -9,7 +9,7 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     field,
     flag,
@@ -49,8 +49,8 @@ class AROWAPair(Learner):
 
     Source
     ------
-    Crammer and Chechik, ICML 2012. ALGORITHMS.md 4. Differs: the factors' step is derived anew, drift q of
-    ALGORITHMS.md 1.12, intercepts.
+    Crammer and Chechik, ICML 2012. docs/algorithms/multiclass.md#arowa-arowa_pair. Differs: the factors' step is
+    derived anew, drift q of docs/algorithms/conventions.md#drift-of-the-covariance, intercepts.
     """
 
     name = "arowa_pair"
@@ -73,14 +73,14 @@ class AROWAPair(Learner):
         """Columns of the first item, without the intercept."""
         return int(self.parameters.d1) or (self.n_features + 1) // 2
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         d1, d2 = self.first + self._intercept, self.width - self.first
         if self.first > self.n_features or d2 < 1:
             raise ParameterError(f"d1 = {self.first} of {self.n_features} columns leave none for the second item")
         p = self.parameters
         learn = learn_entries if p.form == "diag" else learn_factors
         given = Matching(self.first, p.r, p.a, p.q)
-        return Rule(match, learn, given, PairMatrix, matrix_sizes(p.form, d1, d2), weighs=True)
+        return UpdateRule(match, learn, given, PairMatrix, matrix_sizes(p.form, d1, d2), uses_weight=True)
 
     def initialise(self) -> None:
         start_matrix(self.state, self.parameters.a)
@@ -125,7 +125,7 @@ def match(x: Array, given: Matching, memory: PairMatrix) -> float:
 def learn_entries(x: Array, y: float, omega: float, s: float, given: Matching, memory: PairMatrix) -> None:
     """Condition each weight on the pair having margin 1 with noise r / omega.
 
-    Shapes: x f8[first + d2]. ALGORITHMS.md 4, `arowa`.
+    Shapes: x f8[first + d2]. docs/algorithms/multiclass.md#arowa-arowa_pair.
     """
     variance, p, z = memory.variance, memory.p, x[given.first :]
     d1, d2 = variance.shape

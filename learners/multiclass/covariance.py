@@ -8,12 +8,12 @@ both means move, apart, and both covariances shrink by them. Covariances between
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Rule, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, UpdateRule, field, fragment, scratch
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.multiclass.margins import best_wrong, step_apart
 from driftway.learners.multiclass.weights import products
 from driftway.learners.second_order.confidence import precision_gain, required, step_size
-from driftway.learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, fill, form_of, is_full
+from driftway.learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, CovarianceForm, fill, form_of, is_full
 from driftway.learners.second_order.nherd import herded_gain, herded_shrinkage, pull
 
 REGULARISED, HERDED = 4, 5
@@ -49,12 +49,12 @@ def fill_classes(covariance: Array, start: float) -> None:
         fill(of_class, start)
 
 
-def separate(rule: int, p: Any, width: int, phi: float = 0.0, C: float = 0.0, r: float = 0.0) -> Rule:
+def separate(rule: int, p: Any, width: int, phi: float = 0.0, C: float = 0.0, r: float = 0.0) -> UpdateRule:
     """The rule of a learner whose parameters p have a, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
     given = Separation(rule, phi, C, r, p.a, p.q)
     weighs = rule == REGULARISED
-    return Rule(products, learn, given, ClassGaussians, form_of(p.cov, width), classes=True, weighs=weighs)
+    return UpdateRule(products, learn, given, ClassGaussians, form_of(p.cov, width), classes=True, uses_weight=weighs)
 
 
 @fragment
@@ -94,7 +94,7 @@ def gain(alpha: float, v: float, r: float, p: Separation) -> float:
     return precision_gain(p.rule, alpha, v, p.phi)
 
 
-def learn_apart(form: Form, narrowing: Fragment) -> Fragment:
+def learn_apart(form: CovarianceForm, narrowing: Fragment) -> Fragment:
     """What a row changes in a learner of one form, whose covariances narrow by beta or by kappa: `narrowing`."""
     spread, shrink, inflate = form
 
@@ -102,7 +102,7 @@ def learn_apart(form: Form, narrowing: Fragment) -> Fragment:
     def learn(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassGaussians) -> None:
         """Move the Gaussians of the row's class and of the best wrong one apart, by the alpha of both forms.
 
-        Shapes: x f8[d]. ALGORITHMS.md 8; a row that would overflow changes nothing.
+        Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners; a row that would overflow changes nothing.
         """
         r = p.r / omega
         rival = best_wrong(memory.S, label)

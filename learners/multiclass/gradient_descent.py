@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Parameters, Rule, fragment, intercept
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.contract import Array, Parameters, UpdateRule, fragment, intercept
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.linear.gradient_descent import SCHEDULES, first_step, step_at, step_schedule
 from driftway.learners.multiclass.margins import best_wrong, step_apart, step_each
@@ -26,17 +26,20 @@ class ClassDescent(NamedTuple):
     eta: float
 
 
-def descend(learn: Fragment, p: Any) -> Rule:
+def descend(learn: Fragment, p: Any) -> UpdateRule:
     """The rule of a learner whose parameters are `Stepping`; `learn` is one of the two below."""
     given = ClassDescent(SCHEDULES.index(p.schedule), p.eta)
-    return Rule(products, learn, given, SteppedClassWeights, classes=True, weighs=True, sharing=Sharing())
+    return UpdateRule(
+        products, learn, given, SteppedClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
+    )
 
 
 @fragment
 def learn_hinge(x: Array, label: int, omega: float, finite: bool, p: ClassDescent, memory: SteppedClassWeights) -> None:
     """Where the margin is below 1, step by eta_t x in the right class and -eta_t x in the best wrong one.
 
-    Shapes: x f8[d]. ALGORITHMS.md 8. A row that would overflow counts for t and leaves the weights.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A row that would overflow counts for t and
+    leaves the weights.
     """
     memory.learned[0] += 1
     rival = best_wrong(memory.S, label)
@@ -53,7 +56,8 @@ def learn_softmax(
 ) -> None:
     """Step every class against the gradient of the row's log loss.
 
-    Shapes: x f8[d]. ALGORITHMS.md 8. A row that would overflow counts for t and leaves the weights.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A row that would overflow counts for t and
+    leaves the weights.
     """
     memory.learned[0] += 1
     steps = memory.S  # the scores themselves are needed no longer

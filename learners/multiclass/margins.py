@@ -1,7 +1,7 @@
 """What kernels of several classes share: the best wrong class, and guarded steps of several weight vectors.
 
 A score vector S has one entry per class; the margin of a row is S_y - S_s, with s the best wrong class. With two
-classes the one score that is written is S_1 - S_0. ALGORITHMS.md 8.
+classes the one score that is written is S_1 - S_0. docs/algorithms/multiclass.md#multiclass-learners.
 """
 
 from driftway.learners.contract import Array, fragment

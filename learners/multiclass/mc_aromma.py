@@ -1,6 +1,6 @@
 """Multiclass aggressive ROMMA, the relaxed online maximum margin algorithm."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.multiclass.relaxed_margin import into_half_spaces
 
 
@@ -17,8 +17,9 @@ class MCAROMMA(Learner):
 
     Source
     ------
-    Li and Long, Machine Learning 46, 2002, aggressive ROMMA; for several classes ALGORITHMS.md 8. Differs: (W, mu) is
-    rescaled together, which changes no prediction; rows parallel to the weights only correct their length.
+    Li and Long, Machine Learning 46, 2002, aggressive ROMMA; for several classes
+    docs/algorithms/multiclass.md#mc_romma-mc_aromma. Differs: (W, mu) is rescaled together, which changes no
+    prediction; rows parallel to the weights only correct their length.
     """
 
     name = "mc_aromma"
@@ -27,5 +28,5 @@ class MCAROMMA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return into_half_spaces(aggressive=True)

@@ -1,6 +1,6 @@
 """Adaptive regularisation of weights for several classes (AROW)."""
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import REGULARISED, fill_classes, separate
 from driftway.learners.second_order.covariance import Covarying
 
@@ -25,8 +25,10 @@ class MCAROW(Learner):
 
     Source
     ------
-    Crammer, Dredze and Kulesza, EMNLP 2009, top-1 updates; scalars as `arow`. ALGORITHMS.md 8. Differs: no covariance
-    between classes, drift q and the diagonal form of ALGORITHMS.md 1.12 and 1.13.
+    Crammer, Dredze and Kulesza, EMNLP 2009, top-1 updates; scalars as `arow`.
+    docs/algorithms/multiclass.md#mc_cw-mc_cw_stdev-mc_arow-mc_nherd-mc_scw1-mc_scw2. Differs: no covariance between
+    classes, drift q and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and
+    #full-and-diagonal-covariance.
     """
 
     name = "mc_arow"
@@ -35,7 +37,7 @@ class MCAROW(Learner):
     class Params(Covarying):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return separate(REGULARISED, p, self.width, r=p.r)
 

@@ -1,6 +1,6 @@
 """Confidence-weighted learning of several classes, exact standard-deviation version (CW-Stdev)."""
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
 from driftway.learners.second_order.confidence import DEVIATION, deviations
 from driftway.learners.second_order.covariance import Covarying
@@ -26,8 +26,10 @@ class MCCWStdev(Learner):
 
     Source
     ------
-    Crammer, Dredze and Kulesza, EMNLP 2009, top-1 updates; scalars as `cw_stdev`. ALGORITHMS.md 8. Differs: no
-    covariance between classes, drift q and the diagonal form of ALGORITHMS.md 1.12 and 1.13.
+    Crammer, Dredze and Kulesza, EMNLP 2009, top-1 updates; scalars as `cw_stdev`.
+    docs/algorithms/multiclass.md#mc_cw-mc_cw_stdev-mc_arow-mc_nherd-mc_scw1-mc_scw2. Differs: no covariance between
+    classes, drift q and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and
+    #full-and-diagonal-covariance.
     """
 
     name = "mc_cw_stdev"
@@ -36,7 +38,7 @@ class MCCWStdev(Learner):
     class Params(Covarying):
         eta: float = number(0.7, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return separate(DEVIATION, p, self.width, phi=deviations(p.eta))
 

@@ -1,6 +1,6 @@
 """Normal herding of several classes (NHERD)."""
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import HERDED, fill_classes, separate
 from driftway.learners.second_order.covariance import Covarying
 
@@ -24,8 +24,9 @@ class MCNHERD(Learner):
 
     Source
     ------
-    Crammer and Lee, NIPS 2010, with the top-1 updates of Crammer, Dredze and Kulesza, EMNLP 2009. ALGORITHMS.md 8.
-    Differs: no covariance between classes, drift q of ALGORITHMS.md 1.12.
+    Crammer and Lee, NIPS 2010, with the top-1 updates of Crammer, Dredze and Kulesza, EMNLP 2009.
+    docs/algorithms/multiclass.md#mc_cw-mc_cw_stdev-mc_arow-mc_nherd-mc_scw1-mc_scw2. Differs: no covariance between
+    classes, drift q of docs/algorithms/conventions.md#drift-of-the-covariance.
     """
 
     name = "mc_nherd"
@@ -34,7 +35,7 @@ class MCNHERD(Learner):
     class Params(Covarying):
         C: float = number(0.1, "Trust in one row, as 1/r of `mc_arow`. Larger = faster.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return separate(HERDED, p, self.width, C=p.C)
 

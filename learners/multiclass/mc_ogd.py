@@ -1,6 +1,6 @@
 """Multiclass online gradient descent on the hinge loss."""
 
-from driftway.learners.contract import Learner, Rule
+from driftway.learners.contract import Learner, UpdateRule
 from driftway.learners.multiclass.gradient_descent import Stepping, descend, learn_hinge
 
 
@@ -15,7 +15,8 @@ class MCOGD(Learner):
 
     Source
     ------
-    Huang, Online Learning, "Multi-class Online Learning"; Zinkevich, ICML 2003. ALGORITHMS.md 1.9 and 8.
+    Huang, Online Learning, "Multi-class Online Learning"; Zinkevich, ICML 2003.
+    docs/algorithms/conventions.md#step-size-schedules and docs/algorithms/multiclass.md#mc_ogd.
     """
 
     name = "mc_ogd"
@@ -23,5 +24,5 @@ class MCOGD(Learner):
 
     Params = Stepping
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return descend(learn_hinge, self.parameters)

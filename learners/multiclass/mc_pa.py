@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.multiclass.passive_aggressive import apart
 
 
@@ -19,7 +19,8 @@ class MCPA(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 7; Huang, Online Learning, "Multi-class
-    Online Learning". ALGORITHMS.md 8. The margin is that over the best wrong class, as updates of one constraint.
+    Online Learning". docs/algorithms/multiclass.md#mc_pa-mc_pa1-mc_pa2. The margin is that over the best wrong class,
+    as updates of one constraint.
     """
 
     name = "mc_pa"
@@ -28,5 +29,5 @@ class MCPA(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return apart(math.inf, 0.0)

@@ -1,6 +1,6 @@
 """Multiclass passive-aggressive learning with a bounded step (PA-I)."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.multiclass.passive_aggressive import apart
 
 
@@ -18,7 +18,8 @@ class MCPA1(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 7, PA-I; Huang, Online Learning, "Multi-class
-    Online Learning". ALGORITHMS.md 8. The margin is that over the best wrong class, as updates of one constraint.
+    Online Learning". docs/algorithms/multiclass.md#mc_pa-mc_pa1-mc_pa2. The margin is that over the best wrong class,
+    as updates of one constraint.
     """
 
     name = "mc_pa1"
@@ -28,5 +29,5 @@ class MCPA1(Learner):
         C: float = number(0.1, "Largest step. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return apart(self.parameters.C, 0.0)

@@ -2,7 +2,7 @@
 
 import math
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept, number
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.multiclass.passive_aggressive import apart
 
 
@@ -20,7 +20,8 @@ class MCPA2(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 7, PA-II; Huang, Online Learning, "Multi-class
-    Online Learning". ALGORITHMS.md 8. The margin is that over the best wrong class, as updates of one constraint.
+    Online Learning". docs/algorithms/multiclass.md#mc_pa-mc_pa1-mc_pa2. The margin is that over the best wrong class,
+    as updates of one constraint.
     """
 
     name = "mc_pa2"
@@ -30,5 +31,5 @@ class MCPA2(Learner):
         C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return apart(math.inf, 0.5 / self.parameters.C)

@@ -1,6 +1,6 @@
 """The multiclass perceptron that blames the highest wrong class."""
 
-from driftway.learners.contract import Learner, Parameters, Rule, intercept
+from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.multiclass.ultraconservative import MAX, correct
 
 
@@ -17,8 +17,8 @@ class MCPerceptronMax(Learner):
     Source
     ------
     Crammer and Singer, JMLR 2003, the ultraconservative family; Huang, Online Learning, "Multi-class Online Learning",
-    max-score update. ALGORITHMS.md 8. Of two classes, a tie is no mistake on a row of class 0, though its score
-    of 0 stands for class 1: `perceptron` is the better choice there.
+    max-score update. docs/algorithms/multiclass.md#mc_perceptron_max. Of two classes, a tie is no mistake on a row of
+    class 0, though its score of 0 stands for class 1: `perceptron` is the better choice there.
     """
 
     name = "mc_perceptron_max"
@@ -27,5 +27,5 @@ class MCPerceptronMax(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return correct(MAX)

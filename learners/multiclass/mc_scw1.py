@@ -1,6 +1,6 @@
 """Soft confidence-weighted learning of several classes (SCW-I)."""
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
 from driftway.learners.second_order.confidence import SOFT, deviations
 from driftway.learners.second_order.covariance import Covarying
@@ -26,8 +26,9 @@ class MCSCW1(Learner):
     Source
     ------
     Wang, Zhao and Hoi, ICML 2012, proposition 1, with the top-1 updates of Crammer, Dredze and Kulesza, EMNLP 2009.
-    ALGORITHMS.md 8. Differs: no covariance between classes, drift q and the diagonal form of ALGORITHMS.md 1.12
-    and 1.13.
+    docs/algorithms/multiclass.md#mc_cw-mc_cw_stdev-mc_arow-mc_nherd-mc_scw1-mc_scw2. Differs: no covariance between
+    classes, drift q and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and
+    #full-and-diagonal-covariance.
     """
 
     name = "mc_scw1"
@@ -37,7 +38,7 @@ class MCSCW1(Learner):
         eta: float = number(0.75, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
         C: float = number(1.0, "Price of the loss and largest alpha. Larger = more trusting.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         return separate(SOFT, p, self.width, phi=deviations(p.eta), C=p.C)
 

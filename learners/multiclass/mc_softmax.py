@@ -1,6 +1,6 @@
 """Multiclass online gradient descent on the log loss of a softmax."""
 
-from driftway.learners.contract import Learner, Rule
+from driftway.learners.contract import Learner, UpdateRule
 from driftway.learners.multiclass.gradient_descent import Stepping, descend, learn_softmax
 
 
@@ -16,7 +16,8 @@ class MCSoftmax(Learner):
 
     Source
     ------
-    Huang, Online Learning, "Multi-class Online Learning"; Zinkevich, ICML 2003. ALGORITHMS.md 1.9 and 8.
+    Huang, Online Learning, "Multi-class Online Learning"; Zinkevich, ICML 2003.
+    docs/algorithms/conventions.md#step-size-schedules and docs/algorithms/multiclass.md#mc_softmax.
     """
 
     name = "mc_softmax"
@@ -26,5 +27,5 @@ class MCSoftmax(Learner):
 
     Params = Stepping
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return descend(learn_softmax, self.parameters)

@@ -2,24 +2,32 @@
 
 import math
 
-from driftway.learners.contract import Array, Rule, fragment
-from driftway.learners.engine.shared_fields import Sharing
-from driftway.learners.linear.passive_aggressive import Pull, tau
+from driftway.learners.contract import Array, UpdateRule, fragment
+from driftway.learners.engine.shared_fields import SharedFields
+from driftway.learners.linear.passive_aggressive import PassiveAggressiveNumbers, tau
 from driftway.learners.multiclass.margins import best_wrong, step_apart
 from driftway.learners.multiclass.weights import ClassWeights, products
 from driftway.learners.numeric.vectors import dot
 
 
-def apart(cap: float, ridge: float) -> Rule:
+def apart(cap: float, ridge: float) -> UpdateRule:
     """The rule of a learner; cap and ridge as those of two classes."""
-    return Rule(products, learn, Pull(cap, ridge), ClassWeights, classes=True, weighs=True, sharing=Sharing())
+    return UpdateRule(
+        products,
+        learn,
+        PassiveAggressiveNumbers(cap, ridge),
+        ClassWeights,
+        classes=True,
+        uses_weight=True,
+        sharing=SharedFields(),
+    )
 
 
 @fragment
-def learn(x: Array, label: int, omega: float, finite: bool, p: Pull, memory: ClassWeights) -> None:
+def learn(x: Array, label: int, omega: float, finite: bool, p: PassiveAggressiveNumbers, memory: ClassWeights) -> None:
     """Part the right class from the best wrong one until the margin is 1, or as far as is allowed.
 
-    Shapes: x f8[d]. ALGORITHMS.md 8. The margin gains 2 x'x by a step of 1.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. The margin gains 2 x'x by a step of 1.
     """
     rival = best_wrong(memory.S, label)
     loss = 1.0 - (memory.S[label] - memory.S[rival])

@@ -3,11 +3,11 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Rule, field, fragment, scratch
+from driftway.learners.contract import Array, Counts, UpdateRule, field, fragment, scratch
 from driftway.learners.linear.relaxed_margin import LONGEST, PARALLEL, SMALLEST_TARGET, Eagerness
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.multiclass.weights import products
-from driftway.learners.numeric.vectors import dot, length, multiply
+from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply
 
 
 class RelaxedClasses(NamedTuple):
@@ -19,17 +19,18 @@ class RelaxedClasses(NamedTuple):
     S: Array = scratch("f8[K]", "the scores")
 
 
-def into_half_spaces(aggressive: bool) -> Rule:
+def into_half_spaces(aggressive: bool) -> UpdateRule:
     """The rule of a learner."""
-    return Rule(products, learn, Eagerness(aggressive), RelaxedClasses, classes=True)
+    return UpdateRule(products, learn, Eagerness(aggressive), RelaxedClasses, classes=True)
 
 
 @fragment
 def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memory: RelaxedClasses) -> None:
     """Take the shortest weights in the half-spaces of this row and of all before it.
 
-    Shapes: x f8[d]. ALGORITHMS.md 8: the step of two classes for phi, which is x in the right class, -x in the best
-    wrong one and 0 elsewhere. Learns where the margin m <= 0 or, `aggressive`, where m < mu.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners: the step of two classes for phi, which is x in
+    the right class, -x in the best wrong one and 0 elsewhere. Learns where the margin m <= 0 or, `aggressive`, where m
+    < mu.
     """
     rival = best_wrong(memory.S, label)
     m = memory.S[label] - memory.S[rival]
@@ -53,7 +54,7 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memor
     if not shrink_and_part(memory.weight, keep, label, rival, x, step):
         memory.skipped[0] += 1
         return
-    size = length(weights)
+    size = euclidean_norm(weights)
     if size > LONGEST:
         multiply(weights, 1.0 / size)
         memory.mu[0] = max(target / size, SMALLEST_TARGET)

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Rule, fragment
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.contract import Array, UpdateRule, fragment
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.multiclass.margins import best_wrong, mistaken, step_apart, step_each
 from driftway.learners.multiclass.weights import ClassWeights, products
 
@@ -19,16 +19,18 @@ class Blame(NamedTuple):
     """Who pays: one of the three above."""
 
 
-def correct(rule: int) -> Rule:
+def correct(rule: int) -> UpdateRule:
     """The rule of a learner."""
-    return Rule(products, learn, Blame(rule), ClassWeights, classes=True, weighs=True, sharing=Sharing())
+    return UpdateRule(
+        products, learn, Blame(rule), ClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
+    )
 
 
 @fragment
 def learn(x: Array, label: int, omega: float, finite: bool, p: Blame, memory: ClassWeights) -> None:
     """If another class is predicted than the row's, move the right one and those that the rule names.
 
-    Shapes: x f8[d]. ALGORITHMS.md 8. The steps of all classes add up to 0.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. The steps of all classes add up to 0.
     """
     rival = best_wrong(memory.S, label)
     if finite and not mistaken(memory.S, label, rival):

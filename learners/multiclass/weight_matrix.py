@@ -11,8 +11,8 @@ import numpy as np
 from driftway.learners.contract import Array, fragment
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
-from driftway.learners.numeric.symmetric import downdate, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.symmetric import downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import COLLAPSED, inflate_full
 
 
@@ -36,11 +36,12 @@ def step_by_factors(z: Array, gap: float, r: float, memory: Any) -> bool:
     """Condition the Gaussian on p'W z being `gap` larger, seen with noise r; False, and nothing, if it cannot be.
 
     Shapes: z f8[d2]; `memory` has weight f8[d1, d2], of_rows f8[d1, d1], of_columns f8[d2, d2], p f8[d1] and scratch
-    kp f8[d1], kz f8[d2]. ALGORITHMS.md 4, `arowa`, factored: each factor as if the other were fixed.
+    kp f8[d1], kz f8[d2]. docs/algorithms/multiclass.md#arowa-arowa_pair, factored: each factor as if the other were
+    fixed.
     """
     weight, kp, kz = memory.weight, memory.kp, memory.kz
     d1, d2 = weight.shape
-    vp, vz = times(memory.of_rows, memory.p, kp), times(memory.of_columns, z, kz)
+    vp, vz = matvec(memory.of_rows, memory.p, kp), matvec(memory.of_columns, z, kz)
     v = vp * vz
     # Rounding can leave both negative after features of 1e150: v alone would not tell.
     if not (vp > 0.0 and vz > 0.0 and COLLAPSED < v < math.inf):
@@ -55,7 +56,7 @@ def step_by_factors(z: Array, gap: float, r: float, memory: Any) -> bool:
     if overflows:
         return False
     for i in range(d1):
-        step_along(weight[i], kz, step * kp[i])
+        axpy_guarded(weight[i], kz, step * kp[i])
     downdate(memory.of_rows, kp, 1.0 / (r * d2 / vz + vp), 1.0)
     downdate(memory.of_columns, kz, 1.0 / (r * d1 / vp + vz), 1.0)
     return True
@@ -63,6 +64,9 @@ def step_by_factors(z: Array, gap: float, r: float, memory: Any) -> bool:
 
 @fragment
 def inflate_factors(q: float, a: float, memory: Any) -> None:
-    """Drift q of both factors, which start at `a` and at 1. Shapes: as `step_by_factors`. ALGORITHMS.md 1.12."""
+    """Drift q of both factors, which start at `a` and at 1. Shapes: as `step_by_factors`.
+
+    See docs/algorithms/conventions.md#drift-of-the-covariance.
+    """
     inflate_full(memory.of_rows, q, a)
     inflate_full(memory.of_columns, q, 1.0)

@@ -10,7 +10,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -51,8 +51,8 @@ class HBP(Learner):
     Source
     ------
     Sahoo, Pham, Lu and Hoi, Online deep learning, IJCAI 2018, algorithm 1; Huang, Online Learning, "Deep online
-    learning". ALGORITHMS.md 9. Differs: one gradient of the whole, which is clipped; classifiers of more classes are
-    softmax; defaults are those that did best on 26 streams, not layers=3, eta=0.05, smooth=0.2, clip=10.
+    learning". docs/algorithms/neural.md#hbp. Differs: one gradient of the whole, which is clipped; classifiers of more
+    classes are softmax; defaults are those that did best on 26 streams, not layers=3, eta=0.05, smooth=0.2, clip=10.
     """
 
     name = "hbp"
@@ -73,12 +73,12 @@ class HBP(Learner):
         )
         seed: int = integer(1, "Of the generator of the first weights.", at_least=0, at_most=2**53)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         hedge = Hedge(p.eta, p.clip, log(p.beta), p.smooth / (p.layers + 1))
         outputs = self.n_classes if self.n_classes > 2 else 1
         sizes = {"L": p.layers, "deeper": p.layers - 1, "heads": p.layers + 1, "W": p.width, "O": outputs}
-        return Rule(score, learn, hedge, Network, sizes, classes=True)
+        return UpdateRule(score, learn, hedge, Network, sizes, classes=True)
 
     def initialise(self) -> None:
         s = self.state
@@ -123,7 +123,7 @@ class Network(NamedTuple):
 def score(x: Array, _p: Any, memory: Network) -> None:
     """Forward through the layers, leaving h and f. Nothing is finite if some classifier's score is not.
 
-    Shapes: x f8[d]. ALGORITHMS.md 9.
+    Shapes: x f8[d]. docs/algorithms/neural.md#hbp.
     """
     S, f, h, alpha, L = memory.S, memory.f, memory.h, memory.alpha, memory.h.shape[0]
     head_forward(x, memory.shallow, memory.offset[0], f[0])
@@ -149,7 +149,7 @@ def score(x: Array, _p: Any, memory: Network) -> None:
 def learn(x: Array, label: int, _omega: float, finite: bool, p: Hedge, memory: Network) -> None:
     """Descend along the gradients that `score` leads to, all of them taken first, then weigh the classifiers.
 
-    Shapes: x f8[d]. ALGORITHMS.md 9. A row whose gradient is not finite changes nothing.
+    Shapes: x f8[d]. docs/algorithms/neural.md#hbp. A row whose gradient is not finite changes nothing.
     """
     if not finite:
         memory.skipped[0] += 1

@@ -6,10 +6,10 @@ many units side by side, in wide instructions, and no sum is regrouped.
 
 import math
 
-from driftway.learners.contract import Array, bare_kernel
+from driftway.learners.contract import Array, kernel_without_refcounts
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import Words, normal
-from driftway.learners.numeric.vectors import dot, step_surely
+from driftway.learners.numeric.vectors import axpy, dot
 
 
 @kernel
@@ -25,7 +25,7 @@ def scatter(layer: Array, generator: Words) -> None:
             layer[j, u] = spread * normal(generator)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def layer_forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
     """Write layer' h + bias to `out`. Shapes: h f8[in], layer f8[in, out], bias f8[out], out f8[out].
 
@@ -40,10 +40,10 @@ def layer_forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
             for u in range(out.shape[0]):
                 out[u] = out[u] + one * row[u] + other * next_row[u]
     if h.shape[0] % 2 == 1:
-        step_surely(out, layer[h.shape[0] - 1], h[h.shape[0] - 1])
+        axpy(out, layer[h.shape[0] - 1], h[h.shape[0] - 1])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def layer_backward(h: Array, layer: Array, above: Array, out: Array) -> None:
     """Add layer above, the gradient of h, to `out`; that of rectified units that are silent is 0.
 
@@ -54,26 +54,26 @@ def layer_backward(h: Array, layer: Array, above: Array, out: Array) -> None:
             out[j] += dot(layer[j], above)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def layer_descend(h: Array, layer: Array, bias: Array, above: Array, eta: float) -> None:
     """Take eta h above' from the layer and eta above from its bias.
 
     Shapes: h f8[in], layer f8[in, out], bias f8[out], above f8[out].
     """
-    step_surely(bias, above, -eta)
+    axpy(bias, above, -eta)
     for j in range(h.shape[0]):
         if h[j] != 0.0:
-            step_surely(layer[j], above, -eta * h[j])
+            axpy(layer[j], above, -eta * h[j])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def head_forward(h: Array, head: Array, offset: Array, f: Array) -> None:
     """Write head h + offset to `f`. Shapes: h f8[in], head f8[O, in], offset f8[O], f f8[O]."""
     for o in range(f.shape[0]):
         f[o] = dot(head[o], h) + offset[o]
 
 
-@bare_kernel
+@kernel_without_refcounts
 def head_backward(h: Array, head: Array, gradient: Array, out: Array) -> None:
     """Write head' gradient, that of h, to `out`; that of rectified units that are silent is 0.
 
@@ -82,17 +82,17 @@ def head_backward(h: Array, head: Array, gradient: Array, out: Array) -> None:
     for j in range(out.shape[0]):
         out[j] = 0.0
     for o in range(gradient.shape[0]):
-        step_surely(out, head[o], gradient[o])
+        axpy(out, head[o], gradient[o])
     for j in range(out.shape[0]):
         out[j] = out[j] if h[j] > 0.0 else 0.0
 
 
-@bare_kernel
+@kernel_without_refcounts
 def head_descend(h: Array, head: Array, offset: Array, gradient: Array, eta: float) -> None:
     """Take eta gradient h' from the head and eta gradient from its offset.
 
     Shapes: h f8[in], head f8[O, in], offset f8[O], gradient f8[O].
     """
-    step_surely(offset, gradient, -eta)
+    axpy(offset, gradient, -eta)
     for o in range(gradient.shape[0]):
-        step_surely(head[o], h, -eta * gradient[o])
+        axpy(head[o], h, -eta * gradient[o])

@@ -1,7 +1,8 @@
 """Random numbers for kernels: xoshiro256** on a state of four words that lives in the learner's buffer.
 
 No global generator and no cache: the state array is all there is, so a snapshot holds it and a copy of it
-continues identically. Draws other than the raw words are derived from `uniform`. ALGORITHMS.md 1.6.
+continues identically. Draws other than the raw words are derived from `uniform`.
+docs/algorithms/conventions.md#random-numbers.
 """
 
 import math

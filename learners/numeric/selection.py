@@ -5,7 +5,7 @@ from driftway.learners.engine.state import Array
 
 
 @fragment
-def smallest(values: Array, k: int) -> float:
+def kth_smallest(values: Array, k: int) -> float:
     """Number k of f8[n] in ascending order, from 0; the values change places. None of them may be NaN.
 
     O(n) on the average: Hoare's FIND (Algorithm 65, CACM 4, 1961).

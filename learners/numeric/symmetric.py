@@ -1,4 +1,6 @@
-"""Positive definite matrices that stay so: the rule of ALGORITHMS.md 1.11 in one place.
+"""Positive definite matrices that stay so: the rule in one place.
+
+See docs/algorithms/conventions.md#positive-definite-matrices.
 
 A down-date must be *bitwise* symmetric. With outer(k / h, k) rounding makes P asymmetric, forgetting
 multiplies the antisymmetric part by 1 / lambda each row, and at mu = 0.05 P overflows after 14,457 rows.
@@ -6,29 +8,29 @@ multiplies the antisymmetric part by 1 / lambda each row, and at mu = 0.05 P ove
 
 import math
 
-from driftway.learners.engine.jit import bare_kernel, fragment
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.learners.engine.state import Array
 from driftway.learners.numeric.vectors import dot
 
 NARROW = 12
-"""Width up to which `times` goes by rows. An AROW row of 9 columns takes 10 % less so, one of 17 columns 10 % more."""
+"""Width up to which `matvec` goes by rows. An AROW row of 9 columns takes 10 % less so, one of 17 columns 10 % more."""
 
 
 @fragment
-def times(P: Array, x: Array, k: Array) -> float:
+def matvec(P: Array, x: Array, k: Array) -> float:
     """Write k = P x and return x . k.
 
     Shapes: P f8[d, d] symmetric, x f8[d], k f8[d]. Both ways sum P[i, j] x[j] in the order of j, hence give the
     bits of the plain product.
     """
     if x.shape[0] <= NARROW:
-        return times_by_rows(P, x, k)
-    return times_by_columns(P, x, k)
+        return matvec_by_rows(P, x, k)
+    return matvec_by_columns(P, x, k)
 
 
 @fragment
-def times_by_rows(P: Array, x: Array, k: Array) -> float:
-    """`times` of a narrow P: four sums at a time, because within one each addition waits for the one before.
+def matvec_by_rows(P: Array, x: Array, k: Array) -> float:
+    """`matvec` of a narrow P: four sums at a time, because within one each addition waits for the one before.
 
     Shapes: P f8[d, d], x f8[d], k f8[d].
     """
@@ -51,8 +53,8 @@ def times_by_rows(P: Array, x: Array, k: Array) -> float:
 
 
 @fragment
-def times_by_columns(P: Array, x: Array, k: Array) -> float:
-    """`times` of a wide P: all sums side by side, in wide additions, and by four columns in one pass over `k`.
+def matvec_by_columns(P: Array, x: Array, k: Array) -> float:
+    """`matvec` of a wide P: all sums side by side, in wide additions, and by four columns in one pass over `k`.
 
     Shapes: P f8[d, d] symmetric, so that its rows are its columns; x f8[d], k f8[d].
     """
@@ -97,7 +99,7 @@ def downdate(P: Array, k: Array, share: float, gain: float) -> None:
         repair(P)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def repair(P: Array) -> None:
     """Make the diagonal positive again after rounding has eaten it (a feature of 1e150 does that at once).
 
@@ -119,8 +121,8 @@ def repair(P: Array) -> None:
             P[j, j] = ridge
 
 
-@bare_kernel
-def pin(P: Array, j: int, p_max: float, column: Array) -> None:
+@kernel_without_refcounts
+def clamp_diagonal(P: Array, j: int, p_max: float, column: Array) -> None:
     """Wind-up guard: bring P[j, j] down to `p_max` by observing that weight j is what it is.
 
     Shapes: P f8[d, d], column f8[d] scratch. Without it a direction that is no longer excited makes P
@@ -140,7 +142,7 @@ def pin(P: Array, j: int, p_max: float, column: Array) -> None:
         downdate(P, column, share, 1.0)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def inverse(P: Array, L: Array, out: Array) -> bool:
     """Write P^-1, bitwise symmetric; False, and nothing of use is written, if P is not positive definite.
 
@@ -181,7 +183,7 @@ DIAGONAL = 1e-32
 """Squares off the diagonal, in units of the largest entry's, below which a matrix counts as diagonal."""
 
 
-@bare_kernel
+@kernel_without_refcounts
 def diagonalise(P: Array, D: Array, Q: Array) -> float:
     """Write P = f Q' D Q with a diagonal D and rotations Q, whose rows have their largest entry positive; f.
 
@@ -206,7 +208,7 @@ def diagonalise(P: Array, D: Array, Q: Array) -> float:
             break
         for p in range(d):
             for q in range(p + 1, d):
-                rotate(D, Q, p, q)
+                jacobi_rotate(D, Q, p, q)
     for i in range(d):
         farthest = 0
         for j in range(d):
@@ -218,7 +220,7 @@ def diagonalise(P: Array, D: Array, Q: Array) -> float:
     return largest
 
 
-@bare_kernel
+@kernel_without_refcounts
 def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
     """Set the negative eigenvalues of P to 0; it stays bitwise symmetric, and its diagonal becomes >= 0.
 
@@ -235,7 +237,7 @@ def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
 
 
 @fragment
-def rotate(D: Array, Q: Array, p: int, q: int) -> None:
+def jacobi_rotate(D: Array, Q: Array, p: int, q: int) -> None:
     """Turn rows and columns p and q of D so that D[p, q] becomes 0, and rows p and q of Q along.
 
     Shapes: D f8[d, d] symmetric, Q f8[d, d]. Golub and Van Loan, Matrix Computations, 8.5.2.

@@ -32,7 +32,7 @@ def dots(a: Array, b: Array, x: Array) -> tuple[float, float]:
 
 
 @fragment
-def step_along(weight: Array, x: Array, step: float) -> bool:
+def axpy_guarded(weight: Array, x: Array, step: float) -> bool:
     """Add step * x to `weight`, all of it or, if some coordinate would overflow, nothing; say which.
 
     Shapes: weight f8[d], x f8[d].
@@ -50,15 +50,15 @@ def step_along(weight: Array, x: Array, step: float) -> bool:
 
 
 @fragment
-def step_surely(weight: Array, x: Array, step: float) -> None:
-    """As `step_along`, with the same bits, for those who know that nothing overflows. Shapes: weight f8[d], x f8[d]."""
+def axpy(weight: Array, x: Array, step: float) -> None:
+    """As `axpy_guarded`, with the same bits, where nothing can overflow. Shapes: weight f8[d], x f8[d]."""
     for j in range(x.shape[0]):
         weight[j] += step * x[j]
 
 
 @fragment
-def step_both(first: Array, a: float, second: Array, b: float, x: Array) -> bool:
-    """As `step_along`, add a * x to `first` and b * x to `second`, or leave both as they are.
+def axpy_guarded_pair(first: Array, a: float, second: Array, b: float, x: Array) -> bool:
+    """As `axpy_guarded`, add a * x to `first` and b * x to `second`, or leave both as they are.
 
     Shapes: first f8[d], second f8[d], x f8[d].
     """
@@ -76,8 +76,8 @@ def step_both(first: Array, a: float, second: Array, b: float, x: Array) -> bool
 
 
 @fragment
-def shrink_and_step(weight: Array, keep: float, x: Array, step: float) -> bool:
-    """As `step_along`, to keep * weight + step * x.
+def scale_and_axpy(weight: Array, keep: float, x: Array, step: float) -> bool:
+    """As `axpy_guarded`, to keep * weight + step * x.
 
     Shapes: weight f8[d], x f8[d].
     """
@@ -93,7 +93,7 @@ def shrink_and_step(weight: Array, keep: float, x: Array, step: float) -> bool:
 
 
 @fragment
-def length(weight: Array) -> float:
+def euclidean_norm(weight: Array) -> float:
     """Euclidean length, also where the squares would overflow or vanish. Shapes: weight f8[d]."""
     squared = dot(weight, weight)
     if not 1e-280 < squared < math.inf:

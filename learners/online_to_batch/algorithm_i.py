@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from driftway.learners.contract import Parameters, flag, integer
 from driftway.learners.online_to_batch.procedure import Procedure
-from driftway.learners.online_to_batch.working_set import Sample
+from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class AlgorithmI(Procedure):
@@ -36,7 +36,7 @@ class AlgorithmI(Procedure):
         max_passes: int = integer(0, at_least=0)
 
     def begin(self) -> None:
-        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
+        self.source = self.sample = WorkingSet(self.problem.n, self.seed, self.parameters.shuffle)
         self.clean = False
 
     def step(self) -> None:

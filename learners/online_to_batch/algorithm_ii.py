@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from driftway.learners.contract import Parameters, flag, integer
 from driftway.learners.engine.state import Bytes
 from driftway.learners.online_to_batch.procedure import Procedure
-from driftway.learners.online_to_batch.working_set import Sample
+from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class AlgorithmII(Procedure):
@@ -48,7 +48,7 @@ class AlgorithmII(Procedure):
         shuffle: bool = flag(True)
 
     def begin(self) -> None:
-        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
+        self.source = self.sample = WorkingSet(self.problem.n, self.seed, self.parameters.shuffle)
         self.phi: int = self.parameters.phi or 1
         self.sample.refill(self.phi)
         self.best, self.best_phi = self.online.memory.copy(), 0

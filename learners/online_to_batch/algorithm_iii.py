@@ -7,7 +7,7 @@ from driftway.learners.contract import Parameters, choice, flag, number
 from driftway.learners.engine.state import Bytes
 from driftway.learners.online_to_batch.algorithm_iii_weak import SuperIterations
 from driftway.learners.online_to_batch.procedure import Procedure
-from driftway.learners.online_to_batch.working_set import Sample
+from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class AlgorithmIII(Procedure):
@@ -42,7 +42,7 @@ class AlgorithmIII(Procedure):
         shuffle: bool = flag(True)
 
     def begin(self) -> None:
-        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
+        self.source = self.sample = WorkingSet(self.problem.n, self.seed, self.parameters.shuffle)
         self.loop = SuperIterations()
         self.parts = [self.loop]
         p = self.parameters

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from driftway.learners.contract import Parameters, flag, integer
 from driftway.learners.online_to_batch.procedure import Procedure
-from driftway.learners.online_to_batch.working_set import Sample
+from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class SuperIterations:
@@ -19,7 +19,7 @@ class SuperIterations:
         """To the first super iteration."""
         self.count, self.removed = 1, 0
 
-    def iterate(self, procedure: Procedure, sample: Sample, Z: int) -> bool:
+    def iterate(self, procedure: Procedure, sample: WorkingSet, Z: int) -> bool:
         """One iteration of Algorithm I; whether it ended normally."""
         mistakes = procedure.visit(sample, Z + 1 - self.removed)
         self.removed += mistakes
@@ -57,7 +57,7 @@ class AlgorithmIIIWeak(Procedure):
         shuffle: bool = flag(True)
 
     def begin(self) -> None:
-        self.source = self.sample = Sample(self.problem.n, self.seed, self.parameters.shuffle)
+        self.source = self.sample = WorkingSet(self.problem.n, self.seed, self.parameters.shuffle)
         self.loop = SuperIterations()
         self.parts = [self.loop]
 

@@ -4,15 +4,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftway.learners.contract import Array, bare_kernel
+from driftway.learners.contract import Array, kernel_without_refcounts
 from driftway.learners.engine.state import Bytes
-from driftway.learners.numeric.vectors import step_along
-from driftway.learners.online_to_batch.draws import Drawing
-from driftway.learners.online_to_batch.linear_passes import Standing, right_before_a_mistake, standing, weights_of
+from driftway.learners.numeric.vectors import axpy_guarded
+from driftway.learners.online_to_batch.draws import DrawingProcedure
+from driftway.learners.online_to_batch.linear_passes import (
+    LinearPassState,
+    right_before_a_mistake,
+    standing,
+    weights_of,
+)
 from driftway.learners.online_to_batch.working_set import Ids
 
 
-class Average(Drawing):
+class Average(DrawingProcedure):
     """Learns along rows drawn from the problem and hands over the mean of the weights that it had for each of them.
 
     Only for the learner `perceptron`, whose hypotheses are weights.
@@ -28,8 +33,8 @@ class Average(Drawing):
 
     Source
     ------
-    Cesa-Bianchi, Conconi and Gentile, IEEE Trans. Information Theory 50, 2004. ALGORITHMS.md 13. It has no guarantee
-    where rows are not i.i.d.
+    Cesa-Bianchi, Conconi and Gentile, IEEE Trans. Information Theory 50, 2004.
+    docs/algorithms/online_to_batch.md#averages. It has no guarantee where rows are not i.i.d.
     """
 
     name = "average"
@@ -51,13 +56,13 @@ class Average(Drawing):
 
     @property
     def hypothesis(self) -> Bytes:
-        learner = self.online.learner.fresh()
+        learner = self.online.learner.clone_empty()
         learner.state["weight"][:] = self.weight - self.late / max(1, self.draws.taken)
         return learner.state.memory
 
 
-@bare_kernel
-def follow(at: Standing, draws: Ids, before: int, late: Array) -> int:
+@kernel_without_refcounts
+def follow(at: LinearPassState, draws: Ids, before: int, late: Array) -> int:
     """Learn along the draws; `late` adds up each step times the draws that did not have it yet.
 
     Shapes: draws i8[m], late f8[d]; `before` draws came before these. The mean of
@@ -71,7 +76,7 @@ def follow(at: Standing, draws: Ids, before: int, late: Array) -> int:
             break
         x, step = at.rows[draws[t]], at.eta * (2.0 * at.y[draws[t]] - 1.0)
         t += 1
-        if step_along(at.weight, x, step):
-            step_along(late, x, step * (before + t))
+        if axpy_guarded(at.weight, x, step):
+            axpy_guarded(late, x, step * (before + t))
         mistakes += 1
     return mistakes

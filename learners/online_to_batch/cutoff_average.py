@@ -4,15 +4,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftway.learners.contract import Array, bare_kernel
+from driftway.learners.contract import Array, kernel_without_refcounts
 from driftway.learners.engine.state import Bytes
-from driftway.learners.numeric.vectors import step_along
-from driftway.learners.online_to_batch.draws import Drawing
-from driftway.learners.online_to_batch.linear_passes import Standing, right_before_a_mistake, standing, weights_of
+from driftway.learners.numeric.vectors import axpy_guarded
+from driftway.learners.online_to_batch.draws import DrawingProcedure
+from driftway.learners.online_to_batch.linear_passes import (
+    LinearPassState,
+    right_before_a_mistake,
+    standing,
+    weights_of,
+)
 from driftway.learners.online_to_batch.working_set import Ids
 
 
-class CutoffAverage(Drawing):
+class CutoffAverage(DrawingProcedure):
     """As `average`, but a hypothesis enters only from its (k + 1)-th draw on, for k = 0, 1, 2, 4 and so on.
 
     Of these averages the one with the least empirical error is handed over, that of the smaller k on ties. Only for the
@@ -29,8 +34,8 @@ class CutoffAverage(Drawing):
 
     Source
     ------
-    Dekel, NIPS 2008. ALGORITHMS.md 13. Differs: k is chosen by the empirical error. It has no guarantee where rows are
-    not i.i.d.
+    Dekel, NIPS 2008. docs/algorithms/online_to_batch.md#online-to-batch. Differs: k is chosen by the empirical error.
+    It has no guarantee where rows are not i.i.d.
     """
 
     name = "cutoff-average"
@@ -61,7 +66,7 @@ class CutoffAverage(Drawing):
                 self.errors, self.k = errors, int(self.cutoffs[place])
 
     def _average(self, place: np.intp) -> Bytes:
-        learner = self.online.learner.fresh()
+        learner = self.online.learner.clone_empty()
         learner.state["weight"][:] = self.sums[place] / self.counts[place]
         return learner.state.memory
 
@@ -74,7 +79,7 @@ class CutoffAverage(Drawing):
         return {**super().findings(), "k": self.k}
 
 
-@bare_kernel
+@kernel_without_refcounts
 def enter(weight: Array, used: int, cutoffs: Ids, sums: Array, counts: Ids) -> None:
     """Add a hypothesis that was used for so many draws to every average whose cutoff it outlived.
 
@@ -83,12 +88,12 @@ def enter(weight: Array, used: int, cutoffs: Ids, sums: Array, counts: Ids) -> N
     for i in range(cutoffs.shape[0]):
         late = used - cutoffs[i]
         if late > 0:
-            step_along(sums[i], weight, float(late))
+            axpy_guarded(sums[i], weight, float(late))
             counts[i] += late
 
 
-@bare_kernel
-def follow(at: Standing, draws: Ids, used: Ids, cutoffs: Ids, sums: Array, counts: Ids) -> int:
+@kernel_without_refcounts
+def follow(at: LinearPassState, draws: Ids, used: Ids, cutoffs: Ids, sums: Array, counts: Ids) -> int:
     """Learn along the draws; a hypothesis that ends with a mistake enters the averages first.
 
     Shapes: draws i8[m], used i8[1], cutoffs i8[K], sums f8[K, d], counts i8[K]. `used` are the draws that the present
@@ -103,7 +108,7 @@ def follow(at: Standing, draws: Ids, used: Ids, cutoffs: Ids, sums: Array, count
             break
         enter(at.weight, used[0] + 1, cutoffs, sums, counts)
         used[0] = 0
-        step_along(at.weight, at.rows[draws[t]], at.eta * (2.0 * at.y[draws[t]] - 1.0))
+        axpy_guarded(at.weight, at.rows[draws[t]], at.eta * (2.0 * at.y[draws[t]] - 1.0))
         mistakes += 1
         t += 1
     return mistakes

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftway.learners.contract import Parameters, bare_kernel, integer
+from driftway.learners.contract import Parameters, integer, kernel_without_refcounts
 from driftway.learners.numeric.random import Words, randint
 from driftway.learners.numeric.random import seed as fill_with
 from driftway.learners.online_to_batch.procedure import Procedure
@@ -14,7 +14,7 @@ SLICE = 65_536
 """Draws at a time, at most: half a megabyte, and well below a second of work."""
 
 
-class Draws:
+class RandomRows:
     """The stream Sigma of OTB 7.1, slice by slice, each of n draws at most.
 
     Parameters
@@ -51,14 +51,14 @@ class Draws:
         return ids
 
 
-class Drawing(Procedure):
+class DrawingProcedure(Procedure):
     """What the conversions share: they learn along L = mult n draws."""
 
     class Params(Parameters):
         mult: int = integer(10, at_least=1)
 
     def begin(self) -> None:
-        self.source = self.draws = Draws(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
+        self.source = self.draws = RandomRows(self.problem.n, self.parameters.mult * self.problem.n, self.seed)
 
     @property
     def what(self) -> str:
@@ -68,7 +68,7 @@ class Drawing(Procedure):
         return {"draws": self.draws.taken}
 
 
-@bare_kernel
+@kernel_without_refcounts
 def draw(words: Words, n: int, ids: Ids) -> None:
     """Fill `ids` with whole numbers of 0..n-1. Shapes: words u8[4], ids i8[m]."""
     for t in range(ids.shape[0]):

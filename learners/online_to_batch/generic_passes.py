@@ -4,16 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.contract import Learner
-from driftway.learners.online_to_batch.training_passes import LONGEST, RUN, Passes
-from driftway.learners.online_to_batch.training_set import Problem
-from driftway.learners.online_to_batch.working_set import Ids, Sample
+from driftway.learners.online_to_batch.training_passes import LONGEST, RUN, TrainingPasses
+from driftway.learners.online_to_batch.training_set import TrainingSet
+from driftway.learners.online_to_batch.working_set import Ids, WorkingSet
 
 WIDEST = 4096
 """Rows that are predicted at once, at most."""
 
 
-class AnyPasses(Passes):
-    """See `Passes`. Blocks grow while rows are right and shrink behind a mistake; the results know no blocks.
+class GenericPasses(TrainingPasses):
+    """See `TrainingPasses`. Blocks grow while rows are right and shrink behind a mistake; the results know no blocks.
 
     Parameters
     ----------
@@ -23,10 +23,10 @@ class AnyPasses(Passes):
         Of two classes; any wrapper may stand before it.
     """
 
-    def __init__(self, problem: Problem, learner: Learner) -> None:
+    def __init__(self, problem: TrainingSet, learner: Learner) -> None:
         self._problem, self._learner = problem, learner
 
-    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
+    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
         ids, copies = sample.ids, sample.copies
         kept = seen = sample.first
         mistakes, width = 0, 1

@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, ParameterError, bare_kernel, fragment
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.contract import Array, Learner, ParameterError, fragment, kernel_without_refcounts
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.online_to_batch.training_passes import CompiledPasses, loops
-from driftway.learners.online_to_batch.training_set import Problem
+from driftway.learners.online_to_batch.training_set import TrainingSet
 from driftway.learners.online_to_batch.working_set import Ids
 
 
-class Standing(NamedTuple):
+class LinearPassState(NamedTuple):
     """A perceptron before the rows of a problem."""
 
     rows: Array
@@ -25,7 +25,7 @@ class Standing(NamedTuple):
 
 
 class LinearPasses(CompiledPasses):
-    """See `Passes`. Four rows are predicted at a time, and those behind a mistake once more.
+    """See `TrainingPasses`. Four rows are predicted at a time, and those behind a mistake once more.
 
     Rows are visited out of order, and four of them come from memory in the time of one: a pass over the 124 columns of
     a9a takes 176 ns a row instead of 301, over 69 columns 20 instead of 29, over 9 columns 8 instead of 5.
@@ -38,14 +38,14 @@ class LinearPasses(CompiledPasses):
         A `perceptron` with its intercept; whatever its `ties`, it is shown mistakes only.
     """
 
-    def __init__(self, problem: Problem, learner: Learner) -> None:
+    def __init__(self, problem: TrainingSet, learner: Learner) -> None:
         super().__init__(standing(problem, learner), LOOPS)
 
 
-def standing(problem: Problem, learner: Learner) -> Standing:
+def standing(problem: TrainingSet, learner: Learner) -> LinearPassState:
     """A perceptron, as it is and where its state lives, before the rows."""
     state = learner.state
-    return Standing(problem.rows, problem.y, learner.parameters.eta, state["weight"], state["skipped"])
+    return LinearPassState(problem.rows, problem.y, learner.parameters.eta, state["weight"], state["skipped"])
 
 
 def weights_of(learner: Learner, procedure: str) -> Array:
@@ -74,7 +74,7 @@ def four_dots(a: Array, b: Array, c: Array, d: Array, w: Array) -> tuple[float, 
 
 
 @fragment
-def right_of_four(at: Standing, ids: Ids, t: int, last: int) -> int:
+def right_of_four(at: LinearPassState, ids: Ids, t: int, last: int) -> int:
     """How many of the next four rows, ids[t:t + 4] or fewer, are right before one is wrong.
 
     Shapes: ids i8[m]; t < last <= m.
@@ -95,7 +95,7 @@ def right_of_four(at: Standing, ids: Ids, t: int, last: int) -> int:
 
 
 @fragment
-def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
+def right_before_a_mistake(at: LinearPassState, ids: Ids, t: int, last: int) -> int:
     """How many of the rows ids[t:last] are right before one is wrong. Shapes: ids i8[m]; t < last <= m."""
     end, right = t, 4
     while right == 4 and end < last:
@@ -105,14 +105,14 @@ def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
 
 
 @fragment
-def learn(at: Standing, i: int) -> None:
+def learn(at: LinearPassState, i: int) -> None:
     """Learn from row i, which was mistaken."""
-    if not step_along(at.weight, at.rows[i], at.eta * (2.0 * at.y[i] - 1.0)):
+    if not axpy_guarded(at.weight, at.rows[i], at.eta * (2.0 * at.y[i] - 1.0)):
         at.skipped[0] += 1
 
 
-@bare_kernel
-def errors(at: Standing) -> int:
+@kernel_without_refcounts
+def errors(at: LinearPassState) -> int:
     """Rows that the hypothesis mistakes."""
     rows, y, weight = at.rows, at.y, at.weight
     n, wrong = rows.shape[0], 0

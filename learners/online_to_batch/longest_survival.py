@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftway.learners.engine.state import Bytes
-from driftway.learners.online_to_batch.draws import Drawing
+from driftway.learners.online_to_batch.draws import DrawingProcedure
 from driftway.learners.online_to_batch.training_passes import LONGEST, RUN
 
 
-class LongestSurvival(Drawing):
+class LongestSurvival(DrawingProcedure):
     """Learns along rows drawn from the problem and keeps the hypothesis that lasted longest, the first one on ties.
 
     Parameters

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from driftway.learners.contract import Learner
 from driftway.learners.engine.state import Bytes
-from driftway.learners.online_to_batch.training_passes import Passes
-from driftway.learners.online_to_batch.training_set import Problem
-from driftway.learners.online_to_batch.working_set import Ids, Sample
+from driftway.learners.online_to_batch.training_passes import TrainingPasses
+from driftway.learners.online_to_batch.training_set import TrainingSet
+from driftway.learners.online_to_batch.working_set import Ids, WorkingSet
 from driftway.learners.spec import Spec
 
 
@@ -20,10 +20,12 @@ class Online:
     learner : Learner
         Of two classes, over the problem's features.
     make_passes : callable
-        Makes its `Passes`.
+        Makes its `TrainingPasses`.
     """
 
-    def __init__(self, problem: Problem, learner: Learner, make_passes: Callable[[Problem, Learner], Passes]) -> None:
+    def __init__(
+        self, problem: TrainingSet, learner: Learner, make_passes: Callable[[TrainingSet, Learner], TrainingPasses]
+    ) -> None:
         self.problem, self.learner, self._make_passes = problem, learner, make_passes
         self._passes = make_passes(problem, learner)
         self._initial = learner.state.memory.copy()
@@ -39,11 +41,11 @@ class Online:
 
     def at(self, hypothesis: Bytes) -> "Online":
         """Another of the same kind, standing at `hypothesis`."""
-        other = Online(self.problem, self.learner.fresh(), self._make_passes)
+        other = Online(self.problem, self.learner.clone_empty(), self._make_passes)
         other.memory[:] = hypothesis
         return other
 
-    def visit(self, sample: Sample, most: int, revisit: bool) -> int:
+    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> int:
         """Feed the rows of the sample one after the other; each mistake is learned and takes a copy away.
 
         Parameters
@@ -89,7 +91,7 @@ class Online:
         return self._passes.errors()
 
 
-def online_for(problem: Problem, spec: Spec) -> Online:
+def online_for(problem: TrainingSet, spec: Spec) -> Online:
     """The learner of a spec, with compiled passes if it is a perceptron, else with those that fit any learner.
 
     Raises
@@ -99,7 +101,7 @@ def online_for(problem: Problem, spec: Spec) -> Online:
     """
     from driftway.learners.linear.perceptron import Perceptron
     from driftway.learners.linear.quadratic_perceptron import QuadraticPerceptron
-    from driftway.learners.online_to_batch.generic_passes import AnyPasses
+    from driftway.learners.online_to_batch.generic_passes import GenericPasses
     from driftway.learners.online_to_batch.linear_passes import LinearPasses
     from driftway.learners.online_to_batch.quadratic_passes import QuadraticPasses
 
@@ -109,4 +111,4 @@ def online_for(problem: Problem, spec: Spec) -> Online:
         return Online(problem, learner, LinearPasses)
     if isinstance(learner, QuadraticPerceptron) and with_intercept:
         return Online(problem, learner, QuadraticPasses)
-    return Online(problem, learner, AnyPasses)
+    return Online(problem, learner, GenericPasses)

@@ -12,14 +12,14 @@ from driftway.learners.contract import Learner, ParameterError, Parameters
 from driftway.learners.engine.state import Bytes
 from driftway.learners.learner import DIGEST_BYTES
 from driftway.learners.online_to_batch.online import Online, online_for
-from driftway.learners.online_to_batch.training_set import Problem
-from driftway.learners.online_to_batch.working_set import Sample
+from driftway.learners.online_to_batch.training_set import TrainingSet
+from driftway.learners.online_to_batch.working_set import WorkingSet
 from driftway.learners.spec import Spec
 
 MAGIC = b"DWB1"
 
 
-class Progress(NamedTuple):
+class TrainingProgress(NamedTuple):
     """Where a procedure stands."""
 
     passes: int
@@ -35,7 +35,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result:
+class TrainingResult:
     """What a procedure hands over.
 
     Attributes
@@ -57,14 +57,14 @@ class Result:
     report: dict[str, Any]
 
 
-class Part(Protocol):
+class ResumablePart(Protocol):
     """Something that moves while a procedure runs."""
 
     KEPT: ClassVar[tuple[str, ...]]
     """Attributes that a saved procedure holds: numbers, lists of numbers, or arrays of fixed size."""
 
 
-class Source(Part, Protocol):
+class RowSupply(ResumablePart, Protocol):
     """Where a procedure's rows come from: a sample that shrinks, or draws that run out."""
 
     @property
@@ -99,7 +99,7 @@ class Procedure:
     Params: ClassVar[type[Parameters]]
     KEPT: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, problem: Problem, spec: Spec, seed: int = 0, **parameters: Any) -> None:
+    def __init__(self, problem: TrainingSet, spec: Spec, seed: int = 0, **parameters: Any) -> None:
         if not 0 <= seed < 2**64:
             raise ParameterError(f"seed must be a whole number of 64 bits, got {seed}")
         self.problem, self.spec, self.seed = problem, spec, seed
@@ -110,8 +110,8 @@ class Procedure:
         self.passes = self.mistakes = 0
         self.errors: int | None = None
         """Rows that the best hypothesis so far mistakes, if that has been counted."""
-        self.source: Source
-        self.parts: list[Part] = []
+        self.source: RowSupply
+        self.parts: list[ResumablePart] = []
         """What moves beside source and learner."""
         self.begin()
 
@@ -144,7 +144,7 @@ class Procedure:
         """Whether the hypothesis is the one that the procedure promises."""
         return self.done
 
-    def visit(self, sample: Sample, most: int | None = None, revisit: bool = False) -> int:
+    def visit(self, sample: WorkingSet, most: int | None = None, revisit: bool = False) -> int:
         """One iteration of Algorithm I, counted: see `Online.visit`."""
         mistakes = self.online.visit(sample, sample.size if most is None else most, revisit)
         self.passes += 1
@@ -164,12 +164,12 @@ class Procedure:
         return self.source.remaining
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> TrainingProgress:
         """Where the procedure stands."""
         error = None if self.errors is None else self.errors / self.problem.n
-        return Progress(self.passes, self.remaining, self.mistakes, error, self.what)
+        return TrainingProgress(self.passes, self.remaining, self.mistakes, error, self.what)
 
-    def result(self) -> Result:
+    def result(self) -> TrainingResult:
         """The hypothesis and the report; before the end, of the best that there is. Changes nothing."""
         final = self.online.at(self.hypothesis)
         errors = final.errors()
@@ -185,7 +185,7 @@ class Procedure:
             "errors": errors,
             **self.findings(),
         }
-        return Result(final.learner, errors / self.problem.n, self.complete, report)
+        return TrainingResult(final.learner, errors / self.problem.n, self.complete, report)
 
     def identity(self) -> dict[str, Any]:
         """Everything that a saved procedure must agree on."""

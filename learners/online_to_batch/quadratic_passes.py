@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, bare_kernel, fragment
+from driftway.learners.contract import Array, Learner, fragment, kernel_without_refcounts
 from driftway.learners.linear.quadratic_perceptron import add_products, quadratic
 from driftway.learners.online_to_batch.training_passes import CompiledPasses, loops
-from driftway.learners.online_to_batch.training_set import Problem
+from driftway.learners.online_to_batch.training_set import TrainingSet
 from driftway.learners.online_to_batch.working_set import Ids
 
 
-class Standing(NamedTuple):
+class QuadraticPassState(NamedTuple):
     """A quadratic perceptron before the rows of a problem."""
 
     rows: Array
@@ -27,7 +27,7 @@ class Standing(NamedTuple):
 
 
 class QuadraticPasses(CompiledPasses):
-    """See `Passes`.
+    """See `TrainingPasses`.
 
     Parameters
     ----------
@@ -37,19 +37,19 @@ class QuadraticPasses(CompiledPasses):
         A `quadratic_perceptron` with its intercept; whatever its `ties`, it is shown mistakes only.
     """
 
-    def __init__(self, problem: Problem, learner: Learner) -> None:
+    def __init__(self, problem: TrainingSet, learner: Learner) -> None:
         form, skipped = learner.state["form"], learner.state["skipped"]
-        super().__init__(Standing(problem.rows, problem.y, form, skipped, np.empty(learner.width)), LOOPS)
+        super().__init__(QuadraticPassState(problem.rows, problem.y, form, skipped, np.empty(learner.width)), LOOPS)
 
 
 @fragment
-def right(at: Standing, i: int) -> bool:
+def right(at: QuadraticPassState, i: int) -> bool:
     """Whether the hypothesis is right about row i."""
     return bool((quadratic(at.form, at.rows[i], at.k) >= 0.0) == (at.y[i] == 1.0))
 
 
 @fragment
-def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
+def right_before_a_mistake(at: QuadraticPassState, ids: Ids, t: int, last: int) -> int:
     """How many of the rows ids[t:last] are right before one is wrong. Shapes: ids i8[m]; t < last <= m."""
     end = t
     while end < last and right(at, ids[end]):
@@ -58,14 +58,14 @@ def right_before_a_mistake(at: Standing, ids: Ids, t: int, last: int) -> int:
 
 
 @fragment
-def learn(at: Standing, i: int) -> None:
+def learn(at: QuadraticPassState, i: int) -> None:
     """Learn from row i, which was mistaken."""
     if not add_products(at.form, at.rows[i], 2.0 * at.y[i] - 1.0):
         at.skipped[0] += 1
 
 
-@bare_kernel
-def errors(at: Standing) -> int:
+@kernel_without_refcounts
+def errors(at: QuadraticPassState) -> int:
     """Rows that the hypothesis mistakes."""
     wrong = 0
     for i in range(at.rows.shape[0]):

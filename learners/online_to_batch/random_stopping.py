@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.online_to_batch.draws import Drawing
+from driftway.learners.online_to_batch.draws import DrawingProcedure
 
 NEVER = np.iinfo(np.int64).max
 
 
-class RandomStopping(Drawing):
+class RandomStopping(DrawingProcedure):
     """Learns along rows drawn from the problem and stops at a place drawn beforehand.
 
     Parameters

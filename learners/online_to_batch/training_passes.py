@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from driftway.learners.contract import bare_kernel
+from driftway.learners.contract import kernel_without_refcounts
 from driftway.learners.engine.update_loop import Fragment
-from driftway.learners.online_to_batch.working_set import Ids, Sample
+from driftway.learners.online_to_batch.working_set import Ids, WorkingSet
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -13,10 +13,10 @@ RUN, LONGEST = 0, 1
 """Places in `survival`: rows that the present hypothesis got right in a row, and the most that one before it did."""
 
 
-class Passes(Protocol):
+class TrainingPasses(Protocol):
     """How a kind of learner goes through rows. Ids count rows of the problem; a mistake is y != the class predicted."""
 
-    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
+    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
         """As `Online.visit`; the end of what was kept, the place of what was not visited, and the mistakes."""
 
     def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
@@ -34,8 +34,8 @@ class Loops(NamedTuple):
     errors: Callable[[Any], int]
 
 
-class CompiledPasses(Passes):
-    """See `Passes`.
+class CompiledPasses(TrainingPasses):
+    """See `TrainingPasses`.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class CompiledPasses(Passes):
     def __init__(self, at: Any, loops: Loops) -> None:
         self._at, self._loops = at, loops
 
-    def visit(self, sample: Sample, most: int, revisit: bool) -> tuple[int, int, int]:
+    def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
         return self._loops.visit(self._at, sample.ids, sample.copies, (sample.first, sample.last), most, revisit)
 
     def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
@@ -71,7 +71,7 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
         ``(at)``: rows that the hypothesis mistakes.
     """
 
-    @bare_kernel
+    @kernel_without_refcounts
     @_named_after(learn)
     def visit(at: Any, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
         """Lines 3 to 5 of Algorithm I: feed the rows, learn from each mistake and take a copy of it away.
@@ -101,7 +101,7 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
             t += 1
         return kept, t, mistakes
 
-    @bare_kernel
+    @kernel_without_refcounts
     @_named_after(learn)
     def follow(at: Any, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
         """Learn along the draws until a mistake ends the longest run; see `Online.follow`.

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from driftway.learners.contract import Array, bare_kernel
+from driftway.learners.contract import Array, kernel_without_refcounts
 from driftway.learners.preprocessing.fixed_scaler import scale
 
 FIRST_ROOM = 4096
@@ -16,7 +16,7 @@ FIRST_ROOM = 4096
 
 
 @dataclass(frozen=True)
-class Problem:
+class TrainingSet:
     """The set S: rows with their labels, and what their columns were standardised with.
 
     Attributes
@@ -53,7 +53,7 @@ class Problem:
         return digest.hexdigest()
 
 
-def collect(blocks: Iterable[tuple[Array, Array]], rows: int | None = None) -> Problem:
+def collect(blocks: Iterable[tuple[Array, Array]], rows: int | None = None) -> TrainingSet:
     """Take in all blocks of a stream, then standardise in place: z = (x - mean) / deviation, 0 if that is 0.
 
     Parameters
@@ -96,7 +96,7 @@ def collect(blocks: Iterable[tuple[Array, Array]], rows: int | None = None) -> P
         column = int(np.argmin(np.isfinite(mean) & np.isfinite(deviation)))
         raise ValueError(f"feature {column} has values too large to be standardised")
     scale(table, table, mean, deviation)  # that of `scaled:`, so that a deployed model sees these bits
-    return Problem(table, labels, mean, deviation)
+    return TrainingSet(table, labels, mean, deviation)
 
 
 def _check(X: Array, y: Array, before: int) -> None:
@@ -110,7 +110,7 @@ def _check(X: Array, y: Array, before: int) -> None:
         raise ValueError(f"row {before + i} has the label {y[i]:g}; a batch procedure tells the classes 0 and 1 apart")
 
 
-@bare_kernel
+@kernel_without_refcounts
 def moments(rows: Array, mean: Array, deviation: Array) -> None:
     """Mean and population standard deviation of all columns but the last, by Welford's recursion.
 

@@ -11,7 +11,7 @@ from driftway.learners.numeric.random import seed as fill_with
 Ids = NDArray[np.int64]
 
 
-class Sample:
+class WorkingSet:
     """S, or Algorithm II's multiset S': the rows that have copies left, in the order in which they are visited.
 
     Parameters

@@ -3,9 +3,20 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, part, scratch
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    UpdateRule,
+    choice,
+    field,
+    fragment,
+    number,
+    part,
+    scratch,
+)
 from driftway.learners.linear.gradient_descent import SCHEDULES, step_at
-from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dot
 from driftway.learners.other_tasks.series import (
     LARGEST,
     OfLags,
@@ -33,9 +44,10 @@ class ARMAOGD(Learner):
 
     Source
     ------
-    Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013. ALGORITHMS.md 14. Differs:
-    targets in units of sigma, and a step that never goes beyond the row. From the 31st on one beyond 30 sigma is wild:
-    it is not learned, what was forecast stands for it among the last ones, and sigma takes it for 30 sigma.
+    Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013.
+    docs/algorithms/other_tasks.md#arma_ogd-arma_ons. Differs: targets in units of sigma, and a step that never goes
+    beyond the row. From the 31st on one beyond 30 sigma is wild: it is not learned, what was forecast stands for it
+    among the last ones, and sigma takes it for 30 sigma.
     """
 
     name = "arma_ogd"
@@ -48,13 +60,13 @@ class ARMAOGD(Learner):
             "inv_sqrt", SCHEDULES, "Step at value t: `const` eta, `inv_sqrt` eta / sqrt(t), `inv_t` eta / t."
         )
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        given = Steps(p.radius, p.eta, SCHEDULES.index(p.schedule))
-        return Rule(score, learn, given, Descending, {"lags": p.lags, "D": p.diff})
+        given = ARMAOGDNumbers(p.radius, p.eta, SCHEDULES.index(p.schedule))
+        return UpdateRule(score, learn, given, ARMAOGDState, {"lags": p.lags, "D": p.diff})
 
 
-class Steps(NamedTuple):
+class ARMAOGDNumbers(NamedTuple):
     """Parameters of the kernel."""
 
     radius: float
@@ -62,7 +74,7 @@ class Steps(NamedTuple):
     schedule: int
 
 
-class Descending(NamedTuple):
+class ARMAOGDState(NamedTuple):
     """Memory of `arma_ogd`."""
 
     gamma: Array = field("f8[lags]", "the coefficients")
@@ -72,14 +84,14 @@ class Descending(NamedTuple):
 
 
 @fragment
-def score(_x: Array, _p: Steps, memory: Descending) -> float:
+def score(_x: Array, _p: ARMAOGDNumbers, memory: ARMAOGDState) -> float:
     """The forecast."""
     return forecast(memory.gamma, memory.past)
 
 
 @fragment
-def learn(_x: Array, y: float, _omega: float, s: float, p: Steps, memory: Descending) -> None:
-    """Step down the squared error, then take the target in. ALGORITHMS.md 14."""
+def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAOGDNumbers, memory: ARMAOGDState) -> None:
+    """Step down the squared error, then take the target in. docs/algorithms/other_tasks.md#arma_ogd-arma_ons."""
     past, u = memory.past, memory.u
     if not abs(y) <= LARGEST:
         memory.skipped[0] += 1
@@ -91,7 +103,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: Steps, memory: Descen
         squared = dot(u, u)
         if squared > 0.0:
             step = min(step_at(values_in(past) + 1, p.schedule, p.eta), 0.5 / squared)
-            if math.isfinite(e) and step_along(memory.gamma, u, -step * 2.0 * e):
+            if math.isfinite(e) and axpy_guarded(memory.gamma, u, -step * 2.0 * e):
                 clip(memory.gamma, p.radius)
             else:
                 memory.skipped[0] += 1

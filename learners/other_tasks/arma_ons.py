@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Rule, field, fragment, number, part, scratch
-from driftway.learners.numeric.symmetric import downdate, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.contract import Array, Counts, Learner, UpdateRule, field, fragment, number, part, scratch
+from driftway.learners.numeric.symmetric import downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.other_tasks.series import (
     LARGEST,
     OfLags,
@@ -33,9 +33,9 @@ class ARMAONS(Learner):
 
     Source
     ------
-    Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013. ALGORITHMS.md 14. Differs:
-    targets in units of sigma; coefficients are clipped, where the paper projects in the norm of A; targets beyond 30
-    sigma are wild, as for `arma_ogd`.
+    Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013.
+    docs/algorithms/other_tasks.md#arma_ogd-arma_ons. Differs: targets in units of sigma; coefficients are clipped,
+    where the paper projects in the norm of A; targets beyond 30 sigma are wild, as for `arma_ogd`.
     """
 
     name = "arma_ons"
@@ -45,9 +45,9 @@ class ARMAONS(Learner):
     class Params(OfLags):
         eta: float = number(1.0, "Larger = smaller steps.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, p.numbers(), Newton, {"lags": p.lags, "D": p.diff})
+        return UpdateRule(score, learn, p.numbers(), Newton, {"lags": p.lags, "D": p.diff})
 
     def initialise(self) -> None:
         fill(self.state["inverse"], self.parameters.radius**2)
@@ -72,7 +72,10 @@ def score(_x: Array, _p: ARMAONS.Params, memory: Newton) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memory: Newton) -> None:
-    """Step down the squared error by Newton's method, then take the target in. ALGORITHMS.md 14."""
+    """Step down the squared error by Newton's method, then take the target in.
+
+    See docs/algorithms/other_tasks.md#arma_ogd-arma_ons.
+    """
     past, g, k = memory.past, memory.u, memory.k
     if not abs(y) <= LARGEST:
         memory.skipped[0] += 1
@@ -83,9 +86,9 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memor
         e = scaled_error(y, s, past, g)
         for i in range(g.shape[0]):
             g[i] *= 2.0 * e
-        v = times(memory.inverse, g, k)
+        v = matvec(memory.inverse, g, k)
         # A_new^-1 g = k / (1 + v), by Sherman and Morrison.
-        if math.isfinite(v) and step_along(memory.gamma, k, -1.0 / (p.eta * (1.0 + v))):
+        if math.isfinite(v) and axpy_guarded(memory.gamma, k, -1.0 / (p.eta * (1.0 + v))):
             clip(memory.gamma, p.radius)
             downdate(memory.inverse, k, 1.0 / (1.0 + v), 1.0)
         else:

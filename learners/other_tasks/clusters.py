@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field, fragment
+from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
 from driftway.learners.other_tasks.ids import place_of
 
 
@@ -37,7 +37,7 @@ def mean_of(total: float, count: int, otherwise: float) -> float:
     return total / count if count > 0 else otherwise
 
 
-@bare_kernel
+@kernel_without_refcounts
 def estimate(u: int, i: int, g: int, h: int, memory: Any) -> float:
     """The rating of item i by user u if they were in clusters g and h; ids and clusters of -1 are unknown."""
     everything = mean_of(memory.total_sum[0], memory.total_count[0], 0.0)
@@ -65,7 +65,7 @@ def rate(x: Array, _p: Any, memory: Clusters) -> float:
 def regroup(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Clusters) -> None:
     """Count a rating in, then let user and item choose their clusters anew if it is their turn. Shapes: x f8[2].
 
-    ALGORITHMS.md 14, `online_mf`. Ratings of before stay with the clusters to which they were counted.
+    docs/algorithms/other_tasks.md#online_mf. Ratings of before stay with the clusters to which they were counted.
     """
     u, i = place_of(x[0], memory.g.shape[0]), place_of(x[1], memory.h.shape[0])
     if u < 0 or i < 0 or not count_in(u, i, y, memory):
@@ -77,7 +77,7 @@ def regroup(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Cluste
         memory.h[i] = choose(i, False, memory.raters[i], memory.received[i], memory)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def count_in(u: int, i: int, y: float, memory: Any) -> bool:
     """Add a rating to all sums it belongs to, and to both rings; to none, and False, if a sum would overflow."""
     g, h = memory.g[u], memory.h[i]
@@ -110,7 +110,7 @@ def count_in(u: int, i: int, y: float, memory: Any) -> bool:
     return True
 
 
-@bare_kernel
+@kernel_without_refcounts
 def choose(one: int, is_user: bool, others: Counts, ratings: Array, memory: Any) -> int:
     """The cluster with the least squared error over the ratings in a ring; the first of several.
 

@@ -11,13 +11,13 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     number,
     scratch,
 )
-from driftway.learners.engine.parameters import TooNarrow
+from driftway.learners.engine.parameters import TooFewFeatures
 from driftway.learners.numeric.vectors import dot
 
 
@@ -36,7 +36,7 @@ class OASISMetric(Learner):
     Source
     ------
     Chechik, Sharma, Shalit and Bengio, Large Scale Online Learning of Image Similarity Through Ranking, JMLR 2010.
-    ALGORITHMS.md 14.
+    docs/algorithms/other_tasks.md#oasis_metric.
     """
 
     name = "oasis_metric"
@@ -45,14 +45,18 @@ class OASISMetric(Learner):
     class Params(Parameters):
         C: float = number(0.1, "Aggressiveness: largest step.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         if self.n_features < 3:
-            raise TooNarrow(f"{self.name} reads three items of as many columns each, got {self.n_features} columns", 3)
+            raise TooFewFeatures(
+                f"{self.name} reads three items of as many columns each, got {self.n_features} columns", 3
+            )
         if self.n_features % 3:
             raise ParameterError(
                 f"{self.name} reads three items of as many columns each: {self.n_features} columns are no multiple of 3"
             )
-        return Rule(order, learn, self.parameters.numbers(), Similarity, {"c": self.n_features // 3}, weighs=True)
+        return UpdateRule(
+            order, learn, self.parameters.numbers(), Similarity, {"c": self.n_features // 3}, uses_weight=True
+        )
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["W"], 1.0)
@@ -82,7 +86,7 @@ def order(x: Array, _p: OASISMetric.Params, memory: Similarity) -> float:
 def learn(x: Array, _y: float, omega: float, s: float, p: OASISMetric.Params, memory: Similarity) -> None:
     """Pull W towards the order of the row, or leave it if an entry would overflow. Shapes: x f8[3 c].
 
-    ALGORITHMS.md 14.
+    docs/algorithms/other_tasks.md#oasis_metric.
     """
     apart, W, c = memory.apart, memory.W, memory.apart.shape[0]
     if s >= 1.0 and math.isfinite(s):

@@ -8,18 +8,18 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
-    bare_kernel,
+    UpdateRule,
     check_decay,
     field,
     fragment,
     integer,
+    kernel_without_refcounts,
     number,
     part,
     scratch,
 )
-from driftway.learners.numeric.symmetric import times
-from driftway.learners.windows.gaussian import GaussianRing, take_in, usable, weigh_near
+from driftway.learners.numeric.symmetric import matvec
+from driftway.learners.windows.gaussian import GaussianRing, append_row, usable, weigh_near
 from driftway.learners.windows.ring import rows_in, slot_of_next
 
 STEEPEST = 0.25
@@ -41,10 +41,10 @@ class OMR(Learner):
 
     Source
     ------
-    Goldberg, Li and Zhu, Online Manifold Regularization, PKDD 2008. ALGORITHMS.md 14. Differs: the sum over the buffer
-    is divided by n, its rows, without which coefficients grow for ever; a labelled row is not weighed by T / l. A row
-    without a label is one that waited for it and was let go (`--label-wait`), not a row of a third class; it is learned
-    there, and others without a label are predicted only.
+    Goldberg, Li and Zhu, Online Manifold Regularization, PKDD 2008. docs/algorithms/other_tasks.md#omr. Differs: the
+    sum over the buffer is divided by n, its rows, without which coefficients grow for ever; a labelled row is not
+    weighed by T / l. A row without a label is one that waited for it and was let go (`--label-wait`), not a row of a
+    third class; it is learned there, and others without a label are predicted only.
     """
 
     name = "omr"
@@ -63,10 +63,10 @@ class OMR(Learner):
             if not self.eta * self.lam2 <= STEEPEST:
                 raise ParameterError(f"lam2 must be <= 0.25/eta = {STEEPEST / self.eta:g}, got {self.lam2}")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         given = Smoothing(p.gamma or 1.0 / self.n_features, False, p.eta, 1.0 - p.eta * p.lam1, 2.0 * p.eta * p.lam2)
-        return Rule(score, learn, given, Manifold, {"R": p.tau}, learn_unlabelled=learn_unlabelled)
+        return UpdateRule(score, learn, given, Manifold, {"R": p.tau}, learn_unlabelled=learn_unlabelled)
 
 
 class Smoothing(NamedTuple):
@@ -112,18 +112,19 @@ def learn_unlabelled(x: Array, s: float, p: Smoothing, memory: Manifold) -> None
     smooth(x, 0.0, s, 0.0, p, memory)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def smooth(x: Array, y: float, s: float, own: float, p: Smoothing, memory: Manifold) -> None:
     """Pull the row and its neighbours together, and put it where the oldest stands.
 
-    Shapes: x f8[d]. ALGORITHMS.md 14; from the kernel values that `score` left. Slots without a row have coefficient 0.
+    Shapes: x f8[d]. docs/algorithms/other_tasks.md#omr; from the kernel values that `score` left. Slots without a row
+    have coefficient 0.
     """
     coefficient, ring, value = memory.coefficient, memory.ring, memory.value
     if not usable(x):
         memory.skipped[0] += 1
         return
     n = rows_in(ring)
-    times(ring.block, coefficient, value)
+    matvec(ring.block, coefficient, value)
     for i in range(n):
         squared = ring.near[i] * ring.near[i]
         fourth = squared * squared
@@ -131,5 +132,5 @@ def smooth(x: Array, y: float, s: float, own: float, p: Smoothing, memory: Manif
         coefficient[i] = p.keep * coefficient[i] - delta
         own += delta
     slot = slot_of_next(ring)
-    take_in(x, y, p, ring)
+    append_row(x, y, p, ring)
     coefficient[slot] = own

@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -33,7 +33,7 @@ class OMTLPerceptron(Learner):
     Source
     ------
     Cavallanti, Cesa-Bianchi and Gentile, Linear Algorithms for Online Multitask Classification, JMLR 2010.
-    ALGORITHMS.md 14.
+    docs/algorithms/other_tasks.md#omtl_perceptron.
     """
 
     name = "omtl_perceptron"
@@ -49,14 +49,14 @@ class OMTLPerceptron(Learner):
         )
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         b = p.b if p.b >= 0.0 else float(p.tasks)
-        given = Sharing((p.tasks + b) / ((1.0 + b) * p.tasks), b / ((1.0 + b) * p.tasks))
-        return Rule(score, learn, given, Tasks, {"T": p.tasks, "c": self.width - 1}, weighs=True)
+        given = OMTLNumbers((p.tasks + b) / ((1.0 + b) * p.tasks), b / ((1.0 + b) * p.tasks))
+        return UpdateRule(score, learn, given, Tasks, {"T": p.tasks, "c": self.width - 1}, uses_weight=True)
 
 
-class Sharing(NamedTuple):
+class OMTLNumbers(NamedTuple):
     """Parameters of `omtl_perceptron`: how far a mistake moves weights."""
 
     own: float
@@ -73,17 +73,17 @@ class Tasks(NamedTuple):
 
 
 @fragment
-def score(x: Array, _p: Sharing, memory: Tasks) -> float:
+def score(x: Array, _p: OMTLNumbers, memory: Tasks) -> float:
     """The score in the row's task, 0 if there is no such task. Shapes: x f8[1 + c]."""
     k = place_of(x[0], memory.weight.shape[0])
     return dot(memory.weight[k], x[1:]) if k >= 0 else 0.0
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Sharing, memory: Tasks) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: OMTLNumbers, memory: Tasks) -> None:
     """Move every task's weights if the row is a mistake, or none if one would overflow. Shapes: x f8[1 + c].
 
-    ALGORITHMS.md 14.
+    docs/algorithms/other_tasks.md#omtl_perceptron.
     """
     weight, k = memory.weight, place_of(x[0], memory.weight.shape[0])
     if k < 0 or not math.isfinite(s):

@@ -11,17 +11,17 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
-    bare_kernel,
+    UpdateRule,
     choice,
     field,
     fragment,
     integer,
+    kernel_without_refcounts,
     number,
 )
-from driftway.learners.engine.parameters import TooNarrow
+from driftway.learners.engine.parameters import TooFewFeatures
 from driftway.learners.numeric.random import Words, normal, seed
-from driftway.learners.numeric.vectors import dot, length, multiply
+from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply
 from driftway.learners.other_tasks.clusters import Clusters, rate, regroup
 from driftway.learners.other_tasks.ids import place_of
 
@@ -46,9 +46,9 @@ class OnlineMF(Learner):
 
     Source
     ------
-    George and Merugu, ICDM 2005 (cocluster); factors as they are trained since the Netflix Prize. ALGORITHMS.md 14.
-    Differs: clusters are assigned as ratings come; factors are not let grow beyond 1 / sqrt(eta), where steps of eta
-    would diverge.
+    George and Merugu, ICDM 2005 (cocluster); factors as they are trained since the Netflix Prize.
+    docs/algorithms/other_tasks.md#online_mf. Differs: clusters are assigned as ratings come; factors are not let grow
+    beyond 1 / sqrt(eta), where steps of eta would diverge.
     """
 
     name = "online_mf"
@@ -68,15 +68,15 @@ class OnlineMF(Learner):
         hist: int = integer(20, "`cocluster`: last ratings of each that are kept.", at_least=1, at_most=1000)
         every: int = integer(10, "`cocluster`: ratings from one choice of a cluster to the next.", at_least=1)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         if self.n_features != 2:
             message = f"{self.name} reads two columns, user and item, got {self.n_features}"
-            raise TooNarrow(message, 2) if self.n_features < 2 else ParameterError(message)
+            raise TooFewFeatures(message, 2) if self.n_features < 2 else ParameterError(message)
         sizes = {"users": p.max_users, "items": p.max_items}
         if p.mode == FACTORS:
-            return Rule(multiply_factors, learn_factors, p.numbers(), Factors, {**sizes, "rank": p.rank})
-        return Rule(rate, regroup, p.numbers(), Clusters, {**sizes, "G": p.G, "H": p.H, "hist": p.hist})
+            return UpdateRule(multiply_factors, learn_factors, p.numbers(), Factors, {**sizes, "rank": p.rank})
+        return UpdateRule(rate, regroup, p.numbers(), Clusters, {**sizes, "G": p.G, "H": p.H, "hist": p.hist})
 
     def initialise(self) -> None:
         if self.parameters.mode == FACTORS:
@@ -98,7 +98,7 @@ class Factors(NamedTuple):
     skipped: Counts = field("i8[1]", "ratings by or of an unknown id, or without a finite step")
 
 
-@bare_kernel
+@kernel_without_refcounts
 def begin_factors(generator: Words, factors: Array) -> None:
     """Draw the first factors. Shapes: generator u8[4], factors f8[n]."""
     for i in range(factors.shape[0]):
@@ -119,7 +119,7 @@ def multiply_factors(x: Array, _p: OnlineMF.Params, memory: Factors) -> float:
 def learn_factors(x: Array, y: float, _omega: float, s: float, p: OnlineMF.Params, memory: Factors) -> None:
     """A step down the squared error in both biases and all factors, from their old values, then the mean.
 
-    Shapes: x f8[2]. ALGORITHMS.md 14, `online_mf`. Nothing moves if something would overflow.
+    Shapes: x f8[2]. docs/algorithms/other_tasks.md#online_mf. Nothing moves if something would overflow.
     """
     u, i = place_of(x[0], memory.U.shape[0]), place_of(x[1], memory.V.shape[0])
     if u < 0 or i < 0:
@@ -149,6 +149,6 @@ def learn_factors(x: Array, y: float, _omega: float, s: float, p: OnlineMF.Param
 @fragment
 def hold(factors: Array, eta: float) -> None:
     """Cut factors back to the length from which on steps would diverge. Shapes: factors f8[rank]."""
-    most, size = 1.0 / math.sqrt(eta), length(factors)
+    most, size = 1.0 / math.sqrt(eta), euclidean_norm(factors)
     if size > most:
         multiply(factors, most / size)

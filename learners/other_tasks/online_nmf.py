@@ -9,16 +9,16 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
-    bare_kernel,
+    UpdateRule,
     field,
     fragment,
     integer,
+    kernel_without_refcounts,
     number,
     scratch,
 )
 from driftway.learners.numeric.random import Words, seed, uniform
-from driftway.learners.numeric.vectors import dot, length, multiply
+from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply
 
 NIL = 1e-12
 """Squared length of a part, or sum of its squared shares, below which it is left as it is: it would be divided by."""
@@ -43,7 +43,7 @@ class OnlineNMF(Learner):
     Source
     ------
     Mairal, Bach, Ponce and Sapiro, Online Learning for Matrix Factorization and Sparse Coding, JMLR 2010, without the
-    penalty (Huang, Online Learning, names CIKM 2016). ALGORITHMS.md 14.
+    penalty (Huang, Online Learning, names CIKM 2016). docs/algorithms/other_tasks.md#online_nmf.
     """
 
     name = "online_nmf"
@@ -56,9 +56,9 @@ class OnlineNMF(Learner):
         forget: float = number(1.0, "What past rows keep of their weight at each row.", above=0.0, at_most=1.0)
         seed: int = integer(1, "Of the generator of the first parts.", at_least=0, at_most=2**53)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, p.numbers(), Parts, {"rank": p.rank})
+        return UpdateRule(score, learn, p.numbers(), Parts, {"rank": p.rank})
 
     def initialise(self) -> None:
         generator = np.empty(4, np.uint64)
@@ -78,13 +78,13 @@ class Parts(NamedTuple):
     rest: Array = scratch("f8[d]", "x - D h")
 
 
-@bare_kernel
+@kernel_without_refcounts
 def begin_parts(generator: Words, D: Array) -> None:
     """Draw the first parts: from zeros nothing is ever learned. Shapes: generator u8[4], D f8[rank, d]."""
     for j in range(D.shape[0]):
         for i in range(D.shape[1]):
             D[j, i] = uniform(generator)
-        size = length(D[j])
+        size = euclidean_norm(D[j])
         if size > 0.0:
             multiply(D[j], 1.0 / size)
 
@@ -109,7 +109,10 @@ def score(x: Array, p: OnlineNMF.Params, memory: Parts) -> float:
 
 @fragment
 def learn(x: Array, _y: float, _omega: float, _s: float, p: Any, memory: Parts) -> None:
-    """Count the row in, by its shares, and fit each part to all rows. Shapes: x f8[d]. ALGORITHMS.md 14."""
+    """Count the row in, by its shares, and fit each part to all rows. Shapes: x f8[d].
+
+    See docs/algorithms/other_tasks.md#online_nmf.
+    """
     D, A, B, h = memory.D, memory.A, memory.B, memory.h
     usable = True
     for i in range(x.shape[0]):
@@ -132,6 +135,6 @@ def learn(x: Array, _y: float, _omega: float, _s: float, p: Any, memory: Parts) 
                     step[i] -= A[j, k] * D[k, i]
             for i in range(x.shape[0]):
                 D[j, i] = max(0.0, D[j, i] + step[i] / A[j, j])
-            size = length(D[j])
+            size = euclidean_norm(D[j])
             if size > 1.0:
                 multiply(D[j], 1.0 / size)

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from driftway.learners.bayesian.particle_filter import Swarm, Swarming, move, scatter_first
-from driftway.learners.contract import Array, Learner, Rule, fragment, integer, number
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, integer, number
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.vectors import dot
@@ -30,8 +30,9 @@ class OSSLGap(Learner):
     Source
     ------
     Goldberg, Zhu, Furger and Xu, OASIS: Online Active Semi-Supervised Learning, AAAI 2011, simplified.
-    ALGORITHMS.md 14. Differs: a row without a label is one that waited for it and was let go (`--label-wait`), not a
-    row of a third class; it is learned there, and others without a label are predicted only. No labels are asked for.
+    docs/algorithms/other_tasks.md#ossl_gap. Differs: a row without a label is one that waited for it and was let go
+    (`--label-wait`), not a row of a third class; it is learned there, and others without a label are predicted only. No
+    labels are asked for.
     """
 
     name = "ossl_gap"
@@ -45,9 +46,9 @@ class OSSLGap(Learner):
         )
         e: float = number(0.05, "Share of labels that are taken to be wrong.", above=0.0, below=0.5)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, p.numbers(), Swarm, {"N": p.particles}, learn_unlabelled=learn_unlabelled)
+        return UpdateRule(score, learn, p.numbers(), Swarm, {"N": p.particles}, learn_unlabelled=learn_unlabelled)
 
     def initialise(self) -> None:
         scatter_first(self.parameters, self.state)
@@ -74,7 +75,10 @@ def score(x: Array, p: OSSLGap.Params, memory: Swarm) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memory: Swarm) -> None:
-    """Weigh the guesses by the label and move them. ALGORITHMS.md 14; from the margins that `score` left."""
+    """Weigh the guesses by the label and move them. from the margins that `score` left.
+
+    See docs/algorithms/other_tasks.md#ossl_gap.
+    """
     if not math.isfinite(s):
         memory.skipped[0] += 1
         return
@@ -85,7 +89,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memor
 
 @fragment
 def learn_unlabelled(_x: Array, s: float, p: Any, memory: Swarm) -> None:
-    """Trust those less that the row is near to, and move all. ALGORITHMS.md 14."""
+    """Trust those less that the row is near to, and move all. docs/algorithms/other_tasks.md#ossl_gap."""
     if not math.isfinite(s):
         memory.skipped[0] += 1
         return

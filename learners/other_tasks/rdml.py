@@ -11,13 +11,13 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     number,
     scratch,
 )
-from driftway.learners.engine.parameters import TooNarrow
+from driftway.learners.engine.parameters import TooFewFeatures
 from driftway.learners.numeric.symmetric import clip_eigenvalues
 from driftway.learners.numeric.vectors import dot
 
@@ -41,7 +41,8 @@ class RDML(Learner):
 
     Source
     ------
-    Jin, Wang and Zhou, Regularized Distance Metric Learning: Theory and Algorithm, NIPS 2009. ALGORITHMS.md 14.
+    Jin, Wang and Zhou, Regularized Distance Metric Learning: Theory and Algorithm, NIPS 2009.
+    docs/algorithms/other_tasks.md#rdml.
     """
 
     name = "rdml"
@@ -51,21 +52,21 @@ class RDML(Learner):
         b: float = number(1.0, "Squared distance from which on items do not belong together.", above=0.0)
         eta: float = number(0.05, "Step size.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         if self.n_features < 2:
-            raise TooNarrow(f"{self.name} reads two items of as many columns each, got 1 column", 2)
+            raise TooFewFeatures(f"{self.name} reads two items of as many columns each, got 1 column", 2)
         if self.n_features % 2:
             raise ParameterError(f"{self.name} reads two items of as many columns each: {self.n_features} is odd")
         c = self.n_features // 2
         if c > WIDEST:
             raise ParameterError(f"{self.name} reads items of at most {WIDEST} columns, got {c}")
-        return Rule(closeness, learn, self.parameters.numbers(), Distance, {"c": c}, weighs=True)
+        return UpdateRule(closeness, learn, self.parameters.numbers(), RDMLState, {"c": c}, uses_weight=True)
 
     def initialise(self) -> None:
         np.fill_diagonal(self.state["A"], 1.0)
 
 
-class Distance(NamedTuple):
+class RDMLState(NamedTuple):
     """Memory of `rdml`; c is the columns of an item."""
 
     A: Array = field("f8[c, c]", "the distance's matrix, positive semidefinite, bitwise symmetric, starts at I")
@@ -76,7 +77,7 @@ class Distance(NamedTuple):
 
 
 @fragment
-def closeness(x: Array, p: RDML.Params, memory: Distance) -> float:
+def closeness(x: Array, p: RDML.Params, memory: RDMLState) -> float:
     """By how much the items are closer than b; leaves their difference. Shapes: x f8[2 c]."""
     apart, c = memory.apart, memory.apart.shape[0]
     for j in range(c):
@@ -88,10 +89,11 @@ def closeness(x: Array, p: RDML.Params, memory: Distance) -> float:
 
 
 @fragment
-def learn(_x: Array, y: float, omega: float, s: float, p: RDML.Params, memory: Distance) -> None:
+def learn(_x: Array, y: float, omega: float, s: float, p: RDML.Params, memory: RDMLState) -> None:
     """Stretch or shrink the distance along the difference of the items. Shapes: x f8[2 c].
 
-    ALGORITHMS.md 14. Both products of two differences commute, so that A stays symmetric without mirroring.
+    docs/algorithms/other_tasks.md#rdml. Both products of two differences commute, so that A stays symmetric without
+    mirroring.
     """
     A, apart, c = memory.A, memory.apart, memory.apart.shape[0]
     if math.isfinite(s) and y * s >= 1.0:

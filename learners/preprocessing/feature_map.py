@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftway.learners.contract import Array, Learner, ParameterError, Parameters
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.preprocessing.wrapper import Wrapper
 from driftway.learners.spec import Spec
 
@@ -93,7 +93,8 @@ class Mapped(Wrapper):
 
     Source
     ------
-    Huang, Online Learning, "Kernel approximation": f(x) is w z(x) with a linear learner behind z. ALGORITHMS.md 7.
+    Huang, Online Learning, "Kernel approximation": f(x) is w z(x) with a linear learner behind z.
+    docs/algorithms/kernel_methods.md#kernel-methods.
     """
 
     def __init__(self, inner: Learner, maps: tuple[FeatureMap, ...]) -> None:
@@ -111,7 +112,7 @@ class Mapped(Wrapper):
         self._rooms = [np.empty((self._block, one.width)) for one in maps]
 
     @property
-    def sharing(self) -> Sharing | None:
+    def sharing(self) -> SharedFields | None:
         return self.inner.sharing
 
     def identity(self) -> dict[str, Any]:
@@ -120,8 +121,8 @@ class Mapped(Wrapper):
         behind = ", ".join(one.text for one in self.maps)
         return {**inner, "learner": f"{inner['learner']} behind {behind}", "n_features": self.n_features}
 
-    def fresh(self) -> Learner:
-        return Mapped(self.inner.fresh(), self.maps)
+    def clone_empty(self) -> Learner:
+        return Mapped(self.inner.clone_empty(), self.maps)
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         # A block at a time, since a batch of mapped rows may be gigabytes; cutting it changes no bit.

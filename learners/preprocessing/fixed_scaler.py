@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftway.learners.contract import Array, Fields, Learner, ParameterError, bare_kernel
+from driftway.learners.contract import Array, Fields, Learner, ParameterError, kernel_without_refcounts
 from driftway.learners.learner import CLASSIFICATION
 from driftway.learners.preprocessing.wrapper import Wrapper
 
@@ -13,7 +13,7 @@ LARGEST = float(np.finfo(np.float64).max)
 """A scaled feature is kept finite: a tiny deviation would make infinity of a wild value."""
 
 
-class Scaled(Wrapper):
+class FixedScaler(Wrapper):
     """A learner behind one fixed mean and deviation for each feature; only the learner goes on learning.
 
     What a learner was trained on all at once was scaled by the whole data's mean and deviation. Here these stand in
@@ -46,7 +46,8 @@ class Scaled(Wrapper):
 
     Source
     ------
-    ALGORITHMS.md 1.5 (population standard deviation of the whole set, for training from online to batch: 13).
+    docs/algorithms/preprocessing.md#standardiser (population standard deviation of the whole set, for training from
+    online to batch: 13).
     """
 
     standardizable = False
@@ -63,7 +64,7 @@ class Scaled(Wrapper):
         self.name = f"scaled:{inner.name}"
         if not inner.uses_features:
             raise ParameterError(f"{self.name}: {inner.name} ignores features; there is nothing to scale")
-        if isinstance(inner, Scaled):
+        if isinstance(inner, FixedScaler):
             raise ParameterError(f"{self.name}: {inner.name} has its scaling already")
         self._make = make
         self.tasks, self.unscaled = inner.tasks, inner.unscaled
@@ -83,7 +84,9 @@ class Scaled(Wrapper):
         fit = mean.shape == shape == deviation.shape and np.isfinite(mean).all() and np.isfinite(deviation).all()
         if not fit or (deviation < 0.0).any():
             raise ValueError(f"mean and deviation must be {shape[0]} finite numbers each, deviations >= 0")
-        made = cls(lambda *_shape, **_parameters: inner.fresh(), inner.n_features, inner.n_classes or 2, inner.task)
+        made = cls(
+            lambda *_shape, **_parameters: inner.clone_empty(), inner.n_features, inner.n_classes or 2, inner.task
+        )
         made.state["scaled.mean"][:] = mean
         made.state["scaled.deviation"][:] = deviation
         made.inner.state.memory[:] = inner.state.memory
@@ -96,19 +99,19 @@ class Scaled(Wrapper):
     def initialise(self) -> None:
         self.state["scaled.deviation"][:] = 1.0
 
-    def fresh(self) -> Learner:
-        return Scaled(self._make, self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
+    def clone_empty(self) -> Learner:
+        return FixedScaler(self._make, self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         inner, s = self.inner, self.state
-        scaled = inner.scratch(len(rows))  # has the intercept in place already
+        scaled = inner.row_buffer(len(rows))  # has the intercept in place already
         scale(rows, scaled, s["scaled.mean"], s["scaled.deviation"])
         for column in self.unscaled:
             scaled[:, column] = rows[:, column]
         inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 
-@bare_kernel
+@kernel_without_refcounts
 def scale(rows: Array, scaled: Array, mean: Array, deviation: Array) -> None:
     """Take the mean off every feature and divide by the deviation; 0 where that is 0.
 

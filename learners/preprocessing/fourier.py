@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from driftway.learners.contract import Array, Parameters, bare_kernel, integer, number
+from driftway.learners.contract import Array, Parameters, integer, kernel_without_refcounts, number
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.trigonometric import sin_cos
 from driftway.learners.numeric.random import Words, normal, seed
@@ -41,7 +41,7 @@ class Fourier(FeatureMap):
     Source
     ------
     Rahimi and Recht, NIPS 2007; Lu, Hoi, Wang, Zhao and Liu, JMLR 2016; Huang, Online Learning, "Kernel
-    approximation". ALGORITHMS.md 7, fogd. Differs: where U x overflows, both waves are 0.
+    approximation". docs/algorithms/kernel_methods.md#fogd. Differs: where U x overflows, both waves are 0.
     """
 
     name = "fourier"
@@ -74,7 +74,7 @@ def draw_frequencies(value: np.uint64, deviation: float, frequencies: Array, gen
             frequencies[i, j] = deviation * normal(generator)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def fourier(rows: Array, mapped: Array, frequencies: Array) -> None:
     """Write the sines, then the cosines. Shapes: rows f8[n, d], mapped f8[n, 2 D], frequencies f8[D, d]."""
     D = frequencies.shape[0]

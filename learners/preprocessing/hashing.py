@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, Parameters, bare_kernel, integer
+from driftway.learners.contract import Array, Counts, Parameters, integer, kernel_without_refcounts
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import GOLDEN, SHIFT_11, ULP, Words, seed
 from driftway.learners.preprocessing.feature_map import FeatureMap
@@ -69,7 +69,7 @@ def draw_buckets(value: np.uint64, n: int, buckets: Counts, signs: Array, words:
         walk += GOLDEN
 
 
-@bare_kernel
+@kernel_without_refcounts
 def hash_columns(rows: Array, mapped: Array, buckets: Counts, signs: Array) -> None:
     """Add the columns up, each in its bucket and with its sign, in the order of their numbers.
 

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, bare_kernel, field
+from driftway.learners.contract import Array, Counts, field, kernel_without_refcounts
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import fields_of, seen_as
+from driftway.learners.engine.state_layout import as_views, fields_of
 
 CONSTANT, MEAN, LAST = range(3)
 
 
-class Known(NamedTuple):
+class ImputerState(NamedTuple):
     """What is known of the columns."""
 
     seen: Counts = field("i8[n]", "values so far")
@@ -32,7 +32,7 @@ class Policies(NamedTuple):
     """i8[m]: a column's number for each indicator."""
 
 
-class Filling:
+class Imputer:
     """Puts a constant, the mean or the last value of a column where a row has none, and may say that it did.
 
     A row is filled by what the rows before it had, labelled or not. Rows come with NaN for what is missing.
@@ -46,7 +46,7 @@ class Filling:
 
     State
     -----
-    Those of `Known`.
+    Those of `ImputerState`.
 
     Cost
     ----
@@ -57,7 +57,7 @@ class Filling:
         kinds = np.array([kind for kind, _ in policies], np.int64)
         constants = np.array([value if kind == CONSTANT else 0.0 for kind, value in policies])
         self._policies = Policies(kinds, constants, np.array(watched, np.int64))
-        self.state = State(fields_of(Known, {"n": len(policies)}))
+        self.state = State(fields_of(ImputerState, {"n": len(policies)}))
         self._bound: State | None = None
         self._known: Any = None
 
@@ -66,17 +66,17 @@ class Filling:
         """Columns of a filled row."""
         return len(self._policies.kind) + len(self._policies.watched)
 
-    def fill(self, rows: Array) -> Array:
+    def transform(self, rows: Array) -> Array:
         """Filled rows, f8[t, width], of f8[t, n]; what they had is known for the rows after each."""
         if self._bound is not self.state:
-            self._known, self._bound = seen_as(Known, self.state), self.state
+            self._known, self._bound = as_views(ImputerState, self.state), self.state
         filled = np.empty((len(rows), self.width))
-        fill(rows, filled, self._policies, self._known)
+        impute(rows, filled, self._policies, self._known)
         return filled
 
-    def take_in(self, other: "Filling") -> None:
+    def update(self, other: "Imputer") -> None:
         """Know what another one of the same columns knows, too, as of values that came after."""
-        ours, theirs = seen_as(Known, self.state), seen_as(Known, other.state)
+        ours, theirs = as_views(ImputerState, self.state), as_views(ImputerState, other.state)
         seen = ours.seen + theirs.seen
         some = np.flatnonzero(theirs.seen)
         ours.mean[some] += (theirs.mean[some] - ours.mean[some]) * (theirs.seen[some] / seen[some])
@@ -84,8 +84,8 @@ class Filling:
         ours.seen[:] = seen
 
 
-@bare_kernel
-def fill(rows: Array, filled: Array, policies: Policies, known: Known) -> None:
+@kernel_without_refcounts
+def impute(rows: Array, filled: Array, policies: Policies, known: ImputerState) -> None:
     """Fill row after row. Shapes: rows f8[t, n], filled f8[t, n + m]."""
     n = rows.shape[1]
     for t in range(rows.shape[0]):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, Parameters, bare_kernel, fragment, integer
+from driftway.learners.contract import Array, Counts, Parameters, fragment, integer, kernel_without_refcounts
 from driftway.learners.preprocessing.feature_map import FeatureMap
 
 LARGEST = 1.7976931348623157e308
@@ -33,7 +33,8 @@ class Polynomial(FeatureMap):
 
     Source
     ------
-    The explicit map of the kernel (x.z + c0)^degree, up to a factor per feature. ALGORITHMS.md 7.
+    The explicit map of the kernel (x.z + c0)^degree, up to a factor per feature.
+    docs/algorithms/preprocessing.md#polynomial.
     """
 
     name = "polynomial"
@@ -64,7 +65,7 @@ class Polynomial(FeatureMap):
         polynomial(rows, mapped, self._wholes, self._factors)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def polynomial(rows: Array, mapped: Array, wholes: Counts, factors: Counts) -> None:
     """Write each product as one that stands before it times a feature.
 

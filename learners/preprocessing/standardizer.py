@@ -3,14 +3,17 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Fields, Learner, bare_kernel, field, fragment
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.contract import Array, Counts, Fields, Learner, field, fragment, kernel_without_refcounts
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import fields_of
 from driftway.learners.preprocessing.wrapper import Wrapper
 
 FLAT = 1e-12
-"""A standard deviation up to which a feature counts as constant and becomes 0 (ALGORITHMS.md 1.5)."""
+"""A standard deviation up to which a feature counts as constant and becomes 0.
+
+See docs/algorithms/preprocessing.md#standardiser.
+"""
 CLIP = 10.0
 """Bound of a standardised feature, in standard deviations: one wild value must not own the model."""
 ENTERS = 60.0
@@ -51,7 +54,7 @@ def statistics_in(state: State) -> Statistics:
     return Statistics(*(state[f"standardize.{name}"] for name in Statistics._fields))
 
 
-class Standardized(Wrapper):
+class OnlineStandardizer(Wrapper):
     """Any learner, fed with features of mean 0 and variance 1 by the rows seen so far.
 
     A row is scaled by the statistics of the *labelled rows before it*. Rows without a label leave no trace:
@@ -84,9 +87,9 @@ class Standardized(Wrapper):
 
     Source
     ------
-    ALGORITHMS.md 1.5; Welford, Technometrics 1962. Differs: bounded and replaced as said above
-    (docs/decisions/0022); a feature whose statistics would overflow (beyond about 1e154) keeps them as they
-    were, for that row.
+    docs/algorithms/preprocessing.md#standardiser; Welford, Technometrics 1962. Differs: bounded and replaced as said
+    above (docs/decisions/0022); a feature whose statistics would overflow (beyond about 1e154) keeps them as they were,
+    for that row.
     """
 
     def __init__(self, inner: Learner) -> None:
@@ -100,26 +103,26 @@ class Standardized(Wrapper):
         return statistics(self.n_features)
 
     @property
-    def sharing(self) -> Sharing | None:
+    def sharing(self) -> SharedFields | None:
         return self.inner.sharing
 
     def identity(self) -> dict[str, Any]:
         return {**super().identity(), "standardize": True}
 
-    def fresh(self) -> Learner:
-        return Standardized(self.inner.fresh())
+    def clone_empty(self) -> Learner:
+        return OnlineStandardizer(self.inner.clone_empty())
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         # The statistics depend on rows and on which labels are known, never on the inner learner, so they
         # may run ahead of it by a batch. The inner learner's scratch has the intercept in place already.
-        scaled = self.inner.scratch(len(rows))
+        scaled = self.inner.row_buffer(len(rows))
         standardize(rows, y, scaled, statistics_in(self.state))
         for column in self.unscaled:
             scaled[:, column] = rows[:, column]
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 
-@bare_kernel
+@kernel_without_refcounts
 def standardize(rows: Array, y: Array, scaled: Array, known: Statistics) -> None:
     """Scale each row by the labelled rows before it, then count it in if it has a label.
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.averaging.shared_model import Belief
+from driftway.learners.averaging.shared_model import SharedModel
 from driftway.learners.contract import Array, Fields, Learner
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import Bytes, State
-from driftway.learners.engine.update_loop import Late
+from driftway.learners.engine.update_loop import DelayedRows
 
 
 class Wrapper(Learner):
@@ -44,16 +44,16 @@ class Wrapper(Learner):
         """Whether the one learner behind it does; of several each believes in others."""
         return len(self.behind) == 1 and self.inner.mixes
 
-    def opinions(self, slots: int) -> Array:
-        return self.inner.opinions(slots) if len(self.behind) == 1 else np.zeros((slots, 0), np.float32)
+    def prediction_cache(self, slots: int) -> Array:
+        return self.inner.prediction_cache(slots) if len(self.behind) == 1 else np.zeros((slots, 0), np.float32)
 
     @property
     def uses_unlabelled(self) -> bool:
         """Whether the one learner behind it does."""
         return len(self.behind) == 1 and self.inner.uses_unlabelled
 
-    def _await(self, late: Late | None) -> None:
-        self.inner._await(late)  # noqa: SLF001 - whose kernel scores the rows
+    def _set_delayed(self, late: DelayedRows | None) -> None:
+        self.inner._set_delayed(late)  # noqa: SLF001 - whose kernel scores the rows
 
     def experts(self) -> dict[str, float]:
         return self.inner.experts() if self.mixes else {}
@@ -66,15 +66,15 @@ class Wrapper(Learner):
         self.initialise()
 
     @property
-    def sharing(self) -> Sharing | None:
+    def sharing(self) -> SharedFields | None:
         """Nothing, unless said: what the learners behind it mean may depend on what it remembers itself."""
         return None
 
-    def belief(self) -> Belief | None:
-        return self.inner.belief()
+    def shared_model(self) -> SharedModel | None:
+        return self.inner.shared_model()
 
-    def believe(self, belief: Belief) -> bool:
-        return self.inner.believe(belief)
+    def set_shared_model(self, model: SharedModel) -> bool:
+        return self.inner.set_shared_model(model)
 
     def own_fields(self) -> Fields:
         """What it remembers itself; nothing, unless said."""
@@ -92,9 +92,9 @@ class Wrapper(Learner):
     def _prepare(self, X: Array) -> Array:
         return X
 
-    def _live_in(self, memory: Bytes | None) -> None:
+    def _place_state(self, memory: Bytes | None) -> None:
         self.state = State(self.fields(), memory)
         end = self.state.nbytes
         for learner in reversed(self.behind):
-            learner.attach(self.state.memory[end - learner.state.nbytes : end])
+            learner.move_state_to(self.state.memory[end - learner.state.nbytes : end])
             end -= learner.state.nbytes

@@ -2,11 +2,11 @@
 
 import math
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, number
-from driftway.learners.engine.shared_fields import Sharing
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
+from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.symmetric import downdate, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.symmetric import downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
     VARIANCE_FLOOR,
@@ -34,7 +34,7 @@ class AROW(Learner):
     Source
     ------
     Crammer, Kulesza and Dredze, NIPS 2009, figure 1. Differs: drift q and the diagonal form of
-    ALGORITHMS.md 1.12 and 1.13.
+    docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance.
     """
 
     name = "arow"
@@ -43,12 +43,14 @@ class AROW(Learner):
     class Params(Covarying):
         r: float = number(1.0, "Regularisation, unit of a squared feature. Larger = slower.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         full = is_full(p.cov, self.width)
         learn = learn_full if full else learn_diagonal
-        sharing = Sharing("covariance", adds=p.q == 0.0) if full else None  # drift is no sum over rows
-        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), weighs=True, sharing=sharing)
+        sharing = SharedFields("covariance", adds=p.q == 0.0) if full else None  # drift is no sum over rows
+        return UpdateRule(
+            product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), uses_weight=True, sharing=sharing
+        )
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -58,14 +60,14 @@ class AROW(Learner):
 def learn_full(x: Array, y: float, omega: float, s: float, p: AROW.Params, memory: Gaussian) -> None:
     """Condition the Gaussian on the row having margin 1 with noise r / omega.
 
-    Shapes: x f8[d]. ALGORITHMS.md 4: scalars, mean, covariance, with the k of before.
+    Shapes: x f8[d]. docs/algorithms/second_order.md#arow: scalars, mean, covariance, with the k of before.
     """
     finite = math.isfinite(s)
     if not (finite and y * s >= 1.0):
-        v = times(memory.covariance, x, memory.k)
+        v = matvec(memory.covariance, x, memory.k)
         beta = 1.0 / (v + p.r / omega)
         alpha = (1.0 - y * s) * beta
-        if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, alpha * y):
+        if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, alpha * y):
             downdate(memory.covariance, memory.k, beta, 1.0)
         else:
             memory.skipped[0] += 1
@@ -75,7 +77,9 @@ def learn_full(x: Array, y: float, omega: float, s: float, p: AROW.Params, memor
 
 @fragment
 def learn_diagonal(x: Array, y: float, omega: float, s: float, p: AROW.Params, memory: Gaussian) -> None:
-    """As `learn_full`, keeping the diagonal of the inverse covariance only (ALGORITHMS.md 1.13, kappa = 1/r).
+    """As `learn_full`, keeping the diagonal of the inverse covariance only (kappa = 1/r).
+
+    See docs/algorithms/conventions.md#full-and-diagonal-covariance.
 
     Shapes: x f8[d].
     """
@@ -84,7 +88,7 @@ def learn_diagonal(x: Array, y: float, omega: float, s: float, p: AROW.Params, m
     if not (finite and y * s >= 1.0):
         v = spread_diagonal(memory.covariance, x, memory.k)
         alpha = (1.0 - y * s) / (v + r)
-        if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, alpha * y):
+        if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, alpha * y):
             for j in range(x.shape[0]):
                 shrunk = 1.0 / (1.0 / memory.covariance[j] + x[j] * x[j] / r)
                 memory.covariance[j] = max(VARIANCE_FLOOR, shrunk)

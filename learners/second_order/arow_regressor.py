@@ -2,10 +2,10 @@
 
 import math
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, number
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.symmetric import downdate, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.symmetric import downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
     Covarying,
@@ -37,8 +37,9 @@ class AROWRegressor(Learner):
 
     Source
     ------
-    ALGORITHMS.md 4, after Crammer, Kulesza and Dredze, NIPS 2009. Differs: drift q and the diagonal form of
-    ALGORITHMS.md 1.12 and 1.13. Two classes are regressed on as -1 and 1, as by `rls`.
+    docs/algorithms/second_order.md#arow_regressor, after Crammer, Kulesza and Dredze, NIPS 2009. Differs: drift q and
+    the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance. Two
+    classes are regressed on as -1 and 1, as by `rls`.
     """
 
     name = "arow_regressor"
@@ -47,10 +48,10 @@ class AROWRegressor(Learner):
     class Params(Covarying):
         r: float = number(1.0, "Variance of the noise. Larger = slower.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), weighs=True)
+        return UpdateRule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), uses_weight=True)
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -60,11 +61,11 @@ class AROWRegressor(Learner):
 def learn_full(x: Array, y: float, omega: float, s: float, p: AROWRegressor.Params, memory: Gaussian) -> None:
     """Condition the Gaussian on the target, seen with noise r / omega.
 
-    Shapes: x f8[d]. ALGORITHMS.md 4, `arow`, with (y - s) for (1 - m) y and without the test.
+    Shapes: x f8[d]. docs/algorithms/second_order.md#arow, with (y - s) for (1 - m) y and without the test.
     """
-    v = times(memory.covariance, x, memory.k)
+    v = matvec(memory.covariance, x, memory.k)
     beta = 1.0 / (v + p.r / omega)
-    if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, (y - s) * beta):
+    if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, (y - s) * beta):
         downdate(memory.covariance, memory.k, beta, 1.0)
     else:
         memory.skipped[0] += 1
@@ -77,7 +78,7 @@ def learn_diagonal(x: Array, y: float, omega: float, s: float, p: AROWRegressor.
     """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
     r = p.r / omega
     v = spread_diagonal(memory.covariance, x, memory.k)
-    if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, (y - s) / (v + r)):
+    if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, (y - s) / (v + r)):
         narrow_diagonal(memory.covariance, x, 1.0 / r)
     else:
         memory.skipped[0] += 1

@@ -9,11 +9,19 @@ import math
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Rule, fragment, number
+from driftway.learners.contract import Array, UpdateRule, fragment, number
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.vectors import step_along
-from driftway.learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL, Form, Gaussian, form_of, is_full
+from driftway.learners.numeric.vectors import axpy_guarded
+from driftway.learners.second_order.covariance import (
+    COLLAPSED,
+    DIAGONAL,
+    FULL,
+    CovarianceForm,
+    Gaussian,
+    form_of,
+    is_full,
+)
 
 
 class Confidence(NamedTuple):
@@ -109,7 +117,7 @@ def precision_gain(rule: int, alpha: float, v: float, phi: float) -> float:
     return alpha * phi / root_u
 
 
-def learn_confidently(form: Form) -> Fragment:
+def learn_confidently(form: CovarianceForm) -> Fragment:
     """What a row changes in a learner of one form."""
     spread, shrink, inflate = form
 
@@ -117,7 +125,8 @@ def learn_confidently(form: Form) -> Fragment:
     def learn(x: Array, y: float, _omega: float, s: float, p: Confidence, memory: Gaussian) -> None:
         """Move the Gaussian no further than it takes to be confident of the row's label.
 
-        Shapes: x f8[d]. ALGORITHMS.md 4, steps 1 to 5; a row that would overflow changes nothing.
+        Shapes: x f8[d]. docs/algorithms/second_order.md#second-order-learners, steps 1 to 5; a row that would overflow
+        changes nothing.
         """
         m = y * s
         v = spread(memory.covariance, x, memory.k)  # step 1
@@ -127,7 +136,7 @@ def learn_confidently(form: Form) -> Fragment:
             alpha = step_size(p.rule, m, v, p.phi, p.C)  # step 3
             kappa = precision_gain(p.rule, alpha, v, p.phi)
             beta = kappa / (1.0 + kappa * v)
-            if kappa < math.inf and step_along(memory.weight, memory.k, alpha * y):  # step 4
+            if kappa < math.inf and axpy_guarded(memory.weight, memory.k, alpha * y):  # step 4
                 shrink(memory.covariance, x, memory.k, beta, kappa)  # step 5
             else:
                 memory.skipped[0] += 1
@@ -140,8 +149,8 @@ def learn_confidently(form: Form) -> Fragment:
 learn_full, learn_diagonal = learn_confidently(FULL), learn_confidently(DIAGONAL)
 
 
-def confidence_rule(rule: int, C: float, p: Any, width: int) -> Rule:
+def confidence_rule(rule: int, C: float, p: Any, width: int) -> UpdateRule:
     """The rule of a learner whose parameters p have a, eta, cov and q."""
     learn = learn_full if is_full(p.cov, width) else learn_diagonal
     given = Confidence(rule, deviations(p.eta), C, p.a, p.q)
-    return Rule(product, learn, given, Gaussian, form_of(p.cov, width))
+    return UpdateRule(product, learn, given, Gaussian, form_of(p.cov, width))

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftway.learners.contract import Array, Counts, Parameters, choice, field, fragment, intercept, number, scratch
 from driftway.learners.engine.state_layout import Sizes
-from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.symmetric import downdate, matvec
 from driftway.learners.numeric.vectors import dot
 
 FULL_AT_MOST = 256
@@ -77,7 +77,9 @@ def fill(covariance: Array, start: float) -> None:
 
 @fragment
 def inflate_full(covariance: Array, q: float, start: float) -> None:
-    """Drift q: let each variance grow by at most q, never beyond its start. ALGORITHMS.md 1.12.
+    """Drift q: let each variance grow by at most q, never beyond its start.
+
+    See docs/algorithms/conventions.md#drift-of-the-covariance.
 
     Shapes: covariance f8[d, d]. Without it the covariance collapses and the learner freezes: 69.5 %
     instead of 96.1 % on 2CDT.
@@ -95,7 +97,9 @@ def inflate_diagonal(variance: Array, q: float, start: float) -> None:
 
 @fragment
 def narrow_diagonal(variance: Array, x: Array, kappa: float) -> None:
-    """Keep the diagonal of the inverse covariance, which gains kappa x x'. ALGORITHMS.md 1.13.
+    """Keep the diagonal of the inverse covariance, which gains kappa x x'.
+
+    See docs/algorithms/conventions.md#full-and-diagonal-covariance.
 
     Shapes: variance f8[d], x f8[d]; kappa >= 0. A square that overflows leaves the floor, not 0.
     """
@@ -105,7 +109,7 @@ def narrow_diagonal(variance: Array, x: Array, kappa: float) -> None:
 
 @fragment
 def spread_diagonal(variance: Array, x: Array, k: Array) -> float:
-    """As `times` of the full form: write k = Sigma x and return x . k. Shapes: variance f8[d], x f8[d], k f8[d]."""
+    """As `matvec` of the full form: write k = Sigma x and return x . k. Shapes: variance f8[d], x f8[d], k f8[d]."""
     for j in range(x.shape[0]):
         k[j] = variance[j] * x[j]
     return dot(x, k)
@@ -123,7 +127,7 @@ def shrink_diagonal(variance: Array, x: Array, _k: Array, _beta: float, kappa: f
     narrow_diagonal(variance, x, kappa)
 
 
-class Form(NamedTuple):
+class CovarianceForm(NamedTuple):
     """Full or diagonal: what a rule that is written once for both does to the covariance."""
 
     spread: Callable[[Array, Array, Array], float]
@@ -131,5 +135,5 @@ class Form(NamedTuple):
     inflate: Callable[[Array, float, float], None]
 
 
-FULL = Form(times, shrink_full, inflate_full)
-DIAGONAL = Form(spread_diagonal, shrink_diagonal, inflate_diagonal)
+FULL = CovarianceForm(matvec, shrink_full, inflate_full)
+DIAGONAL = CovarianceForm(spread_diagonal, shrink_diagonal, inflate_diagonal)

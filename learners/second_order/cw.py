@@ -1,6 +1,6 @@
 """Confidence-weighted learning, variance version (CW)."""
 
-from driftway.learners.contract import Learner, Rule
+from driftway.learners.contract import Learner, UpdateRule
 from driftway.learners.second_order.confidence import VARIANCE, confidence_rule, probability
 from driftway.learners.second_order.covariance import Covarying, fill
 
@@ -25,7 +25,8 @@ class CW(Learner):
     Source
     ------
     Dredze, Crammer and Pereira, ICML 2008; Huang, Online Learning, "Algorithm 1 Variance Algorithm", eqs 11 and 17.
-    Differs: roots without cancellation, drift q and the diagonal form of ALGORITHMS.md 1.12 and 1.13.
+    Differs: roots without cancellation, drift q and the diagonal form of
+    docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance.
     """
 
     name = "cw"
@@ -34,7 +35,7 @@ class CW(Learner):
     class Params(Covarying):
         eta: float = probability(0.7)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return confidence_rule(VARIANCE, 0.0, self.parameters, self.width)
 
     def initialise(self) -> None:

@@ -1,6 +1,6 @@
 """Confidence-weighted learning, exact standard-deviation version (CW-Stdev)."""
 
-from driftway.learners.contract import Learner, Rule
+from driftway.learners.contract import Learner, UpdateRule
 from driftway.learners.second_order.confidence import DEVIATION, confidence_rule, probability
 from driftway.learners.second_order.covariance import Covarying, fill
 
@@ -27,7 +27,7 @@ class CWStdev(Learner):
     Source
     ------
     Crammer, Dredze and Pereira, NIPS 2008. Differs: roots without cancellation, drift q and the diagonal
-    form of ALGORITHMS.md 1.12 and 1.13.
+    form of docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance.
     """
 
     name = "cw_stdev"
@@ -36,7 +36,7 @@ class CWStdev(Learner):
     class Params(Covarying):
         eta: float = probability(0.7)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return confidence_rule(DEVIATION, 0.0, self.parameters, self.width)
 
     def initialise(self) -> None:

@@ -9,7 +9,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     intercept,
@@ -18,8 +18,8 @@ from driftway.learners.contract import (
 )
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.symmetric import downdate, pin, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.symmetric import clamp_diagonal, downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import COLLAPSED, covariance, fill, form_of, is_full, spread_diagonal
 
 MOST_WOUND_UP = 1e6
@@ -49,7 +49,7 @@ class IELLIP(Learner):
     Source
     ------
     Yang, Jin and Ye, ICML 2009. ct counts mistakes (library code counts rows, which freezes the ellipsoid at once).
-    Differs: diagonal form of ALGORITHMS.md 4, and no variance beyond 1e6 a.
+    Differs: diagonal form of docs/algorithms/second_order.md#iellip, and no variance beyond 1e6 a.
     """
 
     name = "iellip"
@@ -63,10 +63,10 @@ class IELLIP(Learner):
         cov: str = covariance()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return Rule(product, learn, p.numbers(), Ellipsoid, form_of(p.cov, self.width))
+        return UpdateRule(product, learn, p.numbers(), Ellipsoid, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -90,7 +90,7 @@ def cut_full(_x: Array, v: float, most: float, memory: Ellipsoid) -> None:
     downdate(memory.covariance, memory.k, depth / v, 1.0 / (1.0 - depth))
     for j in range(memory.weight.shape[0]):
         if memory.covariance[j, j] > most:
-            pin(memory.covariance, j, most, memory.k)
+            clamp_diagonal(memory.covariance, j, most, memory.k)
 
 
 @fragment
@@ -111,12 +111,12 @@ def learn_by_cutting(
     def learn(x: Array, y: float, _omega: float, s: float, p: IELLIP.Params, memory: Ellipsoid) -> None:
         """Cut off the half of the ellipsoid that got the row wrong.
 
-        Shapes: x f8[d]. ALGORITHMS.md 4, `iellip`, with g put in: both roots of v meet and vanish.
+        Shapes: x f8[d]. docs/algorithms/second_order.md#iellip, with g put in: both roots of v meet and vanish.
         """
         if math.isfinite(s) and y * s > 0.0:
             return
         v = spread(memory.covariance, x, memory.k)
-        if COLLAPSED < v < math.inf and step_along(memory.weight, memory.k, (p.margin - y * s) / v * y):
+        if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, (p.margin - y * s) / v * y):
             cut(x, v, MOST_WOUND_UP * p.a, memory)
             memory.ct[0] *= p.b
         else:
@@ -125,4 +125,4 @@ def learn_by_cutting(
     return learn
 
 
-learn_full, learn_diagonal = learn_by_cutting(times, cut_full), learn_by_cutting(spread_diagonal, cut_diagonal)
+learn_full, learn_diagonal = learn_by_cutting(matvec, cut_full), learn_by_cutting(spread_diagonal, cut_diagonal)

@@ -3,15 +3,15 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Rule, choice, field, fragment, number, scratch
+from driftway.learners.contract import Array, Counts, Learner, UpdateRule, choice, field, fragment, number, scratch
 from driftway.learners.engine.update_loop import Fragment
-from driftway.learners.numeric.vectors import dot, step_along
+from driftway.learners.numeric.vectors import axpy_guarded, dot
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
     DIAGONAL,
     FULL,
+    CovarianceForm,
     Covarying,
-    Form,
     fill,
     form_of,
     is_full,
@@ -36,7 +36,8 @@ class NAROW(Learner):
 
     Source
     ------
-    Orabona and Crammer, NIPS 2010. Differs: drift q and the diagonal form of ALGORITHMS.md 1.12 and 1.13.
+    Orabona and Crammer, NIPS 2010. Differs: drift q and the diagonal form of
+    docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance.
     """
 
     name = "narow"
@@ -51,11 +52,11 @@ class NAROW(Learner):
             "mu += (1 - y s) / (v + r) y k, and so learns nothing once r is infinite.",
         )
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         score, learn = (score_full, learn_full) if is_full(p.cov, self.width) else (score_diagonal, learn_diagonal)
         given = Narrowness(p.variant == "hybrid", p.b, p.a, p.q)
-        return Rule(score, learn, given, Whitened, form_of(p.cov, self.width))
+        return UpdateRule(score, learn, given, Whitened, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -80,7 +81,7 @@ class Whitened(NamedTuple):
     k: Array = scratch("f8[d]", "Sigma x")
 
 
-def score_whitened(form: Form) -> Fragment:
+def score_whitened(form: CovarianceForm) -> Fragment:
     """How a learner of one form scores."""
     spread = form.spread
 
@@ -93,7 +94,7 @@ def score_whitened(form: Form) -> Fragment:
     return score
 
 
-def learn_narrowly(form: Form) -> Fragment:
+def learn_narrowly(form: CovarianceForm) -> Fragment:
     """What a row changes in a learner of one form."""
     _, shrink, inflate = form
 
@@ -101,7 +102,7 @@ def learn_narrowly(form: Form) -> Fragment:
     def learn(x: Array, y: float, _omega: float, s: float, p: Narrowness, memory: Whitened) -> None:
         """Add the row, and narrow the covariance while the row's variance is above 1/b.
 
-        Shapes: x f8[d]. ALGORITHMS.md 4, `narow`; kappa = 1/r = b - 1/v, so that no r is infinite.
+        Shapes: x f8[d]. docs/algorithms/second_order.md#narow; kappa = 1/r = b - 1/v, so that no r is infinite.
         """
         finite = math.isfinite(s)
         if not (finite and y * s >= 1.0):
@@ -110,9 +111,9 @@ def learn_narrowly(form: Form) -> Fragment:
             kappa = max(0.0, p.b - 1.0 / v) if sound else 0.0
             share = kappa / (1.0 + kappa * v)  # 1 / (v + r)
             if p.hybrid:
-                learned = sound and step_along(memory.weight, x, y)
+                learned = sound and axpy_guarded(memory.weight, x, y)
             else:
-                learned = sound and step_along(memory.weight, memory.k, (1.0 - y * s) * share * y)
+                learned = sound and axpy_guarded(memory.weight, memory.k, (1.0 - y * s) * share * y)
             if not learned:
                 memory.skipped[0] += 1
             elif kappa > 0.0:

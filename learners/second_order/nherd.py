@@ -2,10 +2,10 @@
 
 import math
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, number
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, number
 from driftway.learners.linear.weights import product
-from driftway.learners.numeric.symmetric import downdate, times
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.symmetric import downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
     Covarying,
@@ -37,7 +37,8 @@ class NHERD(Learner):
 
     Source
     ------
-    Crammer and Lee, NIPS 2010, full and "project" forms. Differs: drift q of ALGORITHMS.md 1.12.
+    Crammer and Lee, NIPS 2010, full and "project" forms. Differs: drift q of
+    docs/algorithms/conventions.md#drift-of-the-covariance.
     """
 
     name = "nherd"
@@ -46,10 +47,10 @@ class NHERD(Learner):
     class Params(Covarying):
         C: float = number(0.1, "Trust in one row, as 1/r of `arow`. Larger = faster.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         learn = learn_full if is_full(p.cov, self.width) else learn_diagonal
-        return Rule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width))
+        return UpdateRule(product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], self.parameters.a)
@@ -79,12 +80,12 @@ def herded_gain(v: float, C: float) -> float:
 
 @fragment
 def learn_full(x: Array, y: float, _omega: float, s: float, p: NHERD.Params, memory: Gaussian) -> None:
-    """Herd the cloud towards margin 1 on the row. Shapes: x f8[d]. ALGORITHMS.md 4, `nherd`."""
+    """Herd the cloud towards margin 1 on the row. Shapes: x f8[d]. docs/algorithms/second_order.md#nherd."""
     if not (math.isfinite(s) and y * s >= 1.0):
-        v = times(memory.covariance, x, memory.k)
+        v = matvec(memory.covariance, x, memory.k)
         alpha = (1.0 - y * s) * pull(v, p.C)
         share = herded_shrinkage(v, p.C)
-        if COLLAPSED < v < math.inf and share > 0.0 and step_along(memory.weight, memory.k, alpha * y):
+        if COLLAPSED < v < math.inf and share > 0.0 and axpy_guarded(memory.weight, memory.k, alpha * y):
             downdate(memory.covariance, memory.k, share, 1.0)
         else:
             memory.skipped[0] += 1
@@ -99,7 +100,7 @@ def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: NHERD.Params,
         v = spread_diagonal(memory.covariance, x, memory.k)
         alpha = (1.0 - y * s) / (v + 1.0 / p.C)
         kappa = herded_gain(v, p.C)
-        if COLLAPSED < v < math.inf and kappa < math.inf and step_along(memory.weight, memory.k, alpha * y):
+        if COLLAPSED < v < math.inf and kappa < math.inf and axpy_guarded(memory.weight, memory.k, alpha * y):
             narrow_diagonal(memory.covariance, x, kappa)
         else:
             memory.skipped[0] += 1

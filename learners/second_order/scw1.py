@@ -1,6 +1,6 @@
 """Soft confidence-weighted learning (SCW-I)."""
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.second_order.confidence import SOFT, confidence_rule, probability
 from driftway.learners.second_order.covariance import Covarying, fill
 
@@ -27,7 +27,8 @@ class SCW1(Learner):
     Source
     ------
     Wang, Zhao and Hoi, ICML 2012, proposition 1; Huang, Online Learning, "Algorithm 1 SCW". Differs: roots without
-    cancellation, drift q and the diagonal form of ALGORITHMS.md 1.12 and 1.13.
+    cancellation, drift q and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and
+    #full-and-diagonal-covariance.
     """
 
     name = "scw1"
@@ -37,7 +38,7 @@ class SCW1(Learner):
         eta: float = probability(0.75)
         C: float = number(1.0, "Price of the loss and largest alpha. Larger = more trusting.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return confidence_rule(SOFT, self.parameters.C, self.parameters, self.width)
 
     def initialise(self) -> None:

@@ -1,6 +1,6 @@
 """Soft confidence-weighted learning with squared loss (SCW-II)."""
 
-from driftway.learners.contract import Learner, Rule, number
+from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.second_order.confidence import SOFT_SQUARED, confidence_rule, probability
 from driftway.learners.second_order.covariance import Covarying, fill
 
@@ -28,7 +28,7 @@ class SCW2(Learner):
     ------
     Wang, Zhao and Hoi, ICML 2012, proposition 2 (common code has v * 2 and phi * 2 where squares belong, which puts
     alpha off by 5 to 25 %); Huang, Online Learning, "Algorithm 1 SCW". Differs: roots without cancellation, drift q
-    and the diagonal form of ALGORITHMS.md 1.12 and 1.13.
+    and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance.
     """
 
     name = "scw2"
@@ -38,7 +38,7 @@ class SCW2(Learner):
         eta: float = probability(0.75)
         C: float = number(1.0, "Price of the squared loss. Larger = more trusting.", above=0.0)
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         return confidence_rule(SOFT_SQUARED, self.parameters.C, self.parameters, self.width)
 
     def initialise(self) -> None:

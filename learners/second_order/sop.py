@@ -8,14 +8,14 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     intercept,
     number,
     scratch,
 )
-from driftway.learners.numeric.symmetric import downdate, times
+from driftway.learners.numeric.symmetric import downdate, matvec
 from driftway.learners.numeric.vectors import dot
 from driftway.learners.second_order.covariance import (
     COLLAPSED,
@@ -46,7 +46,8 @@ class SOP(Learner):
     Source
     ------
     Cesa-Bianchi, Conconi and Gentile, SIAM J. Comput. 34, 2005: Sigma changes on mistakes only, as there and unlike
-    in some libraries. Differs: drift q and the diagonal form of ALGORITHMS.md 1.12 and 1.13.
+    in some libraries. Differs: drift q and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance
+    and #full-and-diagonal-covariance.
     """
 
     name = "sop"
@@ -58,10 +59,10 @@ class SOP(Learner):
         q: float = drift()
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p, d = self.parameters, self.width
         score, learn = (score_full, learn_full) if is_full(p.cov, d) else (score_diagonal, learn_diagonal)
-        return Rule(score, learn, Regain(1.0 / p.a, p.q), Mistakes, form_of(p.cov, d))
+        return UpdateRule(score, learn, Regain(1.0 / p.a, p.q), SOPState, form_of(p.cov, d))
 
     def initialise(self) -> None:
         fill(self.state["covariance"], 1.0 / self.parameters.a)
@@ -75,7 +76,7 @@ class Regain(NamedTuple):
     q: float
 
 
-class Mistakes(NamedTuple):
+class SOPState(NamedTuple):
     """Memory of `sop`."""
 
     vec: Array = field("f8[d]", "signed sum of the rows that were mistaken, d with the intercept")
@@ -86,21 +87,21 @@ class Mistakes(NamedTuple):
 
 
 @fragment
-def score_full(x: Array, _p: Regain, memory: Mistakes) -> float:
+def score_full(x: Array, _p: Regain, memory: SOPState) -> float:
     """The score (w.x) / (1 + v); `learn_full` takes over k = Sigma x. Shapes: x f8[d]."""
-    v = times(memory.covariance, x, memory.k)
+    v = matvec(memory.covariance, x, memory.k)
     return dot(memory.weight, x) / (1.0 + max(0.0, v))
 
 
 @fragment
-def score_diagonal(x: Array, _p: Regain, memory: Mistakes) -> float:
+def score_diagonal(x: Array, _p: Regain, memory: SOPState) -> float:
     """As `score_full`, whose v rounding may leave below 0. Shapes: x f8[d]."""
     v = spread_diagonal(memory.covariance, x, memory.k)
     return dot(memory.weight, x) / (1.0 + v)
 
 
 @fragment
-def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: Mistakes) -> None:
+def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: SOPState) -> None:
     """Fold the row into both sums if it was mistaken; weight = covariance vec throughout.
 
     Shapes: x f8[d]. A row that would overflow changes nothing.
@@ -113,7 +114,7 @@ def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: M
         if COLLAPSED < v < math.inf and step_both(weight, k, step, vec, x, y):
             downdate(covariance, k, share, 1.0)
             # Afresh, because steps add up their rounding; where the product overflows, the step stands.
-            if math.isfinite(times(covariance, vec, k)):
+            if math.isfinite(matvec(covariance, vec, k)):
                 for j in range(x.shape[0]):
                     weight[j] = k[j]
         else:
@@ -126,7 +127,7 @@ def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: M
 
 
 @fragment
-def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Regain, memory: Mistakes) -> None:
+def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Regain, memory: SOPState) -> None:
     """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
     vec, weight, variance, k = memory.vec, memory.weight, memory.covariance, memory.k
     if not (math.isfinite(s) and y * s > 0.0):

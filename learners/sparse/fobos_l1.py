@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, Parameters, Rule, choice, flag, fragment, number
+from driftway.learners.contract import Array, Learner, Parameters, UpdateRule, choice, flag, fragment, number
 from driftway.learners.linear.gradient_descent import LOSSES, SCHEDULES, first_step, slope, step_at, step_schedule
 from driftway.learners.linear.weights import SteppedWeights, product
 from driftway.learners.sparse.thresholding import step_and_threshold
@@ -23,7 +23,8 @@ class FOBOSL1(Learner):
 
     Source
     ------
-    Duchi and Singer, JMLR 10, 2009, section 5.1; Huang, Online Learning, Algorithm 4. ALGORITHMS.md 5.
+    Duchi and Singer, JMLR 10, 2009, section 5.1; Huang, Online Learning, Algorithm 4.
+    docs/algorithms/sparse.md#fobos_l1.
     """
 
     name = "fobos_l1"
@@ -38,11 +39,11 @@ class FOBOSL1(Learner):
         loss: str = choice("logistic", LOSSES[:2], "`logistic` or `hinge`.")
         intercept: bool = flag(True, "Append a constant 1 to every row; its weight is not penalised.")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         loss, schedule = LOSSES.index(p.loss), SCHEDULES.index(p.schedule)
         given = Splitting(loss, schedule, p.eta, p.eta_half_factor * p.lam, self.n_features)
-        return Rule(product, learn, given, SteppedWeights, weighs=True)
+        return UpdateRule(product, learn, given, SteppedWeights, uses_weight=True)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":
@@ -65,7 +66,7 @@ class Splitting(NamedTuple):
 def learn(x: Array, y: float, omega: float, s: float, p: Splitting, memory: SteppedWeights) -> None:
     """Step against the gradient, threshold by eta_t lam.
 
-    Shapes: x f8[d]. ALGORITHMS.md 5. A row that would overflow counts for t and leaves the weights.
+    Shapes: x f8[d]. docs/algorithms/sparse.md#fobos_l1. A row that would overflow counts for t and leaves the weights.
     """
     memory.learned[0] += 1
     step = step_at(memory.learned[0], p.schedule, p.eta)

@@ -8,7 +8,7 @@ from driftway.learners.contract import (
     Counts,
     Learner,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     flag,
     fragment,
@@ -36,7 +36,7 @@ class FTRLProximal(Learner):
     Source
     ------
     McMahan et al., KDD 2013, Algorithm 1; Huang, Online Learning, "Per-coordinate FTRL-Proximal", whose remark that
-    large gradients get large rates contradicts the formula. ALGORITHMS.md 5.
+    large gradients get large rates contradicts the formula. docs/algorithms/sparse.md#ftrl_proximal.
     """
 
     name = "ftrl_proximal"
@@ -52,8 +52,8 @@ class FTRLProximal(Learner):
         l2: float = number(0.001, "Weight of the penalty |w|^2 / 2.", at_least=0.0)
         intercept: bool = flag(True, "Append a constant 1 to every row; l1 does not hold for its weight.")
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, self.parameters.numbers(), Gradients, weighs=True)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, self.parameters.numbers(), Gradients, uses_weight=True)
 
 
 class Gradients(NamedTuple):
@@ -82,7 +82,7 @@ def score(x: Array, p: FTRLProximal.Params, memory: Gradients) -> float:
 def learn(x: Array, y: float, omega: float, s: float, p: FTRLProximal.Params, memory: Gradients) -> None:
     """Add the row's gradient to z and n; a row that would overflow changes nothing.
 
-    Shapes: x f8[d]. ALGORITHMS.md 5.
+    Shapes: x f8[d]. docs/algorithms/sparse.md#ftrl_proximal.
     """
     z, n, weight, moved = memory.z, memory.n, memory.weight, memory.moved
     slope_of_score = slope(LOGISTIC, s, y, 0.0) * omega

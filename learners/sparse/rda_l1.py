@@ -3,7 +3,18 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, choice, field, flag, fragment, number
+from driftway.learners.contract import (
+    Array,
+    Counts,
+    Learner,
+    Parameters,
+    UpdateRule,
+    choice,
+    field,
+    flag,
+    fragment,
+    number,
+)
 from driftway.learners.linear.gradient_descent import LOSSES, slope
 from driftway.learners.linear.weights import product
 from driftway.learners.sparse.thresholding import soft_threshold
@@ -27,7 +38,7 @@ class RDAL1(Learner):
     Source
     ------
     Xiao, JMLR 11, 2010, Algorithm 1 with the L1 norm and beta_t = gamma sqrt(t); Huang, Online Learning, Algorithm 5.
-    ALGORITHMS.md 5. Differs: `decay`.
+    docs/algorithms/sparse.md#rda_l1. Differs: `decay`.
     """
 
     name = "rda_l1"
@@ -47,10 +58,10 @@ class RDAL1(Learner):
         loss: str = choice("logistic", LOSSES[:2], "`logistic` or `hinge`.")
         intercept: bool = flag(True, "Append a constant 1 to every row; its weight is not penalised.")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         given = Averaging(LOSSES.index(p.loss), p.gamma, p.lam, p.decay, self.n_features)
-        return Rule(product, learn, given, Averages, weighs=True)
+        return UpdateRule(product, learn, given, RDAL1State, uses_weight=True)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":
@@ -68,7 +79,7 @@ class Averaging(NamedTuple):
     """Weights from this one on are not thresholded."""
 
 
-class Averages(NamedTuple):
+class RDAL1State(NamedTuple):
     """Memory of `rda_l1`."""
 
     average: Array = field("f8[d]", "G, the average gradient, d with the intercept")
@@ -78,10 +89,11 @@ class Averages(NamedTuple):
 
 
 @fragment
-def learn(x: Array, y: float, omega: float, s: float, p: Averaging, memory: Averages) -> None:
+def learn(x: Array, y: float, omega: float, s: float, p: Averaging, memory: RDAL1State) -> None:
     """Average the gradient in, take the weights that are best for the average.
 
-    Shapes: x f8[d]. ALGORITHMS.md 5. A row that would overflow counts for t and leaves average and weights.
+    Shapes: x f8[d]. docs/algorithms/sparse.md#rda_l1. A row that would overflow counts for t and leaves average and
+    weights.
     """
     memory.learned[0] += 1
     share = max(1.0 / memory.learned[0], p.decay)

@@ -8,17 +8,17 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     choice,
     flag,
     fragment,
     integer,
     number,
 )
-from driftway.learners.engine.number_or_keyword import AUTO, number_or
+from driftway.learners.engine.number_or_keyword import AUTO, number_or_keyword
 from driftway.learners.linear.gradient_descent import LOSSES, slope
 from driftway.learners.linear.weights import SteppedWeights, product
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.sparse.thresholding import soft_threshold
 
 SMALL = {"tg": 1.0, "round": 0.05}
@@ -40,7 +40,7 @@ class TruncatedGradient(Learner):
     Source
     ------
     Langford, Li and Zhang, JMLR 10, 2009, sections 3.1 and 3.3; Huang, Online Learning, "Truncated gradient", whose
-    trigger t/K = 1 means that K divides t. ALGORITHMS.md 5.
+    trigger t/K = 1 means that K divides t. docs/algorithms/sparse.md#truncated_gradient.
     """
 
     name = "truncated_gradient"
@@ -53,7 +53,7 @@ class TruncatedGradient(Learner):
         gravity: float = number(
             0.001, "Pull towards zero per row, in units of the gradient. Larger = fewer weights.", at_least=0.0
         )
-        theta: float | str = number_or(
+        theta: float | str = number_or_keyword(
             (AUTO,),
             AUTO,
             at_least=0.0,
@@ -71,12 +71,12 @@ class TruncatedGradient(Learner):
             if self.mode == "round" and self.theta == 0.0:
                 raise ParameterError(f"theta must be > 0 in mode round, got {self.theta}")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         theta = SMALL[p.mode] if p.theta == AUTO else p.theta or math.inf
         pull = p.eta * p.K * p.gravity if p.mode == "tg" else math.inf
         given = Truncation(LOSSES.index(p.loss), p.eta, p.K, pull, theta, self.n_features)
-        return Rule(product, learn, given, SteppedWeights, weighs=True)
+        return UpdateRule(product, learn, given, SteppedWeights, uses_weight=True)
 
     def initialise(self) -> None:
         if self.parameters.loss != "logistic":
@@ -101,11 +101,11 @@ class Truncation(NamedTuple):
 def learn(x: Array, y: float, omega: float, s: float, p: Truncation, memory: SteppedWeights) -> None:
     """Step against the gradient, and at every K-th labelled row truncate: T1(w_j, pull, theta).
 
-    Shapes: x f8[d]. ALGORITHMS.md 5. A row that would overflow counts for t.
+    Shapes: x f8[d]. docs/algorithms/sparse.md#truncated_gradient. A row that would overflow counts for t.
     """
     memory.learned[0] += 1
     g = slope(p.loss, s, y, 0.0) * omega
-    if not math.isfinite(s) or (g != 0.0 and not step_along(memory.weight, x, -p.eta * g)):
+    if not math.isfinite(s) or (g != 0.0 and not axpy_guarded(memory.weight, x, -p.eta * g)):
         memory.skipped[0] += 1
     if memory.learned[0] % p.K == 0:
         for j in range(p.penalised):

@@ -1,7 +1,8 @@
 """The support vector machine on a window of rows, by dual coordinate descent: one solver, for any kernel.
 
 min over w of |w|^2 / 2 + C sum of [1 - y_i w.x_i]_+, in its dual: w = sum of alpha_i y_i x_i with 0 <= alpha_i <= C.
-Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 1 with the L1 loss. ALGORITHMS.md 12.1.
+Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 1 with the L1 loss.
+docs/algorithms/windows.md#window-methods.
 
 What changes with the coefficients is one vector. Without a kernel it is w, and the machine's value at row i is w.x_i;
 with one it is f, the values at all rows, and no w is needed. A step on row i adds to it a multiple of x_i, or of the
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, ParameterError, Parameters, choice, fragment, integer, intercept, number
 from driftway.learners.numeric.random import Words, permute
-from driftway.learners.numeric.vectors import dot, step_along, step_surely
+from driftway.learners.numeric.vectors import axpy, axpy_guarded, dot
 
 STILL = 1e-12
 """Projected gradient below which a coefficient stays as it is."""
@@ -65,7 +66,7 @@ class Training(Parameters):
         return dataclasses.replace(self, gamma=self.gamma or 1.0 / n_features).numbers()
 
 
-class Dual(NamedTuple):
+class DualVariables(NamedTuple):
     """A problem over the slots of a ring, and where its solution stands."""
 
     vector: Array
@@ -100,7 +101,7 @@ def visitor(value: Value) -> Callable[..., tuple[float, float]]:
     """Algorithm 1's inner loop."""
 
     @fragment
-    def visit(dual: Dual, order: Array, C: float) -> tuple[float, float]:
+    def visit(dual: DualVariables, order: Array, C: float) -> tuple[float, float]:
         """Step on each row in turn; the highest and the lowest projected gradient.
 
         Shapes: order f8[m] slots. Invariant: 0 <= alpha <= C and the vector is what alpha says, both finite. A step
@@ -120,9 +121,9 @@ def visitor(value: Value) -> Callable[..., tuple[float, float]]:
                     moved = min(max(alpha - gradient / dual.squared[i], 0.0), C)
                     step = (moved - alpha) * dual.Y[i]
                     if safe:
-                        step_surely(dual.vector, dual.rows[i], step)
+                        axpy(dual.vector, dual.rows[i], step)
                         dual.alpha[i] = moved
-                    elif step_along(dual.vector, dual.rows[i], step):
+                    elif axpy_guarded(dual.vector, dual.rows[i], step):
                         dual.alpha[i] = moved
         return highest, lowest
 
@@ -135,7 +136,7 @@ def trainer(value: Value) -> Callable[..., None]:
     visit = visitor(value)
 
     @fragment
-    def train(dual: Dual, order: Array, p: Any, generator: Words) -> None:
+    def train(dual: DualVariables, order: Array, p: Any, generator: Words) -> None:
         """Sweep over the rows in `order`, shuffled before each sweep, until their gradients agree or sweeps run out.
 
         Shapes: order f8[m] slots, generator u8[4].
@@ -151,7 +152,7 @@ def trainer(value: Value) -> Callable[..., None]:
 
 
 @fragment
-def stays_finite(dual: Dual, C: float) -> bool:
+def stays_finite(dual: DualVariables, C: float) -> bool:
     """Whether no coefficients within 0 and C can make the vector overflow: then a step need not look before it leaps.
 
     A step's numbers are within |x| or k(x, z), hence within 1 or the largest k(x, x).
@@ -173,18 +174,18 @@ def project(gradient: float, alpha: float, C: float) -> float:
 
 
 @fragment
-def take_out(dual: Dual, slot: int) -> None:
+def remove_row(dual: DualVariables, slot: int) -> None:
     """A row that leaves takes its part out of the vector."""
     if dual.alpha[slot] > 0.0:
-        step_along(dual.vector, dual.rows[slot], -dual.alpha[slot] * dual.Y[slot])
+        axpy_guarded(dual.vector, dual.rows[slot], -dual.alpha[slot] * dual.Y[slot])
         dual.alpha[slot] = 0.0
 
 
 @fragment
-def sum_anew(dual: Dual) -> None:
+def recompute_vector(dual: DualVariables) -> None:
     """Make the vector what the coefficients say; a row that would overflow it loses its coefficient."""
     for j in range(dual.vector.shape[0]):
         dual.vector[j] = 0.0
     for i in range(dual.alpha.shape[0]):
-        if dual.alpha[i] > 0.0 and not step_along(dual.vector, dual.rows[i], dual.alpha[i] * dual.Y[i]):
+        if dual.alpha[i] > 0.0 and not axpy_guarded(dual.vector, dual.rows[i], dual.alpha[i] * dual.Y[i]):
             dual.alpha[i] = 0.0

@@ -7,20 +7,20 @@ from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.linear.weights import product
 from driftway.learners.numeric.random import Words
 from driftway.learners.windows import gaussian, ring
-from driftway.learners.windows.coordinate_descent import Dual, Value, by_values, by_weights
+from driftway.learners.windows.coordinate_descent import DualVariables, Value, by_values, by_weights
 from driftway.learners.windows.gaussian import GaussianRing, weigh_near
-from driftway.learners.windows.incremental_training import Course
+from driftway.learners.windows.incremental_training import IncrementalTraining
 from driftway.learners.windows.ring import Ring
 
 
-class Form(NamedTuple):
+class DecisionFunction(NamedTuple):
     """What a machine is made of, and what depends on that."""
 
     memory: type[Any]
     score: Fragment
     usable: Fragment
     """``usable(x)``: whether anything can be learned from the row"""
-    take_in: Fragment
+    append_row: Fragment
     """``take_in(x, y, p, ring)``"""
     dual: Fragment
     """``dual(memory)``: the problem of the machine in training"""
@@ -31,55 +31,55 @@ class Form(NamedTuple):
     """``adopt(memory)``: the best so far predicts from now on"""
 
 
-class LinearMachine(NamedTuple):
+class LinearSVMState(NamedTuple):
     """Memory without a kernel."""
 
     weight: Array = field("f8[d]", "of the machine that predicts, d with the intercept")
     kept: Array = field("f8[d]", "of the best that was trained at the last batch's end")
     candidate: Array = field("f8[d]", "of the machine in training")
     alpha: Array = field("f8[R]", "its coefficients")
-    course: Course = part(Course, "its training")
+    course: IncrementalTraining = part(IncrementalTraining, "its training")
     ring: Ring = part(Ring, "the rows")
     generator: Words = field("u8[4]", "of the order of rows")
     skipped: Counts = field("i8[1]", "labelled rows whose squared length was 0 or not finite")
 
 
 @fragment
-def linear_dual(memory: LinearMachine) -> Dual:
+def linear_dual(memory: LinearSVMState) -> DualVariables:
     """The problem whose vector is the candidate's weights."""
     rows = memory.ring
-    return Dual(memory.candidate, rows.X, memory.alpha, rows.Y, rows.squared)
+    return DualVariables(memory.candidate, rows.X, memory.alpha, rows.Y, rows.squared)
 
 
 @fragment
-def keep_weights(memory: LinearMachine) -> None:
+def keep_weights(memory: LinearSVMState) -> None:
     """Copy the candidate's weights."""
     for j in range(memory.kept.shape[0]):
         memory.kept[j] = memory.candidate[j]
 
 
 @fragment
-def adopt_weights(memory: LinearMachine) -> None:
+def adopt_weights(memory: LinearSVMState) -> None:
     """Predict by the weights that were kept."""
     for j in range(memory.kept.shape[0]):
         memory.weight[j] = memory.kept[j]
 
 
-class GaussianMachine(NamedTuple):
+class GaussianSVMState(NamedTuple):
     """Memory with the Gaussian kernel. The ring holds the rows of the machine that predicts until the next does."""
 
     coefficient: Array = field("f8[R]", "alpha y of each row in the machine that predicts")
     kept: Array = field("f8[R]", "alpha y in the best that was trained at the last batch's end")
     value: Array = field("f8[R]", "of the machine in training at each row")
     alpha: Array = field("f8[R]", "its coefficients")
-    course: Course = part(Course, "its training")
+    course: IncrementalTraining = part(IncrementalTraining, "its training")
     ring: GaussianRing = part(GaussianRing, "the rows")
     generator: Words = field("u8[4]", "of the order of rows")
     skipped: Counts = field("i8[1]", "labelled rows whose squared length was not finite")
 
 
 @fragment
-def kernel_score(x: Array, p: Any, memory: GaussianMachine) -> float:
+def kernel_score(x: Array, p: Any, memory: GaussianSVMState) -> float:
     """The score, the sum of alpha_i y_i k(x_i, x) over the slots. Shapes: x f8[d]."""
     n = weigh_near(x, p, memory.ring)
     total = 0.0
@@ -89,32 +89,34 @@ def kernel_score(x: Array, p: Any, memory: GaussianMachine) -> float:
 
 
 @fragment
-def gaussian_dual(memory: GaussianMachine) -> Dual:
+def gaussian_dual(memory: GaussianSVMState) -> DualVariables:
     """The problem whose vector is the candidate's values."""
     rows = memory.ring
-    return Dual(memory.value, rows.block, memory.alpha, rows.Y, rows.squared)
+    return DualVariables(memory.value, rows.block, memory.alpha, rows.Y, rows.squared)
 
 
 @fragment
-def keep_coefficients(memory: GaussianMachine) -> None:
+def keep_coefficients(memory: GaussianSVMState) -> None:
     """Copy the candidate's coefficients."""
     for i in range(memory.kept.shape[0]):
         memory.kept[i] = memory.alpha[i] * memory.ring.Y[i]
 
 
 @fragment
-def adopt_coefficients(memory: GaussianMachine) -> None:
+def adopt_coefficients(memory: GaussianSVMState) -> None:
     """Predict by the coefficients that were kept."""
     for i in range(memory.kept.shape[0]):
         memory.coefficient[i] = memory.kept[i]
 
 
-LINEAR = Form(LinearMachine, product, ring.usable, ring.take_in, linear_dual, by_weights, keep_weights, adopt_weights)
-GAUSSIAN = Form(
-    GaussianMachine,
+LINEAR = DecisionFunction(
+    LinearSVMState, product, ring.usable, ring.append_row, linear_dual, by_weights, keep_weights, adopt_weights
+)
+GAUSSIAN = DecisionFunction(
+    GaussianSVMState,
     kernel_score,
     gaussian.usable,
-    gaussian.take_in,
+    gaussian.append_row,
     gaussian_dual,
     by_values,
     keep_coefficients,

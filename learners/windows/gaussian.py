@@ -46,7 +46,7 @@ def usable(x: Array) -> bool:
 
 
 @fragment
-def take_in(x: Array, y: float, p: Any, ring: GaussianRing) -> None:
+def append_row(x: Array, y: float, p: Any, ring: GaussianRing) -> None:
     """Put the row where the oldest stands. Shapes: x f8[d]."""
     slot = slot_of_next(ring)
     for j in range(x.shape[0]):

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Counts, ParameterError, field, fragment, integer
 from driftway.learners.numeric.random import Words, permute
-from driftway.learners.windows.coordinate_descent import LARGEST, Dual, Training, Value, visitor
+from driftway.learners.windows.coordinate_descent import LARGEST, DualVariables, Training, Value, visitor
 
 
-class Batches(Training):
+class BatchTraining(Training):
     """Parameters of a machine that is trained at a batch's end."""
 
     batch: int = integer(100, "Labelled rows from one training to the next.", at_least=1)
@@ -18,7 +18,10 @@ class Batches(Training):
         "Labelled rows, <= batch, that share a training's work: its result comes at most spread - 1 late.",
         at_least=1,
     )
-    """By default the most that cost no stream of ALGORITHMS.md 19.6 half a point."""
+    """By default the most that cost no stream half a point.
+
+    See docs/algorithms/reference-results.md#accuracy-with-the-defaults.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -36,7 +39,7 @@ class Batches(Training):
         return self.longest + self.spread - 1 + (self.batch if self.kernel != "linear" else 0)
 
 
-class Course(NamedTuple):
+class IncrementalTraining(NamedTuple):
     """A training that goes on from row to row."""
 
     order: Array = field("f8[R]", "slots in the order of the sweep")
@@ -48,7 +51,7 @@ class Course(NamedTuple):
 
 
 @fragment
-def begin_training(n: int, end: int, dual: Dual, course: Course) -> None:
+def begin_training(n: int, end: int, dual: DualVariables, course: IncrementalTraining) -> None:
     """Begin, from zero coefficients, on the n rows before slot `end`, the oldest first; a row's slot never matters."""
     n_slots = dual.alpha.shape[0]
     for j in range(dual.vector.shape[0]):
@@ -66,7 +69,7 @@ def proceeding(value: Value) -> Callable[..., int]:
     visit = visitor(value)
 
     @fragment
-    def proceed(dual: Dual, course: Course, p: Any, generator: Words, visits: int) -> int:
+    def proceed(dual: DualVariables, course: IncrementalTraining, p: Any, generator: Words, visits: int) -> int:
         """Go on by so many visits of a row or to the training's end; what is left of them.
 
         Shapes: generator u8[4].

@@ -9,7 +9,7 @@ from driftway.learners.contract import (
     Learner,
     ParameterError,
     Parameters,
-    Rule,
+    UpdateRule,
     field,
     fragment,
     integer,
@@ -34,8 +34,8 @@ class KNNWin(Learner):
 
     Source
     ------
-    Cover and Hart, IEEE Transactions on Information Theory 13, 1967, on a window. ALGORITHMS.md 12.1. Differs: several
-    classes; the ring is kept by columns; a row whose squared distance overflows is no neighbour.
+    Cover and Hart, IEEE Transactions on Information Theory 13, 1967, on a window. docs/algorithms/windows.md#knn_win.
+    Differs: several classes; the ring is kept by columns; a row whose squared distance overflows is no neighbour.
     """
 
     name = "knn_win"
@@ -50,9 +50,9 @@ class KNNWin(Learner):
             if self.k > self.window:
                 raise ParameterError(f"k must be <= window = {self.window}, got {self.k}")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
-        return Rule(score, learn, p.numbers(), Neighbours, {"W": p.window, "k": p.k}, classes=True)
+        return UpdateRule(score, learn, p.numbers(), Neighbours, {"W": p.window, "k": p.k}, classes=True)
 
 
 class Neighbours(NamedTuple):
@@ -69,7 +69,7 @@ class Neighbours(NamedTuple):
 
 @fragment
 def score(x: Array, p: KNNWin.Params, memory: Neighbours) -> None:
-    """How near each class is. Shapes: x f8[d]. ALGORITHMS.md 12.1."""
+    """How near each class is. Shapes: x f8[d]. docs/algorithms/windows.md#knn_win."""
     n = min(memory.taken[0], memory.label.shape[0])
     squared_distances(x, memory.column, n, memory.squared)
     for c in range(memory.S.shape[0]):

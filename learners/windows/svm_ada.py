@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, integer, number
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, integer, number
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.numeric.random import seed
-from driftway.learners.windows.coordinate_descent import Dual, Value
+from driftway.learners.windows.coordinate_descent import DualVariables, Value
 from driftway.learners.windows.decision_functions import FORMS
-from driftway.learners.windows.incremental_training import Batches, begin_training, proceeding
+from driftway.learners.windows.incremental_training import BatchTraining, begin_training, proceeding
 
 
 class SVMAda(Learner):
@@ -32,15 +32,15 @@ class SVMAda(Learner):
     Source
     ------
     Klinkenberg and Joachims, ICML 2000, section 4; Klinkenberg, Intelligent Data Analysis 8, 2004; Hsieh and others,
-    ICML 2008 (the training). ALGORITHMS.md 12.1. Differs: R^2 is max k(x, x), not max k(x, x) - k(x, x') over pairs;
-    at most `max_batches` batches; a machine may come `spread` - 1 rows late; rows whose squared length is 0 (without a
-    kernel) or overflows do not count.
+    ICML 2008 (the training). docs/algorithms/windows.md#svm_ada. Differs: R^2 is max k(x, x), not max k(x, x) - k(x,
+    x') over pairs; at most `max_batches` batches; a machine may come `spread` - 1 rows late; rows whose squared length
+    is 0 (without a kernel) or overflows do not count.
     """
 
     name = "svm_ada"
     tasks = ("binary",)
 
-    class Params(Batches):
+    class Params(BatchTraining):
         max_batches: int = integer(20, "Batches in the longest window.", at_least=1)
         rho: float = number(1.0, "Factor of alpha R^2 in the estimate; 2 makes it a proven bound.", above=0.0)
 
@@ -48,10 +48,10 @@ class SVMAda(Learner):
         def longest(self) -> int:
             return self.batch * self.max_batches
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p, form = self.parameters, FORMS[self.parameters.kernel]
         sizes = {"R": p.slots}
-        return Rule(form.score, learning(p.kernel), p.numbers_for(self.n_features), form.memory, sizes)
+        return UpdateRule(form.score, learning(p.kernel), p.numbers_for(self.n_features), form.memory, sizes)
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
@@ -61,7 +61,7 @@ class SVMAda(Learner):
 def learning(kernel: str) -> Fragment:
     """The update, of either form."""
     form = FORMS[kernel]
-    usable, take_in, dual_of, keep, adopt = form.usable, form.take_in, form.dual, form.keep, form.adopt
+    usable, take_in, dual_of, keep, adopt = form.usable, form.append_row, form.dual, form.keep, form.adopt
     proceed, errors_of = proceeding(form.value), estimating(form.value)
 
     @fragment
@@ -99,7 +99,7 @@ def estimating(value: Value) -> Fragment:
     """The estimate, of either form."""
 
     @fragment
-    def estimated_errors(dual: Dual, order: Array, end: int, p: SVMAda.Params) -> int:
+    def estimated_errors(dual: DualVariables, order: Array, end: int, p: SVMAda.Params) -> int:
         """Rows of the batch before slot `end` that the machine might get wrong, had it not been trained on them.
 
         Shapes: order f8[m], the slots of its window.

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, Rule, fragment, integer
+from driftway.learners.contract import Array, Learner, UpdateRule, fragment, integer
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.numeric.random import seed
 from driftway.learners.windows.decision_functions import FORMS
-from driftway.learners.windows.incremental_training import Batches, begin_training, proceeding
+from driftway.learners.windows.incremental_training import BatchTraining, begin_training, proceeding
 from driftway.learners.windows.ring import slot_of_next
 
 
@@ -29,23 +29,23 @@ class SVMFix(Learner):
     Source
     ------
     Syed, Liu and Sung, IJCAI 1999 (batches; papers say "batch SVM with a fixed window" and no size); Hsieh and others,
-    ICML 2008 (the training). ALGORITHMS.md 12.1. Differs: a machine may come `spread` - 1 rows late; rows whose squared
-    length is 0 (without a kernel) or overflows do not count.
+    ICML 2008 (the training). docs/algorithms/windows.md#svm_fix. Differs: a machine may come `spread` - 1 rows late;
+    rows whose squared length is 0 (without a kernel) or overflows do not count.
     """
 
     name = "svm_fix"
     tasks = ("binary",)
 
-    class Params(Batches):
+    class Params(BatchTraining):
         window: int = integer(500, "W, the labelled rows that are remembered.", at_least=1)
 
         @property
         def longest(self) -> int:
             return self.window
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p, form = self.parameters, FORMS[self.parameters.kernel]
-        return Rule(form.score, learning(p.kernel), p.numbers_for(self.n_features), form.memory, {"R": p.slots})
+        return UpdateRule(form.score, learning(p.kernel), p.numbers_for(self.n_features), form.memory, {"R": p.slots})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
@@ -55,12 +55,15 @@ class SVMFix(Learner):
 def learning(kernel: str) -> Fragment:
     """The update, of either form."""
     form = FORMS[kernel]
-    usable, take_in, dual_of, keep, adopt = form.usable, form.take_in, form.dual, form.keep, form.adopt
+    usable, take_in, dual_of, keep, adopt = form.usable, form.append_row, form.dual, form.keep, form.adopt
     proceed = proceeding(form.value)
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: SVMFix.Params, memory: Any) -> None:
-        """Take the row in; begin a training if it ends a batch, and go on. Shapes: x f8[d]. ALGORITHMS.md 12.1."""
+        """Take the row in; begin a training if it ends a batch, and go on. Shapes: x f8[d].
+
+        See docs/algorithms/windows.md#svm_fix.
+        """
         if not usable(x):
             memory.skipped[0] += 1
             return

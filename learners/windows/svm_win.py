@@ -5,19 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, Learner, Rule, field, fragment, integer, part, scratch
+from driftway.learners.contract import Array, Counts, Learner, UpdateRule, field, fragment, integer, part, scratch
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.linear.weights import product
 from driftway.learners.numeric.random import Words, seed
 from driftway.learners.windows import gaussian, ring
 from driftway.learners.windows.coordinate_descent import (
-    Dual,
+    DualVariables,
     Training,
     Value,
     by_values,
     by_weights,
-    sum_anew,
-    take_out,
+    recompute_vector,
+    remove_row,
     trainer,
 )
 from driftway.learners.windows.gaussian import GaussianRing, weigh_near
@@ -39,9 +39,10 @@ class SVMWin(Learner):
 
     Source
     ------
-    de Souza, Silva, Gama and Batista, SDM 2015 (the window); Hsieh and others, ICML 2008 (the training). ALGORITHMS.md
-    12.1. Differs: the weights are summed anew each time the window has turned over, so that rounding does not add up;
-    rows whose squared length is 0 (without a kernel) or overflows do not enter the window.
+    de Souza, Silva, Gama and Batista, SDM 2015 (the window); Hsieh and others, ICML 2008 (the training).
+    docs/algorithms/windows.md#svm_win. Differs: the weights are summed anew each time the window has turned over, so
+    that rounding does not add up; rows whose squared length is 0 (without a kernel) or overflows do not enter the
+    window.
     """
 
     name = "svm_win"
@@ -55,16 +56,16 @@ class SVMWin(Learner):
         def slots(self) -> int:
             return self.window
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         p = self.parameters
         score, learn, memory = RULES[p.kernel]
-        return Rule(score, learn, p.numbers_for(self.n_features), memory, {"R": p.slots})
+        return UpdateRule(score, learn, p.numbers_for(self.n_features), memory, {"R": p.slots})
 
     def initialise(self) -> None:
         seed(self.state["generator"], np.uint64(self.parameters.seed))
 
 
-class Machine(NamedTuple):
+class LinearWindowState(NamedTuple):
     """Memory of `svm_win` without a kernel."""
 
     weight: Array = field("f8[d]", "sum of alpha y x over the window, d with the intercept")
@@ -75,7 +76,7 @@ class Machine(NamedTuple):
     order: Array = scratch("f8[R]", "slots in the order of a sweep")
 
 
-class GaussianMachine(NamedTuple):
+class GaussianWindowState(NamedTuple):
     """Memory of `svm_win` with the Gaussian kernel."""
 
     value: Array = field("f8[R]", "sum of alpha_i y_i k(x_i, x) at each row x of the window")
@@ -87,27 +88,27 @@ class GaussianMachine(NamedTuple):
 
 
 @fragment
-def linear_dual(memory: Machine) -> Dual:
+def linear_dual(memory: LinearWindowState) -> DualVariables:
     """The problem whose vector is the weights."""
     rows = memory.ring
-    return Dual(memory.weight, rows.X, memory.alpha, rows.Y, rows.squared)
+    return DualVariables(memory.weight, rows.X, memory.alpha, rows.Y, rows.squared)
 
 
 @fragment
-def gaussian_dual(memory: GaussianMachine) -> Dual:
+def gaussian_dual(memory: GaussianWindowState) -> DualVariables:
     """The problem whose vector is the values at the rows."""
     rows = memory.ring
-    return Dual(memory.value, rows.block, memory.alpha, rows.Y, rows.squared)
+    return DualVariables(memory.value, rows.block, memory.alpha, rows.Y, rows.squared)
 
 
 @fragment
-def settle(slot: int, memory: GaussianMachine) -> None:
+def settle(slot: int, memory: GaussianWindowState) -> None:
     """Value at a row that has just come in: by the score, which its own coefficient of 0 leaves as it is."""
     memory.value[slot] = combined(memory)
 
 
 @fragment
-def combined(memory: GaussianMachine) -> float:
+def combined(memory: GaussianWindowState) -> float:
     """Sum of alpha y k over the window, for the row whose kernel values are in `near`."""
     rows = memory.ring
     total = 0.0
@@ -117,14 +118,14 @@ def combined(memory: GaussianMachine) -> float:
 
 
 @fragment
-def kernel_score(x: Array, p: Any, memory: GaussianMachine) -> float:
+def kernel_score(x: Array, p: Any, memory: GaussianWindowState) -> float:
     """The score. Shapes: x f8[d]."""
     weigh_near(x, p, memory.ring)
     return combined(memory)
 
 
 @fragment
-def nothing(_slot: int, _memory: Machine) -> None:
+def no_op(_slot: int, _memory: LinearWindowState) -> None:
     """Weights do not depend on which rows are in the window."""
 
 
@@ -135,17 +136,20 @@ def learning(usable: Fragment, take_in: Fragment, settle: Fragment, dual_of: Fra
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: SVMWin.Params, memory: Any) -> None:
-        """Let the oldest row go and the new one in, then train if it is time. Shapes: x f8[d]. ALGORITHMS.md 12.1."""
+        """Let the oldest row go and the new one in, then train if it is time. Shapes: x f8[d].
+
+        See docs/algorithms/windows.md#svm_win.
+        """
         if not usable(x):
             memory.skipped[0] += 1
             return
         rows, dual = memory.ring, dual_of(memory)
         slot = slot_of_next(rows)
-        take_out(dual, slot)
+        remove_row(dual, slot)
         take_in(x, y, p, rows)
         settle(slot, memory)
         if slot == 0:
-            sum_anew(dual)
+            recompute_vector(dual)
         if rows.taken[0] % p.retrain_every == 0:
             order = memory.order[: rows_in(rows)]
             for i in range(order.shape[0]):
@@ -156,10 +160,10 @@ def learning(usable: Fragment, take_in: Fragment, settle: Fragment, dual_of: Fra
 
 
 RULES = {
-    "linear": (product, learning(ring.usable, ring.take_in, nothing, linear_dual, by_weights), Machine),
+    "linear": (product, learning(ring.usable, ring.append_row, no_op, linear_dual, by_weights), LinearWindowState),
     "gaussian": (
         kernel_score,
-        learning(gaussian.usable, gaussian.take_in, settle, gaussian_dual, by_values),
-        GaussianMachine,
+        learning(gaussian.usable, gaussian.append_row, settle, gaussian_dual, by_values),
+        GaussianWindowState,
     ),
 }

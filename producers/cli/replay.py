@@ -19,7 +19,7 @@ from driftway.worker.kafka.client_config import parse_properties
 if TYPE_CHECKING:
     from driftway.producers.load_profiles import Schedule
     from driftway.producers.replay import Delivery, Replay, Report
-    from driftway.producers.sinks.sink import Stop
+    from driftway.producers.sinks.sink import StopRequest
     from driftway.producers.streams import EventFile, Stream
 
 SAME_REPLAY = (
@@ -68,26 +68,26 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay sea --dry-run rows.jsonl
       driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --truth
     """
-    from driftway.producers.delayed_labels import LateLabels, WithDelays
+    from driftway.producers.delayed_labels import DelayColumn, DelayedLabels
     from driftway.producers.messages import Encoding
     from driftway.producers.poison import Poison
     from driftway.producers.replay import Replay
-    from driftway.producers.row_random import Shuffled, Withheld
+    from driftway.producers.row_random import LabelDropper, Shuffled
     from driftway.producers.selection import Selection
-    from driftway.producers.sinks.sink import Stop
+    from driftway.producers.sinks.sink import StopRequest
     from driftway.producers.streams import holds_events, open_events, open_stream
-    from driftway.producers.streams.ground_truth import WithTruth
+    from driftway.producers.streams.ground_truth import WithGroundTruth
 
     given["raw"] = given["raw"] or holds_events(stream, given["data_dir"])
     _check(given)
-    _check_late(given)
+    _check_delayed(given)
     if given["raw"]:
         _check_raw(ctx, given)
     labels = None if given["labels"] is None else tuple(given["labels"].split(","))
     properties = parse_properties(given["properties"], given["client_properties"])
     late = None
     if given["label_delay"] is not None:
-        late = LateLabels(given["label_delay"], given["seed"], labels)
+        late = DelayedLabels(given["label_delay"], given["seed"], labels)
     common = {"data_dir": given["data_dir"], "drop": given["drop"]}
     opened: Stream | EventFile
     if given["raw"]:
@@ -95,8 +95,8 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     else:
         asked = {name: given[name] for name in ("seed", "label", "inject")}
         opened = open_stream(stream, labels=labels, **asked, **common)
-        opened = WithTruth(opened) if given["truth"] else opened
-        opened = WithDelays(opened, late.column) if late is not None and late.column is not None else opened
+        opened = WithGroundTruth(opened) if given["truth"] else opened
+        opened = DelayColumn(opened, late.column) if late is not None and late.column is not None else opened
         opened = Shuffled(opened, given["seed"]) if given["shuffle"] else opened
     encoding = Encoding(given["format"], given["named"], given["key"], labels)
     work = Replay(
@@ -106,10 +106,10 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         Selection(given["skip"], given["limit"], _laps(given["loop"])),
         encoding,
         _delivery(stream, given),
-        Withheld(given["missing_labels"], given["seed"]) if given["missing_labels"] else None,
+        LabelDropper(given["missing_labels"], given["seed"]) if given["missing_labels"] else None,
         Poison(given["poison"], given["seed"], opened, encoding) if given["poison"] else None,
         given["truth"],
-        Stop(),
+        StopRequest(),
         late,
     )
     with _signals(work.stop), progress(work, given["quiet"]) as work.on_progress:
@@ -154,7 +154,7 @@ def _check(given: Mapping[str, Any]) -> None:
             raise UsageFailure("--dry-run - and --json both write to stdout; give --dry-run a file")
 
 
-def _check_late(given: Mapping[str, Any]) -> None:
+def _check_delayed(given: Mapping[str, Any]) -> None:
     """Refuse what late labels do not go with.
 
     Raises
@@ -213,21 +213,21 @@ def _schedule(given: Mapping[str, Any]) -> Schedule | None:
 
 def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
     from driftway.producers.replay import Delivery
-    from driftway.producers.replay_position import Resume
+    from driftway.producers.replay_position import ReplayPosition
     from driftway.producers.sinks.latency import Latencies
-    from driftway.producers.sinks.transactions import Transaction
-    from driftway.worker.kafka.client_factory import resolved
+    from driftway.producers.sinks.transactions import TransactionOption
+    from driftway.worker.kafka.client_factory import choose_client
 
     everything = {"stream": stream, **given}
     facts = {name: everything[name] for name in SAME_REPLAY}
     facts |= {name: facts[name] or None for name in ("raw", "drop")}  # files from before these say nothing of them
     return Delivery(
         given["partition"],
-        None if given["transactional"] is None else Transaction.parse(given["transactional"]),
-        None if given["resume"] is None else Resume(given["resume"], facts),
+        None if given["transactional"] is None else TransactionOption.parse(given["transactional"]),
+        None if given["resume"] is None else ReplayPosition(given["resume"], facts),
         Latencies() if given["latency"] else None,
         given["dry_run"],
-        resolved(given["client"])[0],
+        choose_client(given["client"])[0],
         given["label_topic"],
     )
 
@@ -247,7 +247,7 @@ def _exit_code(work: Replay, report: Report) -> int:
 
 
 @contextlib.contextmanager
-def _signals(stop: Stop) -> Iterator[None]:
+def _signals(stop: StopRequest) -> Iterator[None]:
     """SIGINT and SIGTERM ask for a stop instead of tearing the producer down with rows in its queue."""
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

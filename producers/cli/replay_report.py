@@ -26,7 +26,7 @@ def closing(work: Replay, report: Report, rate: float | None) -> str:
         text += f", {report.poison:,} malformed messages"
     if report.unlabelled:
         text += f", {report.unlabelled:,} labels withheld"
-    if work.late is not None:
+    if work.delayed_labels is not None:
         where = "" if work.delivery.label_topic is None else f" to {work.delivery.label_topic}"
         text += f", {report.late_labels:,} late labels{where}, {report.waiting_labels:,} not due yet"
     if work.schedule is not None:

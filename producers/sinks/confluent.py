@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 
 from driftway.producers.messages import Messages
-from driftway.producers.sinks.kafka import Sender
+from driftway.producers.sinks.kafka import KafkaSink
 from driftway.producers.sinks.latency import Latencies
 from driftway.producers.sinks.properties import producer_properties
-from driftway.producers.sinks.sink import LONGEST_REST_SECONDS
+from driftway.producers.sinks.sink import MAX_IDLE_SECONDS
 from driftway.producers.streams.ground_truth import headers_of
 from driftway.producers.streams.stream import Array
 from driftway.worker.errors import UsageFailure
 
 
-class PlainSender(Sender):
-    """See `Sender`; the only one that measures latencies, and sends timestamps and headers.
+class ConfluentSink(KafkaSink):
+    """See `KafkaSink`; the only one that measures latencies, and sends timestamps and headers.
 
     The callback is attached to every message inside the client's C code and called for failures only
     (`delivery.report.only.error`), so nothing runs in Python for a message that arrives; with `latencies` a call
@@ -34,7 +34,7 @@ class PlainSender(Sender):
     own : mapping or None
         Further properties, which win.
     properties, *given, **more
-        As `Sender`.
+        As `KafkaSink`.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class PlainSender(Sender):
 
         super().__init__(properties, *given, **more)
         self._latencies = latencies
-        must = {"delivery.report.only.error": latencies is None, "on_delivery": self._failed, **(own or {})}
+        must = {"delivery.report.only.error": latencies is None, "on_delivery": self._on_failure, **(own or {})}
         try:
             self._producer = Producer(producer_properties(bootstrap, properties, must))
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
-    def _put(self, topic: str, messages: Messages, due: Array | None) -> None:
+    def _produce(self, topic: str, messages: Messages, due: Array | None) -> None:
         fields: list[dict[str, Any]]
         if messages.keys is None:
             fields = [{"value": value} for value in messages.values]
@@ -64,31 +64,31 @@ class PlainSender(Sender):
             fields = [{"value": v, "key": k} for v, k in zip(messages.values, messages.keys, strict=True)]
         if self._latencies is not None and due is not None:
             for field, moment in zip(fields, due.tolist(), strict=True):
-                field["callback"] = partial(self._answered, moment)
+                field["callback"] = partial(self._on_delivery, moment)
             self._latencies.tidy()
         if messages.times is not None:
             for field, at in zip(fields, messages.times, strict=True):
                 field["timestamp"] = at
         if messages.truth is not None:
-            for field, headers in zip(fields, headers_of(messages.truth[messages.by_row()]), strict=True):
+            for field, headers in zip(fields, headers_of(messages.truth[messages.row_indices()]), strict=True):
                 field["headers"] = headers
         single = messages.times is not None or messages.truth is not None
         if self._partition is not None or messages.keys is not None:
             self._queue(topic, fields, -1 if self._partition is None else self._partition, single)
             return
         # One call per partition: the batch call of this client ignores a message's own partition.
-        for partition, share in messages.shares(self.partitions):
+        for partition, share in messages.by_partition(self.partitions):
             self._queue(topic, [fields[i] for i in share], partition, single)
 
-    def rest(self, seconds: float) -> None:
+    def idle(self, seconds: float) -> None:
         if self._latencies is None:
-            super().rest(seconds)
+            super().idle(seconds)
             return
-        self._tend()
+        self._maybe_commit()
         # An answer is noted when it comes, not when the sleep is over; `poll` returns after each.
-        self._poll(min(seconds, LONGEST_REST_SECONDS))
+        self._poll(min(seconds, MAX_IDLE_SECONDS))
 
-    def _seen(self, topic: str, seconds: float) -> int:
+    def _partition_count(self, topic: str, seconds: float) -> int:
         return len(self._producer.list_topics(topic, timeout=seconds).topics[topic].partitions)
 
     def _queued(self) -> int:
@@ -122,7 +122,7 @@ class PlainSender(Sender):
                 continue
             # librdkafka's own refusals; a retry would fail in the same way.
             self.fatal = self.fatal or error.code() == KafkaError._FATAL
-            self._failed(error, None)
+            self._on_failure(error, None)
 
     def _queue_singly(self, topic: str, messages: list[dict[str, Any]], partition: int) -> None:
         from confluent_kafka import KafkaError, KafkaException
@@ -134,39 +134,39 @@ class PlainSender(Sender):
             except KafkaException as refused:
                 error = refused.args[0]
                 self.fatal = self.fatal or error.code() == KafkaError._FATAL
-                self._failed(error, None)
+                self._on_failure(error, None)
 
     @contextlib.contextmanager
     def _fatality(self) -> Iterator[None]:
         """Take note of a fatal error, which the client raises from whatever call comes next."""
         from confluent_kafka import KafkaError, KafkaException
 
-        from driftway.worker.kafka.error_handling import fatality
+        from driftway.worker.kafka.error_handling import fatal_error
 
         try:
             yield
         except KafkaException as failure:
             if not failure.args[0].fatal():
                 raise
-            self._doomed(failure.args[0])
+            self._fatal_error(failure.args[0])
         except SystemError as failure:
             # The client called back with its exception still set, and with none where a callback has cleared it.
             cause = failure.__cause__
             if isinstance(cause, KafkaException) and cause.args[0].fatal():
-                self._doomed(cause.args[0])
+                self._fatal_error(cause.args[0])
             elif cause is None:
                 untold = KafkaError(KafkaError._FATAL, "the client ended for good and did not say why", fatal=True)
-                self._doomed(fatality(self._producer) or untold)
+                self._fatal_error(fatal_error(self._producer) or untold)
             else:
                 raise
 
-    def _answered(self, due: float, error: Any, _message: object) -> None:
+    def _on_delivery(self, due: float, error: Any, _message: object) -> None:
         if error is not None:
-            self._failed(error, None)
+            self._on_failure(error, None)
         elif self._latencies is not None:
             self._latencies.note(time.monotonic() - due)
 
-    def _failed(self, error: Any, _message: object) -> None:
+    def _on_failure(self, error: Any, _message: object) -> None:
         if error is None:
             return
         self.errors += 1

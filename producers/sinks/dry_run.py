@@ -10,7 +10,7 @@ import time
 from typing import BinaryIO
 
 from driftway.producers.messages import Messages
-from driftway.producers.sinks.sink import LONGEST_REST_SECONDS, Outlet, Stop
+from driftway.producers.sinks.sink import MAX_IDLE_SECONDS, Sink, StopRequest
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.wire import codec
 
@@ -19,7 +19,7 @@ LENGTH = struct.Struct("<i")
 """Before each packed value: its bytes; -1 is a null value, as in Kafka's own protocol."""
 
 
-class DryRun(Outlet):
+class DryRun(Sink):
     """Writes values in the order of the rows: JSON one per line, packed each behind its length.
 
     A null value is an empty line, or the length -1. Keys, partitions and timestamps are not written; topics are, each
@@ -37,7 +37,7 @@ class DryRun(Outlet):
         That of rows and that of late labels, where these have one of their own; of JSON.
     """
 
-    def __init__(self, path: str, form: str, stop: Stop, topics: tuple[str, str] | None = None) -> None:
+    def __init__(self, path: str, form: str, stop: StopRequest, topics: tuple[str, str] | None = None) -> None:
         super().__init__(stop)
         self.path = path
         self._topics = topics
@@ -55,22 +55,22 @@ class DryRun(Outlet):
             data = b"".join(
                 LENGTH.pack(-1) if value is None else LENGTH.pack(len(value)) + value for value in messages.values
             )
-        elif self._topics is not None and messages.late is not None:
+        elif self._topics is not None and messages.is_label is not None:
             names = [f"{topic}\t".encode() for topic in self._topics]
             data = b"".join(
                 names[late] + (value or b"") + b"\n"
-                for late, value in zip(messages.late.tolist(), messages.values, strict=True)
+                for late, value in zip(messages.is_label.tolist(), messages.values, strict=True)
             )
         else:
             data = b"".join(b"\n" if value is None else value + b"\n" for value in messages.values)
         self._write(data)
 
-    def room(self, rows: int, row_bytes: int) -> bool:
+    def wait_for_capacity(self, rows: int, row_bytes: int) -> bool:
         return not self.stop.requests
 
-    def rest(self, seconds: float) -> None:
+    def idle(self, seconds: float) -> None:
         self._write(b"")
-        time.sleep(min(seconds, LONGEST_REST_SECONDS))
+        time.sleep(min(seconds, MAX_IDLE_SECONDS))
 
     def finish(self) -> None:
         self._write(b"")

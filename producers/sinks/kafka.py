@@ -11,7 +11,7 @@ import numpy as np
 
 from driftway.producers.messages import Messages
 from driftway.producers.sinks.properties import check_owned
-from driftway.producers.sinks.sink import LONGEST_REST_SECONDS, Outlet, Stop
+from driftway.producers.sinks.sink import MAX_IDLE_SECONDS, Sink, StopRequest
 from driftway.producers.streams.stream import Array
 from driftway.worker.errors import Failure
 
@@ -33,7 +33,7 @@ Keep = Callable[[int], None]
 """Called with a position when every row before it has arrived."""
 
 
-class Sender(Outlet):
+class KafkaSink(Sink):
     """Produces batches of values to a topic, late labels to theirs, idempotently; counts the deliveries that failed.
 
     Parameters
@@ -64,7 +64,7 @@ class Sender(Outlet):
         properties: Mapping[str, Any],
         topic: str,
         partitions: int,
-        stop: Stop,
+        stop: StopRequest,
         *,
         partition: int | None = None,
         keep: Keep | None = None,
@@ -83,11 +83,11 @@ class Sender(Outlet):
         self._kept_at = time.monotonic()
 
     @abstractmethod
-    def _put(self, topic: str, messages: Messages, due: Array | None) -> None:
+    def _produce(self, topic: str, messages: Messages, due: Array | None) -> None:
         """Queue messages to one topic: row i to partition i mod `partitions`, or, with keys, by the client's hash."""
 
     @abstractmethod
-    def _seen(self, topic: str, seconds: float) -> int:
+    def _partition_count(self, topic: str, seconds: float) -> int:
         """How many partitions of a topic the client sees.
 
         Raises
@@ -120,11 +120,11 @@ class Sender(Outlet):
         Failure
             They did not appear within 30 s.
         """
-        self._await(self.topic)
+        self._await_partitions(self.topic)
         if self.label_topic is not None:
-            self._await(self.label_topic)
+            self._await_partitions(self.label_topic)
 
-    def _await(self, topic: str) -> None:
+    def _await_partitions(self, topic: str) -> None:
         from confluent_kafka import KafkaException
 
         deadline = time.monotonic() + READY_SECONDS
@@ -133,25 +133,25 @@ class Sender(Outlet):
             if time.monotonic() > deadline:
                 raise Failure(f"topic {topic} shows {seen} of {self.partitions} partitions")
             try:
-                seen = self._seen(topic, READY_SECONDS)
+                seen = self._partition_count(topic, READY_SECONDS)
             except KafkaException as error:
                 raise Failure(f"cannot read topic {topic}: {error.args[0].str()}") from None
             if seen != self.partitions:
                 self._poll(0.05)
 
     def send(self, messages: Messages, due: Array | None = None) -> None:
-        """Queue messages, each to its topic; only after `room` has said yes."""
-        if self.label_topic is None or messages.late is None:
-            self._put(self.topic, messages, due)
+        """Queue messages, each to its topic; only after `wait_for_capacity` has said yes."""
+        if self.label_topic is None or messages.is_label is None:
+            self._produce(self.topic, messages, due)
             return
         for topic, places in (
-            (self.topic, np.flatnonzero(~messages.late)),
-            (self.label_topic, np.flatnonzero(messages.late)),
+            (self.topic, np.flatnonzero(~messages.is_label)),
+            (self.label_topic, np.flatnonzero(messages.is_label)),
         ):
             if len(places):
-                self._put(topic, messages.chosen(places), None if due is None else due[places])
+                self._produce(topic, messages.select(places), None if due is None else due[places])
 
-    def room(self, messages: int, message_bytes: int) -> bool:
+    def wait_for_capacity(self, messages: int, message_bytes: int) -> bool:
         """Wait until the queue takes `messages` more of at most `message_bytes` each; False if stopped before."""
         window = max(messages, min(QUEUE_ROWS, QUEUE_BYTES // max(1, message_bytes)))
         self._poll(0)
@@ -161,20 +161,20 @@ class Sender(Outlet):
             self._poll(0.05)
         return not (self.stop.requests or self.fatal)
 
-    def reached(self, position: int) -> None:
+    def sent_until(self, position: int) -> None:
         self._position = position
-        self._tend()
+        self._maybe_commit()
 
-    def rest(self, seconds: float) -> None:
+    def idle(self, seconds: float) -> None:
         """Sleep, for 0.1 s at most, so that a stop is noticed; a single wait, not a loop over poll."""
-        self._tend()
+        self._maybe_commit()
         self._poll(0)
-        time.sleep(min(seconds, LONGEST_REST_SECONDS))
+        time.sleep(min(seconds, MAX_IDLE_SECONDS))
 
     def finish(self) -> None:
         """Wait for the broker's answers; what stays unanswered after a stop counts as an error."""
         if self._drain():
-            self._keep_position()
+            self._save_position()
 
     def _drain(self) -> bool:
         """Wait for the broker's answers; False if they were given up after a stop."""
@@ -192,16 +192,16 @@ class Sender(Outlet):
                 return False
         return True
 
-    def _tend(self) -> None:
+    def _maybe_commit(self) -> None:
         """Keep the position, if it is time."""
         if self._keep is None or self._position == self._kept or time.monotonic() < self._kept_at + KEEP_SECONDS:
             return
         while self._flush(0.2):
             if self.stop.requests or self.fatal:
                 return
-        self._keep_position()
+        self._save_position()
 
-    def _keep_position(self) -> None:
+    def _save_position(self) -> None:
         """Keep the position, now that the broker has answered for each row before it.
 
         After a failed delivery the position stays where it was: from there on not everything has arrived.
@@ -211,7 +211,7 @@ class Sender(Outlet):
             self._keep(self._position)
             self._kept = self._position
 
-    def _doomed(self, error: Any) -> None:
+    def _fatal_error(self, error: Any) -> None:
         """Nothing can be sent any more."""
         self.fatal = True
         self.first_error = self.first_error or error.str()

@@ -6,34 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from driftway.producers.messages import Messages
-from driftway.producers.sinks.kafka import Sender
+from driftway.producers.sinks.kafka import KafkaSink
 from driftway.producers.sinks.properties import producer_properties
 from driftway.producers.streams.stream import Array
-from driftway.worker.wire.columns import Listed, Strings
+from driftway.worker.wire.columns import BytesColumn, ListColumn
 
 
-class NativeSender(Sender):
-    """See `Sender`; timestamps, headers and latencies are for `PlainSender`."""
+class LibrdkafkaSink(KafkaSink):
+    """See `KafkaSink`; timestamps, headers and latencies are for `PlainSender`."""
 
     def __init__(self, bootstrap: str, properties: Mapping[str, Any], *given: Any, **more: Any) -> None:
-        from driftway.worker.kafka.client_factory import make_feeder
+        from driftway.worker.kafka.client_factory import make_bulk_producer
 
         super().__init__(properties, *given, **more)
-        must = {"delivery.report.only.error": True, "error_cb": self._told}
-        self._feeder = make_feeder(producer_properties(bootstrap, properties, must))
+        must = {"delivery.report.only.error": True, "error_cb": self._on_error}
+        self._feeder = make_bulk_producer(producer_properties(bootstrap, properties, must))
         self._counted = 0
         """Failures that `errors` has in it."""
 
-    def _put(self, topic: str, messages: Messages, due: Array | None) -> None:
-        values = messages.values if isinstance(messages.values, Strings) else Listed(messages.values)
+    def _produce(self, topic: str, messages: Messages, due: Array | None) -> None:
+        values = messages.values if isinstance(messages.values, BytesColumn) else ListColumn(messages.values)
         if messages.keys is None:
-            spread = messages.spread() % self.partitions
-            self._feeder.feed(topic, values, None, spread if self._partition is None else self._partition)
+            spread = messages.effective_partition_rows() % self.partitions
+            self._feeder.produce(topic, values, None, spread if self._partition is None else self._partition)
         else:
-            self._feeder.feed(topic, values, Listed(messages.keys), self._partition)
+            self._feeder.produce(topic, values, ListColumn(messages.keys), self._partition)
         self._count()
 
-    def _seen(self, topic: str, seconds: float) -> int:
+    def _partition_count(self, topic: str, seconds: float) -> int:
         return self._feeder.partitions(topic, seconds)
 
     def _queued(self) -> int:
@@ -59,9 +59,9 @@ class NativeSender(Sender):
         if error is not None:
             self.first_error = self.first_error or error.str()
 
-    def _told(self, error: Any) -> None:
+    def _on_error(self, error: Any) -> None:
         """What the client says of itself; called from inside its calls."""
         from confluent_kafka import KafkaError
 
         if error.code() == KafkaError._FATAL:
-            self._doomed(error)
+            self._fatal_error(error)

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from driftway.producers.messages import Messages
 from driftway.producers.streams.stream import Array
 
-LONGEST_REST_SECONDS = 0.1
+MAX_IDLE_SECONDS = 0.1
 """A stop is noticed that soon."""
 
 
-class Stop:
+class StopRequest:
     """Whether the user asked to stop: once = deliver what is queued, twice = leave now. A signal handler."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Stop:
         self.signal = signal
 
 
-class Outlet(ABC):
+class Sink(ABC):
     """Where messages go.
 
     Parameters
@@ -40,13 +40,13 @@ class Outlet(ABC):
         Why the first of them was not.
     """
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: StopRequest) -> None:
         self.stop = stop
         self.errors = 0
         self.first_error: str | None = None
 
     @property
-    def at_once(self) -> int | None:
+    def max_rows(self) -> int | None:
         """How many rows the next `send` may bring at most; None: any number."""
         return None
 
@@ -55,20 +55,20 @@ class Outlet(ABC):
         """Be ready for the first row."""
 
     @abstractmethod
-    def room(self, messages: int, message_bytes: int) -> bool:
+    def wait_for_capacity(self, messages: int, message_bytes: int) -> bool:
         """Wait until `messages` more of at most `message_bytes` each can be sent; False if stopped before."""
 
     @abstractmethod
     def send(self, messages: Messages, due: Array | None = None) -> None:
-        """Send, after `room` has said yes. Shapes: due f8[m], moments on the monotonic clock, if wanted."""
+        """Send, once `wait_for_capacity` allows it. Shapes: due f8[m], moments on the monotonic clock, if wanted."""
 
-    def reached(self, position: int) -> None:
+    def sent_until(self, position: int) -> None:
         """Take note that all rows before `position` have been sent; called after each `send`."""
         return
 
     @abstractmethod
-    def rest(self, seconds: float) -> None:
-        """Do nothing for `seconds`, or for `LONGEST_REST_SECONDS` if that is shorter."""
+    def idle(self, seconds: float) -> None:
+        """Do nothing for `seconds`, or for `MAX_IDLE_SECONDS` if that is shorter."""
 
     @abstractmethod
     def finish(self) -> None:

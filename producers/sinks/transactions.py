@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftway.producers.messages import Messages
-from driftway.producers.sinks.confluent import PlainSender
+from driftway.producers.sinks.confluent import ConfluentSink
 from driftway.producers.sinks.kafka import READY_SECONDS, STOP_SECONDS
 from driftway.producers.streams.stream import Array
 from driftway.worker.errors import Failure, Fenced, UsageFailure
@@ -27,14 +27,14 @@ RETRY_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Transaction:
+class TransactionOption:
     """The transactional id, and how many rows a transaction has."""
 
     name: str
     rows: int = ROWS
 
     @classmethod
-    def parse(cls, text: str) -> Transaction:
+    def parse(cls, text: str) -> TransactionOption:
         """Read ``ID[:rows]``; an id may hold colons if what follows the last one is no number.
 
         Raises
@@ -50,7 +50,7 @@ class Transaction:
         return cls(name.strip(), int(rows))
 
 
-class TransactionalSender(PlainSender):
+class TransactionalSink(ConfluentSink):
     """A sender that commits every so many rows.
 
     A transaction that cannot be committed is aborted and ends the replay; its messages count as errors.
@@ -62,10 +62,10 @@ class TransactionalSender(PlainSender):
     run : str or None
         The run whose position travels in the transactions; None: no position does.
     *given, **more
-        As `PlainSender`.
+        As `ConfluentSink`.
     """
 
-    def __init__(self, transaction: Transaction, run: str | None, *given: Any, **more: Any) -> None:
+    def __init__(self, transaction: TransactionOption, run: str | None, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more, own={"transactional.id": transaction.name})
         self.transaction = transaction
         self._run = run
@@ -77,7 +77,7 @@ class TransactionalSender(PlainSender):
         self._reader = None if run is None else _reader(given[0], given[1], transaction.name)
 
     @property
-    def at_once(self) -> int | None:
+    def max_rows(self) -> int | None:
         return self.transaction.rows - self._rows
 
     def open(self) -> None:
@@ -101,7 +101,7 @@ class TransactionalSender(PlainSender):
         if self._reader is not None:
             self._reader.close()
 
-    def _tend(self) -> None:
+    def _maybe_commit(self) -> None:
         if self._began is None:
             return
         if self._rows >= self.transaction.rows or time.monotonic() > self._began + LONGEST_SECONDS:
@@ -126,7 +126,7 @@ class TransactionalSender(PlainSender):
                 return
         if self._call(lambda: self._producer.commit_transaction(CALL_SECONDS)):
             self._close()
-            self._keep_position()
+            self._save_position()
 
     def _call(self, step: Callable[[], None]) -> bool:
         """One step of a transaction, tried again while that helps; False if it had to be aborted.
@@ -156,9 +156,9 @@ class TransactionalSender(PlainSender):
                 raise Failure(f"the transaction's outcome is not known: {error.str()}")
             self._poll(RETRY_SECONDS)
 
-    def _doomed(self, error: Any) -> None:
+    def _fatal_error(self, error: Any) -> None:
         self._check_fence(error)
-        super()._doomed(error)
+        super()._fatal_error(error)
 
     def _check_fence(self, error: Any) -> None:
         """Raise `Fenced` if that is what an error means."""
@@ -189,7 +189,7 @@ class TransactionalSender(PlainSender):
 
 
 def last_committed(
-    bootstrap: str, properties: Mapping[str, Any], transaction: Transaction, topic: str, run: str
+    bootstrap: str, properties: Mapping[str, Any], transaction: TransactionOption, topic: str, run: str
 ) -> int | None:
     """The position that the last committed transaction of `run` carried; None if none did.
 

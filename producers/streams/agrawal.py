@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import randint, uniform
-from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.generator import GeneratorSpec, sample_stage
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -168,7 +168,7 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_agrawal(rng, functions, values["perturbation"], values["balance"], values["rows"], start, X, y)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="agrawal",
     summary="Agrawal's loan functions: class 0 = group A, by salary, commission, age, level of education (code 0 to "
     "4), car (1 to 20), zip code (0 to 8), value and years of the house, and loan; one of ten functions per stage.",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import normal, randint, uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -20,7 +20,8 @@ Point = tuple[float, float]
 
 SOURCE = (
     "de Souza, Silva, Gama and Batista, Data stream classification guided by clustering on nonstationary "
-    "environments and extreme verification latency, SDM 2015; layout as ALGORITHMS.md 18.6, paths read off "
+    "environments and extreme verification latency, SDM 2015; layout as "
+    "docs/algorithms/streams.md#archive, paths read off "
     "public copies"
 )
 
@@ -49,7 +50,7 @@ def fill_archive(
 ) -> None:
     """Write rows start, start + 1, ...; block b of `blocks` stands at the share b / last of the path.
 
-    Shapes: rng u8[4], path f8[2, components, corners, 4], X f8[n, 2], y f8[n]. ALGORITHMS.md 18.6.
+    Shapes: rng u8[4], path f8[2, components, corners, 4], X f8[n, 2], y f8[n]. docs/algorithms/streams.md#archive.
     """
     for i in range(X.shape[0]):
         block = blocks * (start + i) // length
@@ -65,7 +66,7 @@ def sample_archive(rng: NDArray[np.uint64], path: Array, place: float, X: Array,
 
 def _recipe(
     name: str, summary: str, block_rows: int, blocks: int, last: int, path: Array, returns: bool = False
-) -> Recipe:
+) -> GeneratorSpec:
     """A recipe of `blocks` blocks of `block_rows` rows, along a path that may go back the way it came.
 
     Shapes: path f8[2, components, corners, 4].
@@ -79,7 +80,7 @@ def _recipe(
         sample_archive(rng, path, (path.shape[2] - 1) * block / last, X, y)
 
     meaning = f"length; the {blocks} blocks part it equally"
-    return Recipe(
+    return GeneratorSpec(
         name=f"archive:{name}",
         summary=summary,
         source=SOURCE,
@@ -92,7 +93,7 @@ def _recipe(
     )
 
 
-def _translation(name: str, summary: str, start: tuple[Point, Point], end: tuple[Point, Point]) -> Recipe:
+def _translation(name: str, summary: str, start: tuple[Point, Point], end: tuple[Point, Point]) -> GeneratorSpec:
     """Both classes go from `start` to `end` in 20 blocks of 400 rows and back in 20; all variances are 1.5^2."""
     path = [[[(*a, 2.25, 2.25), (*b, 2.25, 2.25), (*a, 2.25, 2.25)]] for a, b in zip(start, end, strict=True)]
     return _recipe(name, summary, 400, 40, 40, np.array(path), returns=True)

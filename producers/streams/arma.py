@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import normal
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 from driftway.worker.errors import UsageFailure
@@ -55,7 +55,7 @@ def _shape(values: Values) -> tuple[int, int]:
     return 1, 1
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="arma",
     summary="A series y_t = ar_1 y_t-1 + .. + noise_t + ma_1 noise_t-1 + .., noise N(0, noise^2), from 0; its one "
     "feature is the value before. Regression.",

@@ -12,7 +12,7 @@ from typing import Any
 from driftway.producers.streams.arrow import require_pyarrow, to_block
 from driftway.producers.streams.columns import feature_columns, not_numbers, some_of
 from driftway.producers.streams.labels import MISSING, LabelReader
-from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, reblock
 from driftway.worker.errors import UsageFailure
 
 CHUNK_BYTES = 1 << 20
@@ -65,7 +65,7 @@ class CsvFile(Stream):
         self.source = f"file {path.name}"
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        return cut(self._chunks(), size)
+        return reblock(self._chunks(), size)
 
     def _chunks(self) -> Iterator[Block]:
         reader = LabelReader(f"{self._path}: label column {self.label_name!r}", self.labels)

@@ -12,7 +12,7 @@ from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.trigonometric import cos, sin
 from driftway.learners.numeric.random import normal, uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array, Concepts
 from driftway.worker.errors import UsageFailure
@@ -131,7 +131,7 @@ def _sample(values: Values, rng: NDArray[np.uint64], _memory: Array, row: int, X
     _run(np.empty(len(y), np.int64), values, rng, row, X, y, step=0)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="friedman",
     summary="Friedman: x uniform in [0, 1]^10, y = 10 sin(pi x1 x2) + 20 (x3 - 0.5)^2 + 10 x4 + 5 x5 + N(0, 1); drift "
     "`lea` local expanding abrupt, `gra` global recurring abrupt, `gsg` global and slow gradual. Regression.",

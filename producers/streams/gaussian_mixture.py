@@ -11,7 +11,7 @@ from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.random import normal, randint, uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -104,7 +104,7 @@ def fill_mixture(
 
     Shapes: rng u8[4], mixture f8[2, components, 3] (kept between blocks), X f8[n, 2], y f8[n]. The parameters move
     before each row that `every` divides, and are drawn anew at each of the `stages` and where a row is refused too
-    often. ALGORITHMS.md 18.5.
+    often. docs/algorithms/streams.md#gaussian_mixture_drift-gaussian_mixture_switch.
     """
     for i in range(X.shape[0]):
         t = start + i
@@ -151,10 +151,11 @@ SHARED = (
 )
 SOURCE = (
     "Kivinen, Smola and Williamson, Large Margin Classification for Moving Targets, ALT 2002, section 5; "
-    "components, their law and sizes of change as ALGORITHMS.md 18.5"
+    "components, their law and sizes of change as "
+    "docs/algorithms/streams.md#gaussian_mixture_drift-gaussian_mixture_switch"
 )
 
-DRIFT = Recipe(
+DRIFT = GeneratorSpec(
     name="gaussian_mixture_drift",
     summary="One mixture of Gaussians in the plane per class, moving a little every 10 rows; cleanly separable.",
     source=SOURCE,
@@ -170,7 +171,7 @@ DRIFT = Recipe(
     sample=_sample,
 )
 
-SWITCH = Recipe(
+SWITCH = GeneratorSpec(
     name="gaussian_mixture_switch",
     summary="One mixture of Gaussians in the plane per class, drawn anew in every stage; cleanly separable.",
     source=SOURCE,

@@ -20,7 +20,7 @@ Fill = Callable[[Values, NDArray[np.uint64], Array, int, Array, Array], None]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class GeneratorSpec:
     """How one generator makes its rows.
 
     Parameters
@@ -97,7 +97,7 @@ class Generator(Stream):
         An option or the seed is not valid.
     """
 
-    def __init__(self, recipe: Recipe, seed: int, given: Mapping[str, Any]) -> None:
+    def __init__(self, recipe: GeneratorSpec, seed: int, given: Mapping[str, Any]) -> None:
         self.recipe = recipe
         self.values = read_options(recipe.name, recipe.options, given)
         self.seed = read_seed(f"{recipe.name}: seed", seed)
@@ -119,15 +119,15 @@ class Generator(Stream):
         if self.task == "classification":
             self.labels = tuple(map(str, range(recipe.classes(self.values) if recipe.classes else 2)))
         self.source = recipe.source
-        self._ahead: _Walk | None = None
+        self._ahead: _RowIterator | None = None
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        walk = _Walk(self)
+        walk = _RowIterator(self)
         while left := self.values["rows"] - walk.row:
             yield walk.take(min(size, left))
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
-        walk, trace, ids = _Walk(self), self.recipe.trace, np.array(self._ids)
+        walk, trace, ids = _RowIterator(self), self.recipe.trace, np.array(self._ids)
         while left := self.values["rows"] - walk.row:
             rows = np.arange(walk.row, walk.row + min(size, left))
             stages: Concepts = np.searchsorted(self._starts, rows, "right")
@@ -198,14 +198,14 @@ class Generator(Stream):
         """What `fill` keeps after `row`, by making the stream up to there on a walk of its own."""
         walk = self._ahead
         if walk is None or walk.row > row + 1:
-            walk = self._ahead = _Walk(self)
+            walk = self._ahead = _RowIterator(self)
         if walk.memory.size:
             while left := row + 1 - walk.row:
                 walk.take(min(left, BLOCK_ROWS))
         return walk.memory
 
 
-class _Walk:
+class _RowIterator:
     """A place in a generator's rows: what `fill` carries from row to row.
 
     Parameters
@@ -231,7 +231,7 @@ class _Walk:
 
 
 def sample_stage(fill: Fill, option: str) -> Fill:
-    """`Recipe.sample` of a generator without memory whose `option` has one value per stage: a stream of one stage."""
+    """`GeneratorSpec.sample` of a stateless generator whose `option` has one value per stage: one stage."""
 
     def sample(values: Values, rng: NDArray[np.uint64], memory: Array, row: int, X: Array, y: Array) -> None:
         stages = values[option]

@@ -17,10 +17,10 @@ CHANGED = "changed"
 Headers = list[tuple[str, bytes]]
 
 
-class WithTruth(Stream):
+class WithGroundTruth(Stream):
     """The rows of a stream with their truth behind the last feature, concept and last drift point: X f8[n, d + 2].
 
-    Whoever cuts or shuffles blocks takes the truth along. Names stay the stream's d own; see `part_truth`. The drift
+    Whoever cuts or shuffles blocks takes the truth along. Names stay the stream's d own; see `split_truth`. The drift
     points are asked for before the first row, which may read the stream through.
 
     Parameters
@@ -46,8 +46,8 @@ class WithTruth(Stream):
             yield Block(X, block.y)
 
 
-def part_truth(block: Block) -> tuple[Block, Array]:
-    """A block of `WithTruth` as the stream's own block (C-contiguous) and the truth f8[n, 2]."""
+def split_truth(block: Block) -> tuple[Block, Array]:
+    """A block of `WithGroundTruth` as the stream's own block (C-contiguous) and the truth f8[n, 2]."""
     return Block(np.ascontiguousarray(block.X[:, :-2]), block.y), block.X[:, -2:]
 
 

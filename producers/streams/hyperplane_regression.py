@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array, Task
 
@@ -21,7 +21,7 @@ def draw_row(rng: NDArray[np.uint64], first: int, noise: float, threshold: bool,
     """Write row i and give its target; draw order: x1..x10, then the noise.
 
     Shapes: rng u8[4], X f8[n, 10]. The noise is drawn even if it is 0, so that streams which differ in noise
-    alone have the same features. ALGORITHMS.md 18.4.
+    alone have the same features. docs/algorithms/streams.md#hyperplane_regression.
     """
     for j in range(FEATURES):
         X[i, j] = uniform(rng)
@@ -69,11 +69,11 @@ def _task(values: Values) -> Task:
     return "classification" if values["threshold"] else "regression"
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="hyperplane_regression",
     summary="x uniform in [0, 1]^10, y = (x_i + x_i+1 + x_i+2) / 3 plus noise, i = 1, 2, 4, 7 in turn.",
     source="Kolter and Maloof, ICML 2005, as in the supplement of Zhao and Zhou, Distribution-Free One-Pass "
-    "Learning; real target and noise as ALGORITHMS.md 18.4",
+    "Learning; real target and noise as docs/algorithms/streams.md#hyperplane_regression",
     options=(
         option("rows", 2000, "integer", low=1, meaning="length; the 4 stages part it equally"),
         option("noise", 0.1, "number", low=0, meaning="half the width of the uniform noise on the target"),

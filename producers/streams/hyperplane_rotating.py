@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.hyperplane_staged import draw_row, sample
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
@@ -30,7 +30,7 @@ def fill_rotating(
 
     Shapes: rng u8[4], weight f8[d] and sense f8[k] (kept between blocks; +1 or -1), X f8[n, d], y f8[n]. Draw
     order: before row 0 the weights, before every other row one uniform per moving weight, which turns its sense
-    after it has moved. ALGORITHMS.md 18.3.
+    after it has moved. docs/algorithms/streams.md#hyperplane_rotating.
     """
     for i in range(X.shape[0]):
         if start + i == 0:
@@ -57,11 +57,12 @@ def _shape(values: Values) -> tuple[int, int]:
     return values["d"], 1
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="hyperplane_rotating",
     summary="Hyperplane in [0, 1]^d, k of whose weights move with every row; class 1 iff a.x >= sum(a)/2.",
     source="Hulten, Spencer and Domingos, KDD 2001, in the form of MOA's HyperplaneGenerator; sizes as "
-    "ALGORITHMS.md 18.3, the first senses +1 as in MOA, the length chosen here (River's noise and sigma are 0.01 less "
+    "docs/algorithms/streams.md#hyperplane_rotating, the first senses +1 as in MOA, "
+    "the length chosen here (River's noise and sigma are 0.01 less "
     "than asked)",
     options=(
         option("rows", 90_000, "integer", low=1, meaning="length"),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import normal, uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -40,7 +40,8 @@ def fill_hyperplane(
 ) -> None:
     """Write rows start, start + 1, ...; a stage's first row draws the weights before its own features.
 
-    Shapes: rng u8[4], weight f8[d] (kept between blocks), X f8[n, d], y f8[n]. ALGORITHMS.md 18.2.
+    Shapes: rng u8[4], weight f8[d] (kept between blocks), X f8[n, d], y f8[n].
+    docs/algorithms/streams.md#hyperplane_staged.
     """
     for i in range(X.shape[0]):
         t = start + i
@@ -62,15 +63,15 @@ def _fill(values: Values, rng: NDArray[np.uint64], memory: Array, start: int, X:
 
 
 def sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X: Array, y: Array) -> None:
-    """Rows of the weights in memory f8[d] or longer, as `Recipe.sample` wants them; both hyperplanes use it."""
+    """Rows of the weights in memory f8[d] or longer, as `GeneratorSpec.sample` wants them; both hyperplanes use it."""
     sample_hyperplane(rng, memory, values["noise"], X, y)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="hyperplane_staged",
     summary="Hyperplane in [0, 1]^d with fresh normal weights in each stage; class 1 iff a.x >= sum(a)/2.",
     source="Zhao and Zhou, Distribution-Free One-Pass Learning, after Fan, KDD 2004; weights, stage length "
-    "and noise as ALGORITHMS.md 18.2",
+    "and noise as docs/algorithms/streams.md#hyperplane_staged",
     options=(
         option("rows", 90_000, "integer", low=1, meaning="length; the stages part it equally"),
         option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),

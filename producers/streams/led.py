@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import randint, uniform
-from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.generator import GeneratorSpec, sample_stage
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 from driftway.worker.errors import UsageFailure
@@ -77,7 +77,7 @@ def _shape(values: Values) -> tuple[int, int]:
     return SEGMENTS + irrelevant, len(values["swapped"])
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="led",
     summary="LED: the digit 0 to 9 that seven segments show, each inverted with probability `noise`, beside "
     "irrelevant bits; in every stage other segments have changed places with irrelevant ones. 10 classes.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from driftway.learners.engine.parameters import Bounds, ParameterError, parse_pairs
+from driftway.learners.engine.parameters import ParameterError, ParameterSpec, parse_pairs
 from driftway.worker.errors import UsageFailure
 
 Values = Mapping[str, Any]
@@ -14,14 +14,14 @@ Values = Mapping[str, Any]
 SEEDS = 2**64
 
 
-class Span(Bounds):
+class OptionSpec(ParameterSpec):
     """Bounds that are admitted themselves, said as in ``a number from 0 to 1``."""
 
     def describe(self) -> str:
         if self.kind == "choice":
             return super().describe()
         what = "whole number" if self.kind.startswith("integer") else "number"
-        what = f"{what}s parted by /" if self.several else f"a {what}"
+        what = f"{what}s parted by /" if self.is_list else f"a {what}"
         if self.at_least is not None and self.at_most is not None:
             return f"{what} from {self.at_least:g} to {self.at_most:g}"
         return what if self.at_least is None else f"{what} of at least {self.at_least:g}"
@@ -43,7 +43,7 @@ class Option:
 
     name: str
     default: Any
-    bounds: Span
+    bounds: OptionSpec
 
     def read(self, stream: str, value: Any) -> Any:
         """`value`, text or number, as its kind.
@@ -69,7 +69,7 @@ def option(
     choices: tuple[str, ...] = (),
 ) -> Option:
     """An option between two bounds, both of them admitted; `meaning` is its line in `driftway streams NAME`."""
-    return Option(name, default, Span(kind, at_least=low, at_most=high, options=choices, text=meaning))
+    return Option(name, default, OptionSpec(kind, at_least=low, at_most=high, options=choices, text=meaning))
 
 
 def read_seed(what: str, value: Any) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from driftway.producers.streams.arrow import is_number, is_text, require_pyarrow, to_block
 from driftway.producers.streams.columns import feature_columns, not_numbers, some_of
 from driftway.producers.streams.labels import LabelReader
-from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, cut
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, reblock
 from driftway.worker.errors import UsageFailure
 
 
@@ -70,7 +70,7 @@ class ParquetFile(Stream):
         self.source = f"file {path.name}"
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        return cut(self._chunks(), size)
+        return reblock(self._chunks(), size)
 
     def _chunks(self) -> Iterator[Block]:
         pa = self._arrow

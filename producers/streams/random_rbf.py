@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import normal, randint, uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -134,7 +134,7 @@ def _sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X
     sample_rbf(rng, facts, centre, X, y)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="random_rbf",
     summary="Random radial basis functions: a row lies in a random direction, at a normal distance, from one of "
     "`centroids` weighted centroids, whose class it has; the first `moving` ones travel through [0, 1]^d, so it drifts "

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import normal, randint
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -22,7 +22,8 @@ SPREAD = 0.5
 def draw_factors(rng: NDArray[np.uint64], users: Array, items: Array) -> None:
     """Draw what users and items are like. Shapes: rng u8[4], users f8[users, rank], items f8[items, rank].
 
-    All are N(0, 1); those of the users are halved, so that a rating is 3 + U V / 2. ALGORITHMS.md 14.1.
+    All are N(0, 1); those of the users are halved, so that a rating is 3 + U V / 2.
+    docs/algorithms/reference-results.md#learners-for-other-tasks.
     """
     for u in range(users.shape[0]):
         for k in range(users.shape[1]):
@@ -92,12 +93,12 @@ def _sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X
     draw_ratings(rng, *_parts(values, memory), values["noise"], X, y)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="ratings",
     summary="Ratings of random items by random users, whole numbers from 0: 3 plus half the product of their factors, "
     "which are N(0, 1), plus noise; or of blocks: users and items in 3 clusters each, a rating N(0, 1) for each pair "
     "of clusters, and an offset of deviation 0.5 for each user and item. Regression.",
-    source="ALGORITHMS.md 14.1, online_mf",
+    source="docs/algorithms/reference-results.md#learners-for-other-tasks, online_mf",
     options=(
         option("rows", 60_000, "integer", low=1, meaning="length"),
         option("of", FACTORS, "choice", choices=(FACTORS, BLOCKS), meaning="what ratings are made of"),

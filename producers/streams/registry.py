@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from driftway.producers.streams.generator import Recipe
+    from driftway.producers.streams.generator import GeneratorSpec
 
 GENERATORS: dict[str, tuple[str, str]] = {
     "sea": ("driftway.producers.streams.sea:RECIPE", "4 stages, 3 features, threshold on x1 + x2 jumps"),
@@ -86,8 +86,8 @@ GENERATORS: dict[str, tuple[str, str]] = {
 """name -> (module:attribute, one line)."""
 
 
-def find_recipe(name: str) -> Recipe:
+def find_recipe(name: str) -> GeneratorSpec:
     """The recipe of the generator `name`, which must be in `GENERATORS`."""
     module, attribute = GENERATORS[name][0].split(":")
-    recipe: Recipe = getattr(import_module(module), attribute)
+    recipe: GeneratorSpec = getattr(import_module(module), attribute)
     return recipe

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import uniform
-from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.generator import GeneratorSpec, sample_stage
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -25,7 +25,7 @@ def fill_sea(
     """Write rows start, start + 1, ...; draw order per row: x1, x2, x3, then the noise.
 
     Shapes: rng u8[4], thresholds f8[stages], X f8[n, 3], y f8[n]. The noise is drawn even if it is 0, so that streams
-    which differ in noise alone have the same features. ALGORITHMS.md 18.1.
+    which differ in noise alone have the same features. docs/algorithms/streams.md#sea.
     """
     for i in range(X.shape[0]):
         threshold = thresholds[thresholds.shape[0] * (start + i) // length]
@@ -39,11 +39,12 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_sea(rng, np.array(values["thresholds"]), values["noise"], values["rows"], start, X, y)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="sea",
     summary="SEA: x uniform in [0, 10]^3, class 1 iff x1 + x2 <= threshold; one threshold per stage.",
     source="Street and Kim, A streaming ensemble algorithm (SEA) for large-scale classification, KDD 2001, "
-    "section 4.2; order of thresholds and noise as ALGORITHMS.md 18.1; MOA and River call this class 1 class 0",
+    "section 4.2; order of thresholds and noise as docs/algorithms/streams.md#sea; "
+    "MOA and River call this class 1 class 0",
     options=(
         option("rows", 50_000, "integer", low=1, meaning="length; the stages part it equally"),
         option("thresholds", (8.0, 9.0, 7.0, 9.5), "numbers", meaning="of x1 + x2, one per stage"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.trigonometric import sin
 from driftway.learners.numeric.random import uniform
-from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.generator import GeneratorSpec, sample_stage
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -58,7 +58,7 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_sine(rng, functions, values["noise"], values["balance"], values["rows"], start, X, y)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="sine",
     summary="SINE: x uniform in [0, 1]^d; class 0 iff x2 < sin(x1) (function 1), the reverse (2), "
     "x2 < 0.5 + 0.3 sin(3 pi x1) (3), the reverse (4); one function per stage.",

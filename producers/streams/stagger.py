@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import randint, uniform
-from driftway.producers.streams.generator import Recipe, sample_stage
+from driftway.producers.streams.generator import GeneratorSpec, sample_stage
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
@@ -58,7 +58,7 @@ def _fill(values: Values, rng: NDArray[np.uint64], _memory: Array, start: int, X
     fill_stagger(rng, concepts, values["noise"], values["balance"], values["rows"], start, X, y)
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="stagger",
     summary="STAGGER: class 1 iff small and red (1), green or a circle (2), medium or large (3); one concept per "
     "stage. Features are codes: size small 0, medium 1, large 2; colour red 0, blue 1, green 2; shape circle 0, "

@@ -220,7 +220,7 @@ def column_of(block: Block, at: int) -> Array:
     return block.y if at == block.X.shape[1] else block.X[:, at]
 
 
-def cut(chunks: Iterable[Block], size: int) -> Iterator[Block]:
+def reblock(chunks: Iterable[Block], size: int) -> Iterator[Block]:
     """Cut chunks of any length into blocks of `size` rows, the last one shorter.
 
     A file reader's chunks follow bytes, not rows; whoever asks for blocks must not notice.

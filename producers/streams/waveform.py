@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import normal, randint, uniform
-from driftway.producers.streams.generator import Recipe
+from driftway.producers.streams.generator import GeneratorSpec
 from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 from driftway.worker.errors import UsageFailure
@@ -115,7 +115,7 @@ def _shape(values: Values) -> tuple[int, int]:
     return width, len(values["swaps"])
 
 
-RECIPE = Recipe(
+RECIPE = GeneratorSpec(
     name="waveform",
     summary="Waveform: 21 points of u times one triangle plus 1 - u times another, u uniform in [0, 1], each point "
     "with N(0, 1); the pair of triangles is the class; `irrelevant` more features are N(0, 1) alone (19 make the 40 "

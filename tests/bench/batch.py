@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from driftway.learners.online_to_batch.algorithm_iii import AlgorithmIII
-from driftway.learners.online_to_batch.training_set import Problem, collect
+from driftway.learners.online_to_batch.training_set import TrainingSet, collect
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.worker.errors import UsageFailure
@@ -20,7 +20,7 @@ STREAM, ROWS = "a9a", 48_842
 SEED = 0
 
 
-def plainly(problem: Problem, order: list[int], schedule: list[int]) -> tuple[int, int, int]:
+def plainly(problem: TrainingSet, order: list[int], schedule: list[int]) -> tuple[int, int, int]:
     """Errors of the best hypothesis, mistakes, and rows visited."""
     rows, positive = problem.rows, (problem.y == 1.0).tolist()
     best, mistakes, visits = int(np.count_nonzero((problem.y == 1.0) != np.ones(problem.n, bool))), 0, 0
@@ -47,7 +47,7 @@ def plainly(problem: Problem, order: list[int], schedule: list[int]) -> tuple[in
     return best, mistakes, visits
 
 
-def compiled(problem: Problem) -> AlgorithmIII:
+def compiled(problem: TrainingSet) -> AlgorithmIII:
     procedure = AlgorithmIII(problem, Spec.parse("perceptron:ties=correct"), SEED)
     while not procedure.done:
         procedure.advance()

@@ -18,12 +18,12 @@ from typing import Any, Self
 from confluent_kafka import Consumer, TopicPartition
 
 from driftway.workbench.bench.workload import Loader
-from driftway.worker.admin.watch.topic_tail import Ends
+from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import read_json
-from tests.bench.process_stats import START_SECONDS, Group, Observed
+from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker
 
 SLICE_SECONDS = 0.005
 WORST_SHARE = 0.8
@@ -36,7 +36,7 @@ TOLD_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Takeover:
+class Failover:
     """One kill and what followed, for the slower of the partitions.
 
     Parameters
@@ -162,7 +162,7 @@ class Arrivals(threading.Thread):
         seen.append((end, now))
 
 
-class Succession:
+class FailoverRun:
     """The one worker that lives, and its successors; a context manager that ends whoever is alive.
 
     Parameters
@@ -177,7 +177,7 @@ class Succession:
         Makes a worker of the group, not started yet.
     """
 
-    def __init__(self, bootstrap: str, topics: Topics, partitions: int, make: Callable[[], Observed]) -> None:
+    def __init__(self, bootstrap: str, topics: Topics, partitions: int, make: Callable[[], MeasuredWorker]) -> None:
         self._bootstrap, self._topics, self._partitions = bootstrap, topics, partitions
         self._make = make
         self.worker = make()
@@ -204,7 +204,7 @@ class Succession:
         self.worker.await_until(lambda: group.backlog() < rate, CATCH_UP_SECONDS, "the worker has caught up")
         time.sleep(LIVE_SECONDS)
 
-    def kill(self) -> Takeover:
+    def kill(self) -> Failover:
         """SIGKILL the worker and let another one take over.
 
         Raises
@@ -213,7 +213,7 @@ class Succession:
             It does not, or the reader saw a gap or a repetition.
         """
         predictions = self._topics.predictions
-        ends = Ends(self._bootstrap, {}).of({predictions: self._partitions})
+        ends = LogEnds(self._bootstrap, {}).of({predictions: self._partitions})
         self.worker.require_running()
         self.worker.close()
         killed = time.time()
@@ -233,7 +233,7 @@ class Succession:
         assigned = max(event["time"] for event in heir.by_partition("assigned").values())
         if last - assigned > TOLD_SECONDS:
             sys.stderr.write(heir.story())
-        return Takeover(
+        return Failover(
             assigned=assigned - killed,
             restored=max(event["time"] for event in restored.values()) - assigned,
             running=max(event["time"] for event in heir.by_partition("running").values()) - assigned,

@@ -41,9 +41,9 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.topics import Topics, create_topics
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
-from tests.bench.failover import Succession, Takeover, Traffic
-from tests.bench.long_run import Haul, follow
-from tests.bench.process_stats import START_SECONDS, Group, Observed, Usage
+from tests.bench.failover import Failover, FailoverRun, Traffic
+from tests.bench.long_run import LongRun, follow
+from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker, Usage
 
 TENTHS = 10
 POOL_ROWS = 500_000
@@ -74,22 +74,22 @@ class Found:
 
     window: int
     state_bytes: int
-    haul: Haul
-    takeovers: list[Takeover]
+    long_run: LongRun
+    failovers: list[Failover]
 
     @property
     def growth(self) -> float:
         """Peak RSS after the last row over that after the first tenth."""
-        return self.haul.stretches[-1].peak_rss / self.haul.stretches[0].peak_rss
+        return self.long_run.stretches[-1].peak_rss / self.long_run.stretches[0].peak_rss
 
     def spread(self, figure: str) -> tuple[float, float, float]:
         """Smallest, median and largest of a figure of the takeovers."""
-        values = [float(getattr(takeover, figure)) for takeover in self.takeovers]
+        values = [float(getattr(takeover, figure)) for takeover in self.failovers]
         return min(values), median(values), max(values)
 
     def beyond(self) -> list[str]:
         """The bounds that were not kept."""
-        peak, growth = self.haul.stretches[-1].peak_rss, self.growth
+        peak, growth = self.long_run.stretches[-1].peak_rss, self.growth
         failed = [f"peak RSS {peak / 1e6:.0f} MB"] * (peak > MOST_RSS) + [f"RSS grew to {growth:.2f} times"] * (
             growth > MOST_GROWTH
         )
@@ -142,7 +142,7 @@ class LongLog:
         """
         topics, case = Topics("empty", "first"), replace(self.case, window=1)
         create_topics(self.bootstrap, {}, {topics.input: (1, {})})
-        with Succession(self.bootstrap, topics, 1, lambda: Observed(self.bootstrap, topics, case)) as line:
+        with FailoverRun(self.bootstrap, topics, 1, lambda: MeasuredWorker(self.bootstrap, topics, case)) as line:
             started = time.monotonic()
             line.worker.await_until(line.running, START_SECONDS, "the first worker is running")
             first = FirstStart(time.monotonic() - started, line.worker.usage().peak_rss)
@@ -156,11 +156,11 @@ class LongLog:
         partitions, n = case.partitions, case.messages
         label = f"window {window:,}"
 
-        def make() -> Observed:
-            return Observed(self.bootstrap, topics, case)
+        def make() -> MeasuredWorker:
+            return MeasuredWorker(self.bootstrap, topics, case)
 
         with (
-            Succession(self.bootstrap, topics, partitions, make) as line,
+            FailoverRun(self.bootstrap, topics, partitions, make) as line,
             Group(self.bootstrap, topics, partitions) as group,
         ):
             with self._progress(label, n) as progress:
@@ -179,7 +179,7 @@ class LongLog:
         drop(self.bootstrap, {}, topics.outputs())
         return Found(window, _state_bytes(case), haul, takeovers)
 
-    def _told(self, label: str, takeover: Takeover) -> Takeover:
+    def _told(self, label: str, takeover: Failover) -> Failover:
         self.console.print(
             f"{label}: killed; assigned after {takeover.assigned:.1f} s, then running after {takeover.running:.2f} s, "
             f"first prediction after {takeover.predicted:.2f} s, {takeover.relearned:,} rows relearned",
@@ -198,7 +198,7 @@ class LongLog:
             yield progress
 
 
-def hauls(found: Sequence[Found], n: int) -> Table:
+def long_runs(found: Sequence[Found], n: int) -> Table:
     """Memory and speed at the first mark and at the end."""
     early = f"{n // TENTHS:,}"
     made = Table(
@@ -209,7 +209,7 @@ def hauls(found: Sequence[Found], n: int) -> Table:
     for heading in headings:
         made.add_column(heading, justify="right")
     for one in found:
-        first, last = one.haul.stretches[0], one.haul.stretches[-1]
+        first, last = one.long_run.stretches[0], one.long_run.stretches[-1]
         peaks = (f"{stretch.peak_rss / 1e6:.0f} MB" for stretch in (first, last))
         rates = (f"{stretch.rate:,.0f}" for stretch in (first, last))
         cpu = (f"{stretch.cpu_seconds:.2f}" for stretch in (first, last))
@@ -227,7 +227,7 @@ def restores(found: Sequence[Found]) -> Table:
     for one in found:
         seconds = {f: " / ".join(f"{v:.2f}" for v in one.spread(f)) for f in ("restored", "running", "predicted")}
         rows, wait = f"{one.spread('relearned')[2]:,.0f}", f"{one.spread('assigned')[1]:.1f}"
-        made.add_row(f"{one.state_bytes:,}", str(len(one.takeovers)), *seconds.values(), rows, wait)
+        made.add_row(f"{one.state_bytes:,}", str(len(one.failovers)), *seconds.values(), rows, wait)
     return made
 
 
@@ -291,7 +291,7 @@ def main() -> int:
         console.print("interrupted; everything started has been ended")
         return 130
     out = Console(highlight=False) if sys.stdout.isatty() else Console(width=TABLE_WIDTH, highlight=False)
-    out.print(hauls(found, given.rows), "", restores(found), "", sep="\n")
+    out.print(long_runs(found, given.rows), "", restores(found), "", sep="\n")
     for one in found:
         out.print(
             f"state of {one.state_bytes:,} bytes: {'; '.join(one.beyond()) or 'every bound kept'}", soft_wrap=True

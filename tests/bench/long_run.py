@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftway.worker.errors import Failure
-from tests.bench.process_stats import START_SECONDS, Group, Observed, Usage
+from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker, Usage
 
 SAMPLE_SECONDS = 0.05
 STUCK_SECONDS = 60.0
@@ -49,7 +49,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Haul:
+class LongRun:
     """What was seen on the way.
 
     Parameters
@@ -64,7 +64,7 @@ class Haul:
     oldest_snapshot: int
 
 
-def follow(worker: Observed, group: Group, rows: int, step: int, tell: Callable[[int, Usage], None]) -> Haul:
+def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Callable[[int, Usage], None]) -> LongRun:
     """Watch a worker that has just been started until `rows` rows are behind its committed offsets.
 
     Parameters
@@ -97,7 +97,7 @@ def follow(worker: Observed, group: Group, rows: int, step: int, tell: Callable[
             raise Failure(f"the worker stands still at {done:,} messages")
         tell(done, usage)
         time.sleep(SAMPLE_SECONDS)
-    return Haul(_stretches(samples, range(0, rows + 1, step)), oldest)
+    return LongRun(_stretches(samples, range(0, rows + 1, step)), oldest)
 
 
 def _stretches(samples: Sequence[Sample], marks: Sequence[int]) -> list[Stretch]:

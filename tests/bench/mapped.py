@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftway.worker.wire.codec import parse_json
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.schema.schema import EventSchema
@@ -26,7 +26,7 @@ FIRST = 1_700_000_000_000
 
 def records(values: list[bytes]) -> Records:
     n = len(values)
-    return Records(0, np.arange(n), Listed(values), Listed([None] * n), [FIRST + i for i in range(n)])
+    return Records(0, np.arange(n), ListColumn(values), ListColumn([None] * n), [FIRST + i for i in range(n)])
 
 
 def numbers(d: int) -> np.ndarray:

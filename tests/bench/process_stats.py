@@ -18,7 +18,7 @@ from confluent_kafka import Consumer
 
 from driftway.workbench.bench.cases import Case
 from driftway.workbench.bench.contender import worker_argv
-from driftway.workbench.broker.supervised import Guarded
+from driftway.workbench.broker.supervised import SupervisedProcess
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.deadline import Deadline
@@ -44,7 +44,7 @@ class Usage:
     cpu_seconds: float
 
 
-class Observed:
+class MeasuredWorker:
     """``driftway worker`` as a child process.
 
     The guard ends it even if this process is killed: a worker that outlived its broker would look for it forever.
@@ -62,7 +62,7 @@ class Observed:
     def __init__(self, bootstrap: str, topics: Topics, case: Case) -> None:
         properties = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": SESSION_MS // 6}
         self._argv = worker_argv(case, bootstrap, properties, topics, stop_at_end=False)
-        self._guarded: Guarded | None = None
+        self._guarded: SupervisedProcess | None = None
         self._log = Path()
         self.pid = 0
 
@@ -70,7 +70,7 @@ class Observed:
         """Start it; `close` is then due, whatever happens."""
         folder = Path(tempfile.mkdtemp(prefix="driftway-long-log-"))
         self._log = folder / "log"
-        self._guarded = Guarded(remove=folder)
+        self._guarded = SupervisedProcess(remove=folder)
         try:
             self.pid = self._guarded.start(self._argv, self._log)
         except BaseException:

@@ -15,7 +15,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire import codec, packed
 from tests.support.audit import tampered
-from tests.support.fault_scenario import LEARNER, OUTPUTS, Stage
+from tests.support.fault_scenario import LEARNER, OUTPUTS, FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, empty, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
 
@@ -26,9 +26,9 @@ CHALLENGER = ("--learner", "arow")
 BAD = {100: b"not JSON", 101: None, 700: b'{"x":[1,2],"y":1}', 1999: b'{"x":[1,2,3,4],"y":7}'}
 
 
-def prepared(kafka: str, rows: int = ROWS) -> Stage:
+def prepared(kafka: str, rows: int = ROWS) -> FaultScenario:
     """Events with a bad one here and there; the last is bad too."""
-    stage = Stage(kafka, PARTITIONS, rows)
+    stage = FaultScenario(kafka, PARTITIONS, rows)
     for partition in stage.events:
         for at, value in BAD.items():
             if at < rows:
@@ -36,12 +36,12 @@ def prepared(kafka: str, rows: int = ROWS) -> Stage:
     return stage
 
 
-def audit(stage: Stage, *more: str, learner: str = LEARNER) -> Finished:
+def audit(stage: FaultScenario, *more: str, learner: str = LEARNER) -> Finished:
     options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
     return driftway("audit", *options, "--learner", learner, *more)
 
 
-def refuted(stage: Stage, *more: str, learner: str = LEARNER) -> str:
+def refuted(stage: FaultScenario, *more: str, learner: str = LEARNER) -> str:
     """The one sentence of a difference, which either client finds."""
     done, other = (audit(stage, *more, "--client", client, learner=learner) for client in (NATIVE, PYTHON))
     assert other == done
@@ -51,7 +51,7 @@ def refuted(stage: Stage, *more: str, learner: str = LEARNER) -> str:
     return line.removeprefix("driftway: ").replace(stage.topic, "EVENTS").replace(stage.group, "GROUP")
 
 
-def proven(stage: Stage, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
+def proven(stage: FaultScenario, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
     done = audit(stage, "--json", *more, learner=learner)
     assert done.code == 0, done
     told = json.loads(done.stdout)
@@ -60,38 +60,38 @@ def proven(stage: Stage, *more: str, learner: str = LEARNER) -> list[dict[str, A
     return list(told["partitions"])
 
 
-def work(stage: Stage, *more: str, learner: str = LEARNER) -> None:
+def work(stage: FaultScenario, *more: str, learner: str = LEARNER) -> None:
     done = driftway(*(learner if word == LEARNER else word for word in stage.worker("--stop-at-end", *more)))
     assert done.code == 0, done.stderr
 
 
-def finished(kafka: str, *more: str, rows: int = ROWS) -> Stage:
+def finished(kafka: str, *more: str, rows: int = ROWS) -> FaultScenario:
     stage = prepared(kafka, rows)
     stage.fill()
     work(stage, *more)
     return stage
 
 
-def commit_by_hand(stage: Stage, offset: int, metadata: str, partition: int = 0) -> None:
+def commit_by_hand(stage: FaultScenario, offset: int, metadata: str, partition: int = 0) -> None:
     consumer = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
     place = TopicPartition(stage.topic, partition, offset, metadata)
     consumer.commit(offsets=[place], asynchronous=False)
     consumer.close()
 
 
-def pointer_of(stage: Stage, partition: int = 0) -> tuple[int, Pointer]:
+def pointer_of(stage: FaultScenario, partition: int = 0) -> tuple[int, Pointer]:
     offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic, partition)
     pointer = Pointer.parse(metadata)
     assert pointer is not None
     return offset, pointer
 
 
-def snapshot_chunks(stage: Stage, partition: int = 0) -> list[Any]:
+def snapshot_chunks(stage: FaultScenario, partition: int = 0) -> list[Any]:
     records = read_all(stage.bootstrap, f"{stage.prefix}.snapshots")
     return [r for r in records if r.partition == partition and re.fullmatch(rb"\d+\.\d+", r.key or b"")]
 
 
-def repeat(stage: Stage, name: str, record: Any, value: bytes | None = None) -> None:
+def repeat(stage: FaultScenario, name: str, record: Any, value: bytes | None = None) -> None:
     """Write a record once more, with another value if one is given."""
     values: Sequence[bytes | None] = [record.value if value is None else value]
     produce(stage.bootstrap, name, values, record.partition, keys=[record.key])
@@ -125,7 +125,7 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
     assert "Rejected: " in shown.stdout
 
 
-def rewrite(stage: Stage, name: str, partition: int, place: int) -> None:
+def rewrite(stage: FaultScenario, name: str, partition: int, place: int) -> None:
     """Make a topic of predictions anew with the same records, but tamper with one of them."""
     records = read_all(stage.bootstrap, name)
     empty(stage.bootstrap, name, PARTITIONS)
@@ -146,7 +146,7 @@ def rewrite(stage: Stage, name: str, partition: int, place: int) -> None:
     ],
 )
 def test_every_form_holds_and_one_bit_of_a_score_refutes_it(kafka: str, task: str, form: str, output_form: str) -> None:
-    stage, rng = Stage(kafka, PARTITIONS, 600), np.random.default_rng(5)
+    stage, rng = FaultScenario(kafka, PARTITIONS, 600), np.random.default_rng(5)
     for partition in stage.events:
         X = rng.normal(size=(600, 4))
         y = X[:, 0] - 2.5 * X[:, 1] + rng.normal(0, 0.3, 600)
@@ -287,7 +287,7 @@ def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
 def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
     """It reads well, and its checksum fits: only the recomputation knows."""
     stage = finished(kafka, rows=600)
-    other = Stage(kafka, PARTITIONS, 600, seed=8)
+    other = FaultScenario(kafka, PARTITIONS, 600, seed=8)
     other.fill()
     work(other, "--snapshot-rows", "1")  # so that the last one stands at the end
     theirs = snapshot_chunks(other)[-1]
@@ -341,7 +341,7 @@ def test_shortened_predictions_are_told(kafka: str) -> None:
 
 
 def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
-    stage = Stage(kafka, PARTITIONS, 20_000)
+    stage = FaultScenario(kafka, PARTITIONS, 20_000)
     with Driftway(*stage.worker("--commit-interval", "0.05", *CHALLENGER)) as worker:
         worker.await_text("running")
         seen = 0
@@ -357,7 +357,7 @@ def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
 
 
 def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
-    stage = Stage(kafka, PARTITIONS, 3000)
+    stage = FaultScenario(kafka, PARTITIONS, 3000)
     stage.fill(0, 1000)
     with Driftway(*stage.worker("--commit-interval", "2")) as worker:
         worker.await_text("running")

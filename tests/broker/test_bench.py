@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from driftway.workbench.bench.python_copy import Errand
+from driftway.workbench.bench.python_copy import CopyJob
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
 
@@ -94,15 +94,15 @@ def test_those_that_copy_leave_out_nothing(kafka: str, copier: str, guarantee: s
     values = [bytes([i % 251]) * (i % 400) for i in range(3000)]
     for partition in (0, 1):
         produce(kafka, source, values[partition::2], partition=partition)
-    errand = Errand(kafka, source, copy, unique("copiers"), 0.1, guarantee, True, properties)
-    argument = json.dumps(asdict(errand))
+    call = CopyJob(kafka, source, copy, unique("copiers"), 0.1, guarantee, True, properties)
+    argument = json.dumps(asdict(call))
     command = [sys.executable, "-P", "-m", f"driftway.workbench.bench.{copier}", argument]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     found = read_all(kafka, copy)
     for partition in (0, 1):
         assert [record.value for record in found if record.partition == partition] == values[partition::2]
-        assert committed_offset(kafka, errand.group, source, partition)[0] == 1500
+        assert committed_offset(kafka, call.group, source, partition)[0] == 1500
 
 
 @pytest.mark.parametrize(

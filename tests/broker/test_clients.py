@@ -10,10 +10,10 @@ from confluent_kafka import KafkaException, Producer
 
 from driftway.worker.kafka import client_factory
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
-from driftway.worker.kafka.confluent.sender import PlainSender
-from driftway.worker.kafka.error_handling import Verdict, judge
+from driftway.worker.kafka.confluent.sender import ConfluentSender
+from driftway.worker.kafka.error_handling import ErrorAction, classify
 from tests.broker.test_rejections import Mixed, malformed
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.poisoned_buffers import PoisonedDriftway
 from tests.support.process import Driftway, driftway
@@ -59,7 +59,7 @@ def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> N
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_a_group_may_change_its_client_after_any_death(kafka: str, guarantee: str) -> None:
-    stage = Stage(kafka, partitions=2, rows=800)
+    stage = FaultScenario(kafka, partitions=2, rows=800)
     with stage.auditor() as auditor:
         for i, way in enumerate(("native", "python", "native")):
             with Driftway(*stage.worker("--client", way, "--guarantee", guarantee)) as worker:
@@ -77,7 +77,7 @@ def test_a_group_may_change_its_client_after_any_death(kafka: str, guarantee: st
 
 
 def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
-    stage = Stage(kafka, partitions=4, rows=400)
+    stage = FaultScenario(kafka, partitions=4, rows=400)
     with (
         stage.auditor() as auditor,
         Driftway(*stage.worker("--client", "native")) as native,
@@ -97,7 +97,7 @@ def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
 
 def test_freed_memory_is_not_looked_at(kafka: str) -> None:
     """What the C library frees, and what it is given without an end, is filled with something else (glibc)."""
-    stage, poison = Stage(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
+    stage, poison = FaultScenario(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
     for last in (200, 400, 600):
         stage.fill(last - 200, last)
         for _ in range(3):  # each commits, or restores what the one before has committed
@@ -157,7 +157,7 @@ class Silent:
 def test_a_fatal_error_that_the_client_keeps_to_itself_is_told(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 1)
     properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
-    zombie, successor = (PlainSender(properties, 0, every_report=False) for _ in range(2))
+    zombie, successor = (ConfluentSender(properties, 0, every_report=False) for _ in range(2))
     zombie.init_transactions(30)
     zombie.begin_transaction()
     successor.init_transactions(30)
@@ -165,12 +165,12 @@ def test_a_fatal_error_that_the_client_keeps_to_itself_is_told(kafka: str, topic
     zombie.send_one(topic, b"of a dead worker", None)
     with pytest.raises(KafkaException) as fenced:
         zombie.flush(30)
-    assert judge(fenced.value.args[0]) is Verdict.FENCED
+    assert classify(fenced.value.args[0]) is ErrorAction.FENCED
 
 
 def test_what_is_no_fatal_error_is_not_made_one(kafka: str) -> None:
     properties = quiet({"bootstrap.servers": kafka, "transactional.id": unique("transactions")})
-    sender = PlainSender(properties, 0, every_report=False)
+    sender = ConfluentSender(properties, 0, every_report=False)
     sender.init_transactions(30)
     sender.begin_transaction()
     with pytest.raises(SystemError), sender._answering():

@@ -15,7 +15,7 @@ from driftway.worker.stream.task.checkpoint import Step
 from tests.broker.test_policies import learn, refused
 from tests.support.alarms import expected_alarms, require_alarms, seen_alarms
 from tests.support.crash import CrashingDriftway
-from tests.support.fault_scenario import DETECTORS, LEARNER, Stage
+from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, produce, read_all, unique
 from tests.support.process import Finished, driftway
 
@@ -26,7 +26,7 @@ ROWS, CHANGE = 2000, 1000
 
 
 def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
-    stage = Stage(kafka, partitions=2, rows=ROWS)
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
     with stage.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 15, *stage.worker(*WATCH)) as victim:
         stage.feed(auditor, victim)
         assert victim.wait() == -9
@@ -52,12 +52,12 @@ def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
     assert without.code == 1, without
 
 
-def audit(stage: Stage, *more: str) -> Finished:
+def audit(stage: FaultScenario, *more: str) -> Finished:
     place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
     return driftway("audit", *place, "--learner", LEARNER, *(more or stage.watched))
 
 
-def watched(stage: Stage) -> list[dict[str, Any]]:
+def watched(stage: FaultScenario) -> list[dict[str, Any]]:
     """What `driftway watch` shows of the champion on each partition."""
     done = driftway("watch", "--input", stage.topic, "--bootstrap", stage.bootstrap, "--once", "--json")
     assert done.code == 0, done
@@ -68,7 +68,7 @@ def watched(stage: Stage) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("client", [NATIVE, PYTHON])
 def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka: str, client: str) -> None:
     """Worker after worker is killed, before the change and behind it."""
-    stage, fed = Stage(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0
+    stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0
     arguments = stage.worker("--client", client, "-X", "group.instance.id=one")
     with stage.auditor() as auditor:
         for step in DEATHS:
@@ -95,7 +95,7 @@ def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka:
 
 
 def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
-    stage = Stage(kafka, partitions=2, rows=500, detectors=DETECTORS)
+    stage = FaultScenario(kafka, partitions=2, rows=500, detectors=DETECTORS)
     learn(stage, 0, 500)
     proven = audit(stage, "--json", *stage.watched)
     told = json.loads(proven.stdout)["partitions"]
@@ -109,7 +109,7 @@ def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
 
 
 def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(stage, 0, 500, "--guarantee", "at-least-once")
     learn(stage, 500, 1000, "--guarantee", "at-least-once")
     require_alarms(stage)
@@ -122,7 +122,7 @@ def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: 
 
 
 def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 500)
     assert f"{stage.prefix}.alarms" not in partition_counts(admin(kafka).list_topics(timeout=10))
     missing = audit(stage, "--detector", "ddm")
@@ -136,7 +136,7 @@ def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) 
 
 
 def test_a_state_that_another_group_takes_over_goes_on_calling(kafka: str, tmp_path: Path) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(stage, 0, 1000)
     heir, file = copy(stage), str(tmp_path / "then.driftway")
     heir.group = unique("heir")

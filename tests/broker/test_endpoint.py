@@ -13,8 +13,8 @@ from confluent_kafka import libversion
 from prometheus_client.parser import text_string_to_metric_families
 
 from driftway.worker.kafka.client_config import NATIVE
-from driftway.worker.state.changelog.commit_record import Position
-from driftway.worker.state.snapshot import Pointer, chunk_key, outline, position_key
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.snapshot import Pointer, chunk_key, commit_record_key, read_snapshot_header
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
@@ -146,10 +146,10 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         victim.kill()
     log = read_all(kafka, f"{topic}.{group}.snapshots")
     first = next(record for record in log if record.key == chunk_key(0, 0))
-    drawn = outline(first.value or b"")
+    drawn = read_snapshot_header(first.value or b"")
     assert drawn is not None
-    position = Position(n, n, Pointer(first.offset, 1, drawn.state_offset)).write()
-    produce(kafka, f"{topic}.{group}.snapshots", [position], keys=[position_key(0)])
+    position = CommitRecord(n, n, Pointer(first.offset, 1, drawn.state_offset)).write()
+    produce(kafka, f"{topic}.{group}.snapshots", [position], keys=[commit_record_key(0)])
     seen: list[tuple[int, str]] = []
     with Driftway(*arguments(kafka, topic, group, *rare)) as heir:
         port = event(heir, "listening")["port"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from driftway.worker.kafka.topics import partition_counts
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import admin, await_until, read_all
 from tests.support.process import Driftway
 
 SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
 
 
-def counts(stage: Stage) -> dict[str, int]:
+def counts(stage: FaultScenario) -> dict[str, int]:
     """Partitions of each output."""
     present = partition_counts(admin(stage.bootstrap).list_topics(timeout=10))
     return {name.rpartition(".")[2]: n for name, n in present.items() if name.startswith(f"{stage.prefix}.")}
@@ -20,7 +20,7 @@ def counts(stage: Stage) -> dict[str, int]:
 
 def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_restart(kafka: str) -> None:
     """With `--start latest` too: whoever began with less has left nothing out by choice."""
-    stage = Stage(kafka, partitions=4, rows=1500, at_first=2)
+    stage = FaultScenario(kafka, partitions=4, rows=1500, at_first=2)
     arguments = stage.worker(*SOON, "--start", "latest")
     with Driftway(*arguments) as one, Driftway(*arguments) as other:
         for worker in (one, other):
@@ -42,12 +42,12 @@ def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_
     assert counts(stage) == dict.fromkeys(("predictions", "accuracy", "rejected", "snapshots"), 4)
 
 
-def seen(stage: Stage) -> int:
+def seen(stage: FaultScenario) -> int:
     """Predictions so far."""
     return len(read_all(stage.bootstrap, f"{stage.prefix}.predictions"))
 
 
-def require_all(stage: Stage) -> None:
+def require_all(stage: FaultScenario) -> None:
     """Every row exactly once, with its score; read by a client that knows all partitions."""
     with stage.auditor() as auditor:
         auditor.await_all(len(stage.expected))
@@ -56,7 +56,7 @@ def require_all(stage: Stage) -> None:
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_outputs_that_are_too_small_at_the_start_are_grown(kafka: str, guarantee: str) -> None:
-    stage = Stage(kafka, partitions=3, rows=200, at_first=1)
+    stage = FaultScenario(kafka, partitions=3, rows=200, at_first=1)
     arguments = stage.worker("--stop-at-end", "--guarantee", guarantee)
     stage.fill(among=(0,))
     with Driftway(*arguments) as worker:

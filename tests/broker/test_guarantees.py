@@ -9,7 +9,7 @@ import pytest
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.codec import read_json
 from tests.support.crash import CrashingDriftway
-from tests.support.fault_scenario import SESSION_MS, Stage
+from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import Record, await_until, read_all
 from tests.support.process import Driftway
 
@@ -20,7 +20,7 @@ PROTOCOLS = {
 }
 
 
-def member(stage: Stage, protocol: str, *more: str) -> Driftway:
+def member(stage: FaultScenario, protocol: str, *more: str) -> Driftway:
     """A worker of the stage's group; the new protocol leaves session and heartbeat to the broker."""
     properties = [word for pair in PROTOCOLS[protocol] for word in ("-X", pair)]
     arguments = list(stage.worker(*properties, *more))
@@ -33,7 +33,7 @@ def member(stage: Stage, protocol: str, *more: str) -> Driftway:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_workers_that_join_and_leave_change_no_score_and_leave_no_gap(kafka: str, protocol: str) -> None:
-    stage = Stage(kafka, partitions=4, rows=3000)
+    stage = FaultScenario(kafka, partitions=4, rows=3000)
     with stage.auditor() as auditor, member(stage, protocol) as first:
         first.await_text("running")
         stage.fill(0, 1000)
@@ -65,7 +65,7 @@ def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
 
 def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> None:
     """Killed with outputs written and their offsets not: they come twice, with the same bytes; no row is missing."""
-    stage = Stage(kafka, partitions=2, rows=3000)
+    stage = FaultScenario(kafka, partitions=2, rows=3000)
     options = ("--guarantee", "at-least-once", "-X", "group.instance.id=one")
     for turn, (step, nth) in enumerate([(Step.FLUSHED, 1), (Step.OFFSETS_SENT, 2), (Step.COMMITTED, 2)]):
         with CrashingDriftway(step, nth, *stage.worker(*options)) as victim:
@@ -84,7 +84,7 @@ def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> 
 
 def test_at_least_once_repeats_nothing_when_nobody_dies(kafka: str) -> None:
     """Also across a rebalance: a revoked partition is committed first."""
-    stage = Stage(kafka, partitions=2, rows=2000)
+    stage = FaultScenario(kafka, partitions=2, rows=2000)
     options = ("--guarantee", "at-least-once")
     with stage.auditor() as auditor, Driftway(*stage.worker(*options)) as first:
         first.await_text("running")

@@ -15,19 +15,19 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from driftway.learners import Spec
 from driftway.worker.kafka.client_config import quiet
-from driftway.worker.kafka.interface import Span
+from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings import ModelSettings, WorkerSettings
-from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer, chunk_key, position_key
-from driftway.worker.wire.columns import Listed
+from driftway.worker.state.snapshot import Pointer, chunk_key, commit_record_key
+from driftway.worker.wire.columns import ListColumn
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, snapshots, where
 from tests.support.alarms import expected_alarms, seen_alarms
 from tests.support.audit import placed_score
 from tests.support.brokers import own_broker
-from tests.support.fault_scenario import DETECTORS, LEARNER, Stage
+from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
 from tests.support.kafka import await_until, committed_offset, create_topic, read_all
 from tests.support.process import driftway
 from tests.support.proxy import PRODUCE, Proxy
@@ -38,14 +38,14 @@ BAD = b"{not json"
 SECONDS = 20.0
 
 
-def settings_of(stage: Stage) -> WorkerSettings:
+def settings_of(stage: FaultScenario) -> WorkerSettings:
     return WorkerSettings(stage.bootstrap, stage.topic, stage.group, MODEL)
 
 
 class Forger:
     """Writes in the place of the worker of partition 0, one transaction at a time, each with a producer of its own."""
 
-    def __init__(self, stage: Stage, bootstrap: str | None = None) -> None:
+    def __init__(self, stage: FaultScenario, bootstrap: str | None = None) -> None:
         self.stage, self.topics = stage, settings_of(stage).topics
         own = {
             "bootstrap.servers": bootstrap or stage.bootstrap,
@@ -80,17 +80,17 @@ class Forger:
                 on_delivery=lambda _e, m: self.offsets.setdefault(self.topics.rejected, []).append(m.offset()),
             )  # fmt: skip
 
-    def flush(self) -> dict[str, Span]:
+    def flush(self) -> dict[str, OffsetRange]:
         """Where everything is."""
         assert self.producer.flush(SECONDS) == 0
-        return {topic: Span(min(at), max(at), len(at)) for topic, at in self.offsets.items()}
+        return {topic: OffsetRange(min(at), max(at), len(at)) for topic, at in self.offsets.items()}
 
     def abort(self) -> None:
         self.producer.abort_transaction(SECONDS)
 
-    def commit(self, position: Position) -> None:
+    def commit(self, position: CommitRecord) -> None:
         """The position, the offset and the pointer."""
-        self.write(self.topics.snapshots, [position.write()], [position_key(0)])
+        self.write(self.topics.snapshots, [position.write()], [commit_record_key(0)])
         assert position.pointer is not None
         place = TopicPartition(self.topics.input, 0, position.offset, position.pointer.text())
         member = Consumer(quiet({"bootstrap.servers": self.stage.bootstrap, "group.id": self.stage.group}))
@@ -99,22 +99,22 @@ class Forger:
         member.close()
 
 
-def outputs_of(stage: Stage, first: int, last: int) -> Outputs:
+def outputs_of(stage: FaultScenario, first: int, last: int) -> Outputs:
     """What a worker emits for input offsets from `first` to `last`."""
     settings = replace(MODEL, detectors=tuple(map(Spec.parse, stage.detectors)))
     model, written = Model(settings, 0, stage.group), [r.value for r in read_all(stage.bootstrap, stage.topic)]
     model.advance(records(written[:first], partition=0), emit=False)
     told = records(written[first:last], first, partition=0)
     assert len(told) == last - first
-    return model.advance(replace(told, keys=Listed([None] * len(told))))
+    return model.advance(replace(told, keys=ListColumn([None] * len(told))))
 
 
-def cut_out(stage: Stage, first: int, last: int, kept: Outputs | None = None) -> Position:
+def cut_out(stage: FaultScenario, first: int, last: int, kept: Outputs | None = None) -> CommitRecord:
     """Commit offset `last` with outputs that are aborted, as a transaction coordinator with half a memory does.
 
     Those that are `kept` are of topics of their own.
     """
-    outputs, spans = outputs_of(stage, first, last), dict[str, Span]()
+    outputs, spans = outputs_of(stage, first, last), dict[str, OffsetRange]()
     if kept is not None:
         seen = Forger(stage)
         seen.write_outputs(kept)
@@ -125,7 +125,7 @@ def cut_out(stage: Stage, first: int, last: int, kept: Outputs | None = None) ->
     aborted.write_outputs(outputs)
     spans |= aborted.flush()
     aborted.abort()
-    position = Position(last, first, where(stage)[1], spans)
+    position = CommitRecord(last, first, where(stage)[1], spans)
     Forger(stage).commit(position)
     return position
 
@@ -140,13 +140,13 @@ def without(outputs: Outputs, kept: Outputs) -> Outputs:
     return left
 
 
-def require_in_order(stage: Stage) -> None:
+def require_in_order(stage: FaultScenario) -> None:
     """Predictions stand in the order of their events."""
     places = [placed_score(r.value or b"")[0] for r in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
     assert places == sorted(places)
 
 
-def require_audited(stage: Stage) -> None:
+def require_audited(stage: FaultScenario) -> None:
     done = driftway(
         "audit", "--bootstrap", stage.bootstrap, "--input", stage.topic, "--group", stage.group, "--learner", LEARNER,
         *stage.watched,
@@ -172,7 +172,7 @@ def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
     forger.write_outputs(outputs_of(stage, 500, 600))
     forger.write(snapshots(stage), [b"a state"], [chunk_key(0, 0)])
     pointer = Pointer(forger.flush()[snapshots(stage)].first, 1, 600)
-    forger.write(snapshots(stage), [Position(600, 500, pointer).write()], [position_key(0)])
+    forger.write(snapshots(stage), [CommitRecord(600, 500, pointer).write()], [commit_record_key(0)])
     forger.flush()
     forger.abort()
     commit(stage, 600, pointer.text())
@@ -184,7 +184,7 @@ def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
 @pytest.mark.parametrize("commits", [[(500, 600)], [(500, 600), (600, 700)]], ids=["one", "two"])
 def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[tuple[int, int]]) -> None:
     """Every topic of them, in order, with the right bits, before anything new."""
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 500, *EVERY_COMMIT)
     stage.write(BAD)
     stage.fill(500, 800)
@@ -213,8 +213,8 @@ def test_only_what_is_missing_is_written_again(kafka: str) -> None:
     unseen.write_outputs(outputs_of(stage, 550, 600))
     first, last = spans[f"{stage.prefix}.predictions"], unseen.flush()[f"{stage.prefix}.predictions"]
     unseen.abort()
-    outputs = {f"{stage.prefix}.predictions": Span(first.first, last.last, 100)}
-    Forger(stage).commit(Position(600, 500, where(stage)[1], outputs))
+    outputs = {f"{stage.prefix}.predictions": OffsetRange(first.first, last.last, 100)}
+    Forger(stage).commit(CommitRecord(600, 500, where(stage)[1], outputs))
     learn(stage, 800, 1000)
     require_same(stage, once=range(1000))
     require_in_order(stage)
@@ -222,7 +222,7 @@ def test_only_what_is_missing_is_written_again(kafka: str) -> None:
 
 def test_what_one_commit_has_lost_and_the_next_has_not_is_written_once(kafka: str) -> None:
     """The first one's alarms are hidden, the second one's predictions: neither topic is to be written as a whole."""
-    stage = Stage(kafka, partitions=1, rows=1000, detectors=DETECTORS)
+    stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(stage, 0, 500, *EVERY_COMMIT)
     stage.fill(500, 800)
     first, second = outputs_of(stage, 500, 600), outputs_of(stage, 600, 700)
@@ -249,7 +249,7 @@ def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(ka
 
 
 def test_pointer_without_a_position_is_refused(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete")
     learn(stage, 0, 500)
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)))
@@ -262,7 +262,7 @@ def test_pointer_without_a_position_is_refused(kafka: str) -> None:
 def test_position_of_before_it_said_more_is_understood(kafka: str) -> None:
     stage = learned(kafka)
     forger = Forger(stage)
-    forger.write(snapshots(stage), [b"500"], [position_key(0)])
+    forger.write(snapshots(stage), [b"500"], [commit_record_key(0)])
     forger.flush()
     forger.producer.commit_transaction(SECONDS)
     learn(stage, 500, 1000)
@@ -303,7 +303,7 @@ def test_outputs_that_nobody_decides_about_are_settled_and_written_again(trustin
         proxy.release()
         await_until(lambda: len(read_all(trusting, topic, committed=False)) == before + 100, SECONDS, "they have come")
     last = max(r.offset for r in read_all(trusting, topic, committed=False))
-    Forger(stage).commit(Position(600, 500, where(stage)[1], {topic: Span(last - 99, last, 100)}))
+    Forger(stage).commit(CommitRecord(600, 500, where(stage)[1], {topic: OffsetRange(last - 99, last, 100)}))
     learn(stage, 800, 1000)
     require_same(stage, once=range(1000))
     require_in_order(stage)

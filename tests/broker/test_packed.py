@@ -11,7 +11,7 @@ from driftway.producers.streams import open_stream
 from driftway.worker.wire.packed import CLASS, decode_predictions
 from driftway.worker.wire.scanner import NO_TIME
 from tests.support.audit import Array, dealt, expected_scores
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import produce, read_all
 from tests.support.process import Finished, driftway
 
@@ -31,7 +31,7 @@ def replay(kafka: str, topic: str, *more: str) -> None:
     assert done.code == 0, done.stderr
 
 
-def work(stage: Stage, *more: str, **env: str) -> Finished:
+def work(stage: FaultScenario, *more: str, **env: str) -> Finished:
     done = driftway(*stage.worker(*more, "--stop-at-end"), env=env)
     assert done.code == 0, done.stderr
     return done
@@ -39,7 +39,7 @@ def work(stage: Stage, *more: str, **env: str) -> Finished:
 
 @pytest.mark.parametrize("form", ["packed", "json"])
 def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_has(kafka: str, form: str) -> None:
-    stage = Stage(kafka, PARTITIONS, rows=0)
+    stage = FaultScenario(kafka, PARTITIONS, rows=0)
     X, y = stream()
     expected = expected_scores(LEARNER, dealt(X, y, PARTITIONS))
     replay(kafka, stage.topic, "--format", form)
@@ -62,7 +62,7 @@ def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_ha
 
 def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: str) -> None:
     """Told by the environment; watch reads either format, one after the other in the same topic."""
-    stage = Stage(kafka, partitions=1, rows=2000)
+    stage = FaultScenario(kafka, partitions=1, rows=2000)
     with stage.auditor() as auditor:
         for first, form in ((0, "json"), (500, "packed"), (1000, "json"), (1500, "packed")):
             stage.fill(first, first + 500)
@@ -78,7 +78,7 @@ def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: st
 
 
 def test_labels_travel_as_class_indices(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=0)
+    stage = FaultScenario(kafka, partitions=1, rows=0)
     labels = ["UP", "DOWN", None, "UP"]
     produce(kafka, stage.topic, [json.dumps({"id": f"n{i}", "x": [i], "y": label, "t": 7 + i}).encode()
                                  for i, label in enumerate(labels)])  # fmt: skip
@@ -90,7 +90,7 @@ def test_labels_travel_as_class_indices(kafka: str) -> None:
 
 
 def test_what_is_no_prediction_gets_one_sentence_from_watch(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=0)
+    stage = FaultScenario(kafka, partitions=1, rows=0)
     produce(kafka, f"{stage.prefix}.predictions", [b"\x09" + bytes(60)])
     done = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once", "--json")
     assert done.code == 1

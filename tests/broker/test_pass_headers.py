@@ -11,19 +11,19 @@ import pytest
 
 from driftway.worker.kafka import client_factory
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
-from driftway.worker.kafka.interface import Span
-from driftway.worker.kafka.librdkafka.headers import Told
+from driftway.worker.kafka.interface import OffsetRange
+from driftway.worker.kafka.librdkafka.headers import HeaderProducer
 from driftway.worker.kafka.librdkafka.library import COPY
 from driftway.worker.kafka.librdkafka.message import LENGTH, PAYLOAD, WORDS
-from driftway.worker.kafka.librdkafka.sender import NativeSender
-from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.kafka.librdkafka.sender import LibrdkafkaSender
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model import Model
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.headers import Header, Headers, passed_headers
 from tests.broker.test_log_decides import SECONDS, Forger, settings_of
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
 from tests.support.audit import placed_score
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique
 from tests.support.process import Finished, driftway
 from tests.unit.worker.rows import records
@@ -51,24 +51,24 @@ HEADERS: Headers = [tuple(headed(offset)) for offset in range(ROWS)]
 BAD = 100
 
 
-def staged(kafka: str) -> Stage:
+def staged(kafka: str) -> FaultScenario:
     """Events with one among them that is not usable, whose headers nobody carries."""
-    stage = Stage(kafka, 1, ROWS)
+    stage = FaultScenario(kafka, 1, ROWS)
     stage.events[0][BAD] = b"not JSON"
     return stage
 
 
-def fill_headed(stage: Stage, first: int = 0, last: int = ROWS) -> None:
+def fill_headed(stage: FaultScenario, first: int = 0, last: int = ROWS) -> None:
     produce(stage.bootstrap, stage.topic, stage.events[0][first:last], headers=list(map(headed, range(first, last))))
 
 
-def work(stage: Stage, *more: str) -> str:
+def work(stage: FaultScenario, *more: str) -> str:
     done = driftway(*stage.worker("--stop-at-end", *more))
     assert done.code == 0, done
     return done.stderr
 
 
-def audit(stage: Stage, *more: str) -> Finished:
+def audit(stage: FaultScenario, *more: str) -> Finished:
     """By both clients, which say the same."""
     options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap, "--learner", LEARNER)
     done, other = (driftway("audit", *options, *more, "--client", way) for way in WAYS)
@@ -77,11 +77,11 @@ def audit(stage: Stage, *more: str) -> Finished:
     return done
 
 
-def predictions(stage: Stage) -> list[Record]:
+def predictions(stage: FaultScenario) -> list[Record]:
     return read_all(stage.bootstrap, f"{stage.prefix}.predictions")
 
 
-def carried(stage: Stage) -> dict[int, list[Header]]:
+def carried(stage: FaultScenario) -> dict[int, list[Header]]:
     """Input offset -> headers of its one prediction."""
     found = [(placed_score(record.value or b"")[0][1], record.headers) for record in predictions(stage)]
     assert len(dict(found)) == len(found)
@@ -99,20 +99,20 @@ def test_either_client_reads_what_either_has_written(kafka: str, topic: str, wri
     """Byte for byte; and what is written with headers is counted and placed as anything else."""
     create_topic(kafka, topic)
     sender = client_factory.make_sender(writer, {"bootstrap.servers": kafka, "linger.ms": 50}, 0, every_report=False)
-    sender.know(topic, SECONDS)
-    values, keys = Listed([b"v", None, b"", b"w"]), Listed([None, b"", b"k", None])
+    sender.load_metadata(topic, SECONDS)
+    values, keys = ListColumn([b"v", None, b"", b"w"]), ListColumn([None, b"", b"k", None])
     sender.send(topic, values, keys)
     sender.send(topic, values, keys, EXOTIC)
     sender.send_one(topic, b"one", b"key")
     assert sender.flush(SECONDS) == 0
-    assert sender.spans({}) == {topic: Span(0, 8, 9)}
+    assert sender.ranges({}) == {topic: OffsetRange(0, 8, 9)}
     for asked in (True, False):
         properties = quiet({"bootstrap.servers": kafka, "group.id": unique("g"), "enable.partition.eof": True})
         with closing(client_factory.make_fetcher(reader, properties, topic, asked)) as fetcher:
-            fetcher.send_to({0: 0})
+            fetcher.assign({0: 0})
             found: list[tuple[Any, ...]] = []
             while len(found) < 9:
-                for part in fetcher.take(100, 5.0).records:
+                for part in fetcher.poll(100, 5.0).records:
                     assert (part.headers is not None) is asked
                     own = part.headers or [()] * len(part)
                     found += zip(part.offsets.tolist(), part.values, part.keys, own, strict=True)
@@ -125,21 +125,21 @@ def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, t
     """The Python client cannot read any of them then; no worker may stop at it, and both have to see the same."""
     create_topic(kafka, topic)
     sender = client_factory.make_sender(NATIVE, {"bootstrap.servers": kafka}, 0, every_report=False)
-    assert isinstance(sender, NativeSender)
-    sender.know(topic, SECONDS)
+    assert isinstance(sender, LibrdkafkaSender)
+    sender.load_metadata(topic, SECONDS)
     rows, text, names = np.zeros((1, WORDS), np.int64), *(np.frombuffer(b, np.uint8) for b in (b"value", b"\xff\xfe\0"))
     rows[0, [PAYLOAD, LENGTH]] = text.ctypes.data, len(text)
-    broken = Told((sender._handle.topic(topic), 0, COPY), rows, [(("a", b"1"), ("b", b"2"))])
+    broken = HeaderProducer((sender._handle.topic(topic), 0, COPY), rows, [(("a", b"1"), ("b", b"2"))])
     broken._pieces[-1, 1] = names.ctypes.data
     broken.produce(sender._library, sender._handle.address)
-    sender.send(topic, Listed([b"next"]), Listed([None]), [(("a", b"1"),)])
+    sender.send(topic, ListColumn([b"next"]), ListColumn([None]), [(("a", b"1"),)])
     assert sender.flush(SECONDS) == 0
     properties = quiet({"bootstrap.servers": kafka, "group.id": unique("g")})
     with closing(client_factory.make_fetcher(reader, properties, topic, headers=True)) as fetcher:
-        fetcher.send_to({0: 0})
+        fetcher.assign({0: 0})
         found: list[Any] = []
         while len(found) < 2:
-            for part in fetcher.take(100, 5.0).records:
+            for part in fetcher.poll(100, 5.0).records:
                 found += zip(part.values, part.headers or (), strict=True)
     assert found == [(b"value", ()), (b"next", (("a", b"1"),))]
 
@@ -215,7 +215,7 @@ def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> 
     last = unseen.flush()[topic].last
     unseen.abort()
     first = last - 81  # 30 predictions, the end of their transaction, and 50 that nobody sees
-    Forger(stage).commit(Position(200, 120, where(stage)[1], {topic: Span(first, last, 80)}))
+    Forger(stage).commit(CommitRecord(200, 120, where(stage)[1], {topic: OffsetRange(first, last, 80)}))
     fill_headed(stage, 220)
     told = work(stage, "--pass-headers", names)
     assert "writing again what is missing" in told

@@ -10,14 +10,14 @@ from confluent_kafka import Consumer, TopicPartition
 
 from driftway.worker.kafka.client_config import quiet
 from tests.support.audit import bits, placed_score
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 
 CANNOT_RESTORE = 4
 
 
-def learn(stage: Stage, first: int, last: int, *more: str) -> str:
+def learn(stage: FaultScenario, first: int, last: int, *more: str) -> str:
     """Write the rows from `first` to `last` and let a worker read to the end; return its log."""
     stage.fill(first, last)
     ended = driftway(*stage.worker("--stop-at-end", *more))
@@ -25,14 +25,14 @@ def learn(stage: Stage, first: int, last: int, *more: str) -> str:
     return ended.stderr
 
 
-def learned(kafka: str) -> Stage:
+def learned(kafka: str) -> FaultScenario:
     """A stage whose first half has been learned, with a snapshot behind it, and whose worker is gone."""
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 500, "--snapshot-rows", "1")  # on a slow machine these are several commits
     return stage
 
 
-def commit(stage: Stage, offset: int, metadata: str | None = None) -> None:
+def commit(stage: FaultScenario, offset: int, metadata: str | None = None) -> None:
     """Commit an offset as an operator would; without metadata there is no snapshot pointer."""
     member = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
     place = TopicPartition(stage.topic, 0, offset)
@@ -42,14 +42,14 @@ def commit(stage: Stage, offset: int, metadata: str | None = None) -> None:
     member.close()
 
 
-def delete_before(stage: Stage, topic: str, offset: int) -> None:
+def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
     """Remove the records before `offset`, as retention would."""
     client = admin(stage.bootstrap)
     for future in client.delete_records([TopicPartition(topic, 0, offset)]).values():
         future.result(timeout=30)
 
 
-def predicted(stage: Stage) -> dict[tuple[int, int], list[float]]:
+def predicted(stage: FaultScenario) -> dict[tuple[int, int], list[float]]:
     """(partition, offset) -> every score that a read_committed reader finds, in the order of writing."""
     found: dict[tuple[int, int], list[float]] = defaultdict(list)
     for record in read_all(stage.bootstrap, f"{stage.prefix}.predictions"):
@@ -58,7 +58,7 @@ def predicted(stage: Stage) -> dict[tuple[int, int], list[float]]:
     return found
 
 
-def require_same(stage: Stage, once: Iterable[int], twice: Iterable[int] = ()) -> None:
+def require_same(stage: FaultScenario, once: Iterable[int], twice: Iterable[int] = ()) -> None:
     """Exactly these offsets are predicted, once or twice, each time with the expected score."""
     found = predicted(stage)
     assert {offset: len(scores) for (_, offset), scores in found.items()} == (
@@ -68,7 +68,7 @@ def require_same(stage: Stage, once: Iterable[int], twice: Iterable[int] = ()) -
         assert {bits(score) for score in scores} == {bits(stage.expected[place])}, place
 
 
-def refused(stage: Stage, *more: str) -> str:
+def refused(stage: FaultScenario, *more: str) -> str:
     """The sentence of a worker that exits with 4."""
     ended = driftway(*stage.worker("--stop-at-end", *more))
     assert ended.code == CANNOT_RESTORE, ended
@@ -145,7 +145,7 @@ def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
 @pytest.mark.slow
 def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(kafka: str) -> None:
     """Snapshots stand at 200 and 500; relearning from 150 would give other bits."""
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 200, "--snapshot-rows", "1")
     learn(stage, 200, 500, "--snapshot-rows", "1")
     delete_before(stage, stage.topic, 150)

@@ -15,7 +15,7 @@ from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.registry.parser import FORMS, make_parser
 from driftway.worker.wire.events import Reject
 from tests.support import registered
-from tests.support.fixtures import provided
+from tests.support.fixtures import provided_or_skip
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import apicurio, client
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def registry(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield from provided(request, apicurio, "registry")
+    yield from provided_or_skip(request, apicurio, "registry")
 
 
 @pytest.mark.parametrize("name", ROUND_TRIPS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftway.producers.row_random import LABELS, Draws
+from driftway.producers.row_random import LABELS, RowRandom
 from driftway.producers.streams import open_stream
 from driftway.worker.wire.codec import encode_events
 from tests.broker.test_replay import by_partition, murmur2, replay, report
@@ -35,7 +35,7 @@ def sea_in_laps(rows: int, laps: int, withheld: float = 0.0) -> tuple[list[bytes
     """The rows' messages, and the labels that are not withheld."""
     (block,) = open_stream("sea", rows=rows).blocks()
     X, y = np.tile(block.X, (laps, 1)), np.tile(block.y, laps)
-    kept = Draws(1, LABELS, 1).of(0, rows * laps)[:, 0] >= withheld
+    kept = RowRandom(1, LABELS, 1).uniforms(0, rows * laps)[:, 0] >= withheld
     values = encode_events(X, np.full(len(y), np.nan), 0)
     return values, {row: int(y[row]) for row in np.flatnonzero(kept).tolist()}
 

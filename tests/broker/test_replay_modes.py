@@ -11,7 +11,7 @@ import pytest
 
 from driftway.producers.messages import Encoding
 from driftway.producers.poison import Poison
-from driftway.producers.row_random import POISON, Draws
+from driftway.producers.row_random import POISON, RowRandom
 from driftway.producers.streams import open_stream
 from driftway.worker.kafka.client_config import quiet
 from tests.broker.test_replay import by_partition, expected_json, replay, report
@@ -35,7 +35,7 @@ def test_poison_stands_before_its_row_in_its_rows_partition(kafka: str, topic: s
     found = report(done)
     stream = open_stream("sea", rows=3000, seed=7)
     made = Poison(0.1, 7, stream, Encoding()).kinds
-    draws, wanted = Draws(7, POISON, 2).of(0, 3000), expected_json("sea", 3000, seed=7)
+    draws, wanted = RowRandom(7, POISON, 2).uniforms(0, 3000), expected_json("sea", 3000, seed=7)
     poisoned = np.flatnonzero(draws[:, 0] < 0.1).tolist()
     assert (found["rows"], found["poison"]) == (3000, len(poisoned))
     before = {row: made[int(draws[row, 1] * len(made))](wanted[row]) for row in poisoned}

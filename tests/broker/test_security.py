@@ -1,4 +1,4 @@
-"""A worker among strangers: it needs exactly the ACLs of docs/operations.md, and its secrets stay its own."""
+"""A worker among strangers: it needs exactly the ACLs of docs/how-to/operate.md, and its secrets stay its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from driftway.worker.errors import Failure
-from driftway.worker.state.snapshot import CLAIM
+from driftway.worker.state.snapshot import CLAIM_PREFIX
 from driftway.worker.wire.codec import encode_events
 from tests.support.audit import Scores, bits, expected_scores, placed_score
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
@@ -45,7 +45,7 @@ SHARED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.shares", "READ"), ("TOPIC", 
 
 
 def row(one: Grant) -> str:
-    """A grant as docs/operations.md has it."""
+    """A grant as docs/how-to/operate.md has it."""
     kind, name, operation = one
     prefix = " (prefix)" if name.endswith("*") else ""
     return f"| {kind} | `{name.removesuffix('*')}`{prefix} | {operation} |"
@@ -96,7 +96,7 @@ class Site:
         """No reader sees anything but whose the outputs are, no offset is committed."""
         for name in OUTPUTS:
             found = read_all(self.broker.plain, f"{self.topic}.{self.group}.{name}")
-            assert [record for record in found if not (record.key or b"").startswith(CLAIM)] == []
+            assert [record for record in found if not (record.key or b"").startswith(CLAIM_PREFIX)] == []
         assert committed_offset(self.broker.plain, self.group, self.topic)[0] < 0
 
 
@@ -176,7 +176,7 @@ def test_sharing_needs_its_topic_besides(guarded: Secured, user: str, granted: t
 
 
 def test_the_document_lists_what_is_tested() -> None:
-    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
     assert "- With `--detector` also READ and WRITE on `INPUT.GROUP.alarms`." in text
     assert "- With `--share` also READ and WRITE on `INPUT.GROUP.shares`." in text
     listed = re.findall(r"^\| (?:TOPIC|GROUP|TRANSACTIONAL_ID|CLUSTER) \|.*?\| [A-Z_]+ \|", text, flags=re.MULTILINE)

@@ -14,13 +14,13 @@ from driftway.learners import Spec
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state import snapshot
-from driftway.worker.state.changelog.commit_record import Position
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.stream.task.restore import restore
 from tests.broker.test_policies import EARLIEST, commit, delete_before, learn, learned, predicted, refused
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway
 from tests.support.selection import slow_but
@@ -32,13 +32,13 @@ LONG = ("--window", "16000000")
 """Two megabytes of state: three chunks."""
 
 
-def snapshots(stage: Stage) -> str:
+def snapshots(stage: FaultScenario) -> str:
     return f"{stage.prefix}.snapshots"
 
 
-def staged(kafka: str, *more: str) -> Stage:
+def staged(kafka: str, *more: str) -> FaultScenario:
     """Snapshots at 400 (and perhaps before), rows learned up to 700."""
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
     learn(stage, 0, 400, *EVERY_COMMIT, *more)
     learn(stage, 400, 700, *NEVER, *more)
@@ -47,7 +47,7 @@ def staged(kafka: str, *more: str) -> Stage:
     return stage
 
 
-def where(stage: Stage) -> tuple[int, Pointer]:
+def where(stage: FaultScenario) -> tuple[int, Pointer]:
     """The committed offset and its pointer."""
     offset, metadata = committed_offset(stage.bootstrap, stage.group, stage.topic)
     pointer = Pointer.parse(metadata)
@@ -55,14 +55,14 @@ def where(stage: Stage) -> tuple[int, Pointer]:
     return offset, pointer
 
 
-def newest_chunks(stage: Stage) -> list[bytes]:
+def newest_chunks(stage: FaultScenario) -> list[bytes]:
     """Those that the committed pointer names."""
     _, pointer = where(stage)
     records = [r for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset >= pointer.first]
     return [record.value or b"" for record in records[: pointer.chunks]]
 
 
-def replaced(stage: Stage, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
+def replaced(stage: FaultScenario, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
     """Write `chunks` as a snapshot and commit a pointer to them, at the offset where the group stands."""
     offset, pointer = where(stage)
     keys = [snapshot.chunk_key(0, number) for number in chunks]
@@ -75,9 +75,9 @@ def replaced(stage: Stage, chunks: dict[int, bytes], count: int | None = None) -
     return new
 
 
-def point(stage: Stage, offset: int, pointer: Pointer) -> None:
+def point(stage: FaultScenario, offset: int, pointer: Pointer) -> None:
     """Commit an offset and a pointer as a worker does: to the group, and into the log."""
-    produce(stage.bootstrap, snapshots(stage), [Position(offset, offset, pointer).write()], keys=[b"0.position"])
+    produce(stage.bootstrap, snapshots(stage), [CommitRecord(offset, offset, pointer).write()], keys=[b"0.position"])
     commit(stage, offset, pointer.text())
 
 
@@ -86,15 +86,15 @@ def flipped(blob: bytes, at: int) -> bytes:
     return blob[:at] + bytes([blob[at] ^ 0xFF]) + blob[at + 1 :]
 
 
-def stands_in(stage: Stage, position: int, words: str, window: int = 1000) -> None:
+def stands_in(stage: FaultScenario, position: int, words: str, window: int = 1000) -> None:
     """A restore finds a model that stands at `position`, says `words`, and lets the first commit write a snapshot."""
     model = ModelSettings((Spec.parse(LEARNER),), window=window)
     settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
-    checkpoint = TransactionalCheckpoint(settings, 0)
+    checkpoint = ExactlyOnceCheckpoint(settings, 0)
     found = restore(settings, 0, checkpoint, lambda: Model(model, 0), Deadline(30))
-    checkpoint.discard()
+    checkpoint.close_producer()
     assert words in (found.note or "")
-    assert (found.position, found.committed, found.pointer, found.began) == (position, 700, None, None)
+    assert (found.position, found.committed, found.pointer, found.history_start) == (position, 700, None, None)
 
 
 DAMAGES = {
@@ -232,7 +232,7 @@ def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) ->
 
 
 def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_saw(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300, "--start", "latest")
     with Driftway(*stage.worker("--start", "latest")) as worker:
         worker.await_text("running")
@@ -256,7 +256,7 @@ def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_be
     kafka: str, guarantee: str, there: int
 ) -> None:
     """The end as it was then, not as it is now: what has come meanwhile would be lost."""
-    stage, options = Stage(kafka, partitions=1, rows=400), ("--start", "latest", "--guarantee", guarantee)
+    stage, options = FaultScenario(kafka, partitions=1, rows=400), ("--start", "latest", "--guarantee", guarantee)
     stage.fill(0, there)
     with Driftway(*stage.worker(*options)) as worker:
         worker.await_text("running")

@@ -14,28 +14,28 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task import restore
-from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from tests.broker.test_policies import learn, learned, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset
 
 REPLAY = ("--if-unrestorable", "replay")
 
 
-def restored(stage: Stage) -> Resumption:
+def restored(stage: FaultScenario) -> RestoreResult:
     model = ModelSettings((Spec.parse(LEARNER),))
     settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
-    checkpoint = TransactionalCheckpoint(settings, 0)
+    checkpoint = ExactlyOnceCheckpoint(settings, 0)
     found = restore.restore(settings, 0, checkpoint, lambda: Model(model, 0), Deadline(30))
-    checkpoint.discard()
+    checkpoint.close_producer()
     return found
 
 
 @pytest.mark.parametrize("first", ["older", "nothing"])
 def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300)
     old = committed_offset(kafka, stage.group, stage.topic) if first == "older" else (None, None)
     learn(stage, 300, 700)
@@ -49,7 +49,7 @@ def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytes
 
 
 def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300)
     old = committed_offset(kafka, stage.group, stage.topic)
     learn(stage, 300, 700)
@@ -60,7 +60,7 @@ def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatc
 
 
 def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300, *EVERY_COMMIT)
     learn(stage, 300, 700, *NEVER)
     real, asked = restore.committed_offset, []

@@ -15,18 +15,18 @@ from click.testing import CliRunner, Result
 from confluent_kafka import KafkaException, TopicPartition
 
 from driftway import cli
-from driftway.worker.admin.state_admin.listing import Found, look
-from driftway.worker.admin.state_admin.source import Source, ask, settings_for
-from driftway.worker.admin.state_admin.state_at_offset import travel
+from driftway.worker.admin.state_admin.listing import StoredSnapshot, list_snapshots
+from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, settings_for
+from driftway.worker.admin.state_admin.state_at_offset import state_at
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import Verdict, judge
+from driftway.worker.kafka.error_handling import ErrorAction, classify
 from driftway.worker.state import model_file
-from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer, chunk_key, mark_key
-from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.codec import encode_events
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from tests.support.audit import bits, placed_score
 from tests.support.kafka import admin, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Driftway
@@ -55,8 +55,8 @@ class Scene:
         """What the names of the group's outputs begin with."""
         return f"{self.topic}.{self.group}"
 
-    def source(self, partition: int = 0, group: str | None = None) -> Source:
-        (found,) = ask(settings_for(self.bootstrap, self.topic, group or self.group, {}), partition)
+    def source(self, partition: int = 0, group: str | None = None) -> GroupPartition:
+        (found,) = find_partitions(settings_for(self.bootstrap, self.topic, group or self.group, {}), partition)
         return found
 
     def call(self, *arguments: str, group: str | None = None) -> Result:
@@ -74,7 +74,7 @@ class Scene:
             *OPTIONS, "--snapshot-rows", "1", *more,
         )  # fmt: skip
 
-    def offline(self, offset: int, partition: int = 0, first: int = 0) -> Saved:
+    def offline(self, offset: int, partition: int = 0, first: int = 0) -> SavedState:
         """A plain model's state after the rows from `first` to before `offset`."""
         model = Model(MODEL, partition)
         if offset > first:
@@ -99,7 +99,7 @@ def scene(kafka: str) -> Scene:
     return made
 
 
-def same(found: Saved, expected: Saved) -> bool:
+def same(found: SavedState, expected: SavedState) -> bool:
     parts = [part.tobytes() for part in found.parts] == [part.tobytes() for part in expected.parts]
     return parts and (found.rows, found.schema) == (expected.rows, expected.schema)
 
@@ -116,11 +116,15 @@ def emitted(bootstrap: str, prefix: str) -> dict[tuple[int, int], bytes]:
 
 def test_the_state_at_any_offset_is_that_of_a_run_stopped_there(scene: Scene) -> None:
     source = scene.source()
-    written = {one.state_offset for one in look(source.settings, 0, source.end).found if isinstance(one, Found)}
+    written = {
+        one.state_offset
+        for one in list_snapshots(source.settings, 0, source.end).found
+        if isinstance(one, StoredSnapshot)
+    }
     assert written >= {FIRST, ROWS}
     drawn = np.random.default_rng(8).integers(0, ROWS + 1, 20).tolist()
     for offset in (0, 1, 2, 3, FIRST - 1, FIRST, FIRST + 1, ROWS, *drawn):
-        arrival = travel(source, offset)
+        arrival = state_at(source, offset)
         assert same(arrival.model.save(), scene.offline(offset)), offset
         assert arrival.base == max((one for one in written if one <= offset), default=None)
 
@@ -197,8 +201,8 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
     assert {offset + 600 for _, offset in found} == set(range(at, ROWS)) - {733}
     original = emitted(scene.bootstrap, scene.prefix)
     assert all(scores == original[1, offset + 600] for (_, offset), scores in found.items())
-    assert same(travel(moved.source(), None).model.save(), scene.offline(ROWS, 1))
-    assert same(travel(moved.source(), 200).model.save(), scene.offline(800, 1))
+    assert same(state_at(moved.source(), None).model.save(), scene.offline(ROWS, 1))
+    assert same(state_at(moved.source(), 200).model.save(), scene.offline(800, 1))
     refused = moved.sentence("snapshot", "show", "--partition", "0", "--at", str(begin - 1), code=4)
     assert f"a state that was imported or kept; the earliest that can be had is at {begin}" in refused
     assert "a new history began with a state that was imported or kept" in moved.call("snapshot", "list").stdout
@@ -226,7 +230,7 @@ def test_import_is_refused_where_it_does_not_fit(scene: Scene, tmp_path: Path) -
     model_file.save(path, model_file.pack(model, model.save(), 50))
     assert scene.call(*plant, "999", "--force", group=other).exit_code == 0
     assert committed_offset(scene.bootstrap, other, scene.topic)[0] == 999
-    assert same(travel(scene.source(0, other), None).model.save(), model.save())
+    assert same(state_at(scene.source(0, other), None).model.save(), model.save())
 
 
 def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Scene, tmp_path: Path) -> None:
@@ -234,21 +238,21 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
     assert scene.call("snapshot", "export", "--partition", "0", "--out", path).exit_code == 0
     settings = scene.source().settings
     create_topic(scene.bootstrap, f"{scene.topic}.{group}.predictions", 2)
-    zombie = TransactionalCheckpoint(replace(settings, group=group), 0)
+    zombie = ExactlyOnceCheckpoint(replace(settings, group=group), 0)
     zombie.acquire(Deadline(30))
-    zombie.produce(Outputs(5, predictions=Listed([b"of a dead worker"]), keys=Listed([None])))
+    zombie.produce(Outputs(5, predictions=ListColumn([b"of a dead worker"]), keys=ListColumn([None])))
     plant = ("snapshot", "import", path, "--partition", "0", "--at", "5")
     assert scene.call(*plant, group=group).exit_code == 0
     with pytest.raises(KafkaException) as fenced:
         zombie.sender.commit_transaction(30)
-    assert judge(fenced.value.args[0]) is Verdict.FENCED
-    zombie.discard()
-    late = TransactionalCheckpoint(replace(settings, group=group), 0)
+    assert classify(fenced.value.args[0]) is ErrorAction.FENCED
+    zombie.close_producer()
+    late = ExactlyOnceCheckpoint(replace(settings, group=group), 0)
     calls = iter([lambda: None, lambda: late.acquire(Deadline(30))])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("driftway.worker.admin.state_admin.import_state.require_no_members", lambda _: next(calls)())
         refused = scene.sentence(*plant[:-1], "6", group=group, code=3)
-    late.discard()
+    late.close_producer()
     assert f"another worker of group {group} has taken over meanwhile" in refused
     assert committed_offset(scene.bootstrap, group, scene.topic)[0] == 5
 
@@ -267,10 +271,10 @@ def crafted(scene: Scene, saved_from: int, began: int = 0) -> str:
 def test_a_history_that_did_not_begin_empty_is_noticed(scene: Scene) -> None:
     show = ("snapshot", "show", "--partition", "0", "--at")
     true, false, late = crafted(scene, 0), crafted(scene, 10), crafted(scene, 100, 100)
-    assert same(travel(scene.source(0, true), 200).model.save(), scene.offline(200))
+    assert same(state_at(scene.source(0, true), 200).model.save(), scene.offline(200))
     refused = scene.sentence(*show, "200", group=false, code=4)
     assert "its learners did not begin empty at 0, or left out rows; the earliest that can be had is at 300" in refused
-    assert same(travel(scene.source(0, late), 200).model.save(), scene.offline(200, 0, 100))
+    assert same(state_at(scene.source(0, late), 200).model.save(), scene.offline(200, 0, 100))
     refused = scene.sentence(*show, "99", group=late, code=4)
     assert f"the present history of group {late} began at 100; the earliest that can be had is at 300" in refused
 
@@ -301,14 +305,14 @@ def test_damage_and_retention(scene: Scene) -> None:
     blob = model_file.pack(Model(MODEL, 1), scene.offline(ROWS, 1), ROWS)
     topic = scene.source(1).settings.topics.snapshots
     produce(scene.bootstrap, topic, [blob[:-1] + b"?"], 1, keys=[chunk_key(1, 0)])
-    arrival = travel(scene.source(1), ROWS)
+    arrival = state_at(scene.source(1), ROWS)
     assert same(arrival.model.save(), scene.offline(ROWS, 1))
     (note,) = arrival.notes
     assert note.endswith("cannot be used: the snapshot is damaged: its checksum does not fit")
     client = admin(scene.bootstrap)
     for future in client.delete_records([TopicPartition(scene.topic, 1, 500)]).values():
         future.result(timeout=30)
-    assert same(travel(scene.source(1), FIRST).model.save(), scene.offline(FIRST, 1)), "needs no row"
+    assert same(state_at(scene.source(1), FIRST).model.save(), scene.offline(FIRST, 1)), "needs no row"
     show = ("snapshot", "show", "--partition", "1", "--at")
     for offset in ("399", "450", "700"):
         refused = scene.sentence(*show, offset, code=4)

@@ -14,7 +14,7 @@ from confluent_kafka import Producer, TopicPartition
 from driftway.cli import main
 from driftway.producers.streams import open_stream
 from driftway.worker.errors import Failure
-from driftway.worker.evaluation.training.topic import Part, TopicRows
+from driftway.worker.evaluation.training.topic import TopicPart, TopicRows
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.state import model_file
 from driftway.worker.wire import packed
@@ -179,7 +179,7 @@ def test_retention_that_passes_while_reading_is_noticed(
 ) -> None:
     create_topic(kafka, topic)
     produce(kafka, topic, encode_events(*rows, 0))
-    source = TopicRows(kafka, {}, Part(topic), Target())
+    source = TopicRows(kafka, {}, TopicPart(topic), Target())
     blocks = source.blocks()
     next(blocks)
     delete_before(kafka, topic, 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from driftway.worker.state.snapshot import CLAIM
+from driftway.worker.state.snapshot import CLAIM_PREFIX
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
@@ -71,7 +71,7 @@ def test_digest_of_a_point_is_the_learner_s(kafka: str, filled: str) -> None:
         chosen = [word for learner in more for word in ("--learner", learner)]
         assert worker(kafka, filled, group, *chosen).code == 0
         points = [read_json(record.value or b"") for record in read_all(kafka, f"{filled}.{group}.accuracy")]
-        digests.append({point["learner"]: point["model"] for point in points})
+        digests.append({point["learner"]: point["model_digest"] for point in points})
     assert digests[0]["pa1"] == digests[1]["pa1"]
     assert len({digests[0]["pa1"], digests[1]["arow"], digests[2]["pa1:C=2"]}) == 3
 
@@ -89,7 +89,7 @@ def test_claimed_outputs_are_refused_to_others_and_stay_their_owner_s(kafka: str
             "--outputs PREFIX"
         )
     assert read_all(kafka, f"{prefix}.snapshots") == before, "nothing was written by those who were refused"
-    assert [record.key[: len(CLAIM)] for record in before if record.key].count(CLAIM) == 1
+    assert [record.key[: len(CLAIM_PREFIX)] for record in before if record.key].count(CLAIM_PREFIX) == 1
     assert worker(kafka, filled, owner, "--outputs", prefix).code == 0
     assert offsets(kafka, f"{prefix}.predictions") == EVERY
     audited = driftway("audit", "--input", filled, "--group", owner, "--outputs", prefix, "--bootstrap", kafka)

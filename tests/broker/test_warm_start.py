@@ -16,7 +16,7 @@ from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.audit import Scores, bits, placed_score
 from tests.support.crash import CrashingDriftway
-from tests.support.fault_scenario import SESSION_MS, Stage
+from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
 from tests.unit.worker.trained import CHAMPION, perceptron, written
@@ -139,7 +139,7 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_pa
 
 def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path: Path) -> None:
     """Scores of a model that never learns; the group goes on only with its own file; offsets outside the log."""
-    stage = Stage(kafka, partitions=1, rows=2000)
+    stage = FaultScenario(kafka, partitions=1, rows=2000)
     rows = [read_json(event) for event in stage.events[0]]
     X, y = np.array([row["x"] for row in rows]), np.array([row["y"] for row in rows], float)
     path = tmp_path / "m.driftway"
@@ -193,7 +193,7 @@ def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str
 
 def test_an_exported_snapshot_goes_on_on_another_topic(kafka: str, tmp_path: Path) -> None:
     """Behind a feature map and the online standardiser: as if one worker had gone over all rows."""
-    stage = Stage(kafka, partitions=1, rows=2000)
+    stage = FaultScenario(kafka, partitions=1, rows=2000)
     learner = "--learner", "arow", "--map", "polynomial:degree=2"
     stage.fill(0, 1000)
     options = group_options(stage.topic, stage.group, kafka, *learner)

@@ -91,7 +91,7 @@ def moves_with_its_memory(case: Case) -> None:
     moved = case.make(D)
     head = scores(moved, X[:100], y[:100])
     arena = np.full(moved.state.nbytes // 8 + 2, np.nan)
-    moved.attach(arena[1:-1].view(np.uint8))
+    moved.move_state_to(arena[1:-1].view(np.uint8))
     assert same(np.concatenate([head, scores(moved, X[100:], y[100:])]), expected)
     assert arena[1:-1].tobytes() == memory(whole), "the state does not live in the attached memory"
     assert np.isnan(arena[[0, -1]]).all()

@@ -12,7 +12,7 @@ COLUMNS = (
     ("electricity", 20_000),
     ("spam500", 2_500),
 )
-"""The streams of ALGORITHMS.md 19.6 and how many rows of each."""
+"""The streams of docs/algorithms/reference-results.md#accuracy-with-the-defaults and how many rows of each."""
 
 
 def target(X: np.ndarray, kind: str, n_classes: int, rng: np.random.Generator, noise: float) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Learners learn: they beat the baselines, follow a drift, and reach the accuracies of ALGORITHMS.md 19.6."""
+"""Learners learn: they beat the baselines, follow a drift, and reach the accuracies.
+
+See docs/algorithms/reference-results.md#accuracy-with-the-defaults.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from driftway.learners.engine.state_layout import declared
+from driftway.learners.engine.state_layout import field_specs
 from driftway.learners.registry import LEARNERS, find
 from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard
 from tests.conformance.table import ROWS, Case, cases
@@ -14,7 +14,7 @@ from tests.conformance.table import ROWS, Case, cases
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
 """What `Learner` does for all, whatever the parameters: once per learner and task is enough.
 
-What `Standardized` does for all, whatever it wraps: once per task.
+What `OnlineStandardizer` does for all, whatever it wraps: once per task.
 """
 
 
@@ -37,6 +37,6 @@ def test_learner(case: Case, check):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_is_documented_as_symmetric_is_checked(name: str) -> None:
     for kind in find(name).tasks:
-        fields = declared(Case(ROWS[name], kind).make(5).rule().memory)
+        fields = field_specs(Case(ROWS[name], kind).make(5).rule().memory)
         said = {field for field, one in fields.items() if "symmetric" in one.text}
         assert said <= {*ROWS[name].symmetric, *ROWS[name].semidefinite}, "state that hostile_rows must look at"

@@ -1,4 +1,7 @@
-"""Multiclass learners reach the accuracies of ALGORITHMS.md 8; those on streams of two classes are in the table."""
+"""Multiclass learners reach the accuracies; those on streams of two classes are in the table.
+
+See docs/algorithms/multiclass.md#multiclass-learners.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from driftway.learners.engine.state import State
 from driftway.learners.least_squares.dfop import DFOP
 from driftway.learners.linear.pa1 import PA1
 from driftway.learners.linear.pa2 import PA2
-from driftway.learners.linear.passive_aggressive import Pull
+from driftway.learners.linear.passive_aggressive import PassiveAggressiveNumbers
 from tests.conformance import checks
 from tests.conformance.table import ROWS, Case
 
@@ -97,9 +97,9 @@ class AcceptsAnything(PA1):
 class StaysBehind(PA1):
     """Goes on in the memory that it had before it was moved."""
 
-    def _take_views(self):
+    def _bind_kernels(self):
         if self._bound is None:
-            super()._take_views()
+            super()._bind_kernels()
         self._bound = self.state
 
 
@@ -132,7 +132,7 @@ class SwapsItsArguments(PA2):
 
     def rule(self):
         ridge = 0.5 / self.parameters.C
-        return super().rule()._replace(parameters=Pull(cap=ridge, ridge=0.0))
+        return super().rule()._replace(parameters=PassiveAggressiveNumbers(cap=ridge, ridge=0.0))
 
 
 class Cheat(Case):

@@ -14,7 +14,7 @@ import pytest
 
 from driftway.worker.state.snapshot import Pointer
 from tests.support.audit import Auditor, bits
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, committed_offset, read_all
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, ADD_PARTITIONS, ILLEGAL_GENERATION, INVALID_RECORD, PRODUCE, Proxy
@@ -36,11 +36,11 @@ def proxy(kafka: str) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def stage(kafka: str) -> Stage:
-    return Stage(kafka, partitions=1, rows=BEFORE + 2 * BATCH)
+def stage(kafka: str) -> FaultScenario:
+    return FaultScenario(kafka, partitions=1, rows=BEFORE + 2 * BATCH)
 
 
-def begun(worker: Driftway, stage: Stage, auditor: Auditor) -> None:
+def begun(worker: Driftway, stage: FaultScenario, auditor: Auditor) -> None:
     """Learn the first rows, and one that is rejected, so that the client knows every topic."""
     worker.await_text("running")
     stage.write(BAD)
@@ -48,7 +48,7 @@ def begun(worker: Driftway, stage: Stage, auditor: Auditor) -> None:
     auditor.await_all(BEFORE + 1)
 
 
-def failing(stage: Stage, proxy: Proxy, worker: Driftway, what: int) -> None:
+def failing(stage: FaultScenario, proxy: Proxy, worker: Driftway, what: int) -> None:
     """Write rows; the client reaches its broker again once their transaction has failed."""
     proxy.shut = True
     stage.fill(BEFORE, BEFORE + BATCH)
@@ -59,7 +59,7 @@ def failing(stage: Stage, proxy: Proxy, worker: Driftway, what: int) -> None:
     proxy.shut = False
 
 
-def require_whole(auditor: Auditor, stage: Stage, rows: int) -> None:
+def require_whole(auditor: Auditor, stage: FaultScenario, rows: int) -> None:
     """Every row is predicted once, in order, with the bits of an undisturbed run."""
     assert not auditor.complaints
     places = sorted(auditor.scores)
@@ -68,7 +68,7 @@ def require_whole(auditor: Auditor, stage: Stage, rows: int) -> None:
         assert bits(auditor.scores[place]) == bits(stage.expected[0, row]), place
 
 
-def positions(stage: Stage) -> list[bytes]:
+def positions(stage: FaultScenario) -> list[bytes]:
     """The values of all position records that a read_committed reader sees."""
     topic = f"{stage.prefix}.snapshots"
     return [record.value or b"" for record in read_all(stage.bootstrap, topic) if record.key == b"0.position"]
@@ -80,7 +80,7 @@ def leave(worker: Driftway) -> None:
 
 
 @pytest.mark.parametrize("way", ["lost", "late"])
-def test_predictions_whose_reply_was_lost_are_no_hole(stage: Stage, proxy: Proxy, way: str) -> None:
+def test_predictions_whose_reply_was_lost_are_no_hole(stage: FaultScenario, proxy: Proxy, way: str) -> None:
     """Or which the broker is given after the abort: of an older epoch, and refused."""
     arguments = stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *SLOW, *EVERY_COMMIT)
     with stage.auditor() as auditor, Driftway(*arguments) as worker:
@@ -101,7 +101,7 @@ def test_predictions_whose_reply_was_lost_are_no_hole(stage: Stage, proxy: Proxy
 
 @pytest.mark.parametrize("snapshots", [NEVER, WHEN_TRIED_AGAIN], ids=["position", "snapshot"])
 def test_position_whose_reply_was_lost_takes_nobodys_place(
-    stage: Stage, proxy: Proxy, snapshots: tuple[str, ...]
+    stage: FaultScenario, proxy: Proxy, snapshots: tuple[str, ...]
 ) -> None:
     """The next record of that size in the log of the state is the next position, or a snapshot's chunk."""
     with (

@@ -12,7 +12,7 @@ from driftway.worker.stream.task.checkpoint import Step
 from tests.broker.test_endpoint import get, metrics
 from tests.support.brokers import own_broker
 from tests.support.crash import FaultyDriftway
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 
@@ -33,7 +33,7 @@ def port_of(worker: Driftway) -> int:
 def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest.FixtureRequest) -> None:
     """A minute and a half under load: more than any session, less than `--give-up-after`."""
     with own_broker(request.config) as kafka:
-        stage = Stage(kafka.bootstrap, partitions=2, rows=1500)
+        stage = FaultScenario(kafka.bootstrap, partitions=2, rows=1500)
         with stage.auditor() as auditor, Driftway(*stage.worker(*LISTENING)) as worker:
             port = port_of(worker)
             stage.fill(0, 500)
@@ -67,7 +67,7 @@ def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest
 
 def test_cluster_that_stays_silent_is_given_up(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
-        stage = Stage(kafka.bootstrap, partitions=1, rows=100)
+        stage = FaultScenario(kafka.bootstrap, partitions=1, rows=100)
         with stage.auditor() as auditor, Driftway(*stage.worker("--give-up-after", "6")) as worker:
             stage.fill()
             auditor.await_all(100)
@@ -79,7 +79,7 @@ def test_cluster_that_stays_silent_is_given_up(request: pytest.FixtureRequest) -
 
 @pytest.mark.slow
 def test_loop_that_hangs_is_not_healthy_and_leaves_its_stacks(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=400)
+    stage = FaultScenario(kafka, partitions=1, rows=400)
     with stage.auditor() as auditor, FaultyDriftway("stall=50", Step.BEGUN, 3, *stage.worker(*LISTENING)) as worker:
         port = port_of(worker)
         stage.feed_until(auditor, lambda: "stacks of all threads follow" in worker.stderr, 400, piece=10)

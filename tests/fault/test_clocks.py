@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from driftway.worker.kafka.client_config import quiet
 from driftway.worker.state.snapshot import Pointer
 from tests.support.audit import Auditor
-from tests.support.clock_jumps import HOUR, Jumping
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.clock_jumps import HOUR, ClockJumpDriftway
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 
@@ -25,17 +25,17 @@ DAY_MS = 24 * 3600 * 1000
 NEVER_MS = 2**62
 
 
-def snapshot_offset(stage: Stage) -> int:
+def snapshot_offset(stage: FaultScenario) -> int:
     """Input offset at which the newest committed snapshot of partition 0 stands; -1 without one."""
     pointer = Pointer.parse(committed_offset(stage.bootstrap, stage.group, stage.topic)[1])
     return -1 if pointer is None else pointer.state_offset
 
 
 def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str) -> None:
-    """Commits, snapshots and the journal keep their rhythm; the journal's clock is the one that jumps."""
-    stage = Stage(kafka, partitions=2, rows=PIECE * len(JUMPS))
+    """Commits, snapshots and the event_log keep their rhythm; the event_log's clock is the one that jumps."""
+    stage = FaultScenario(kafka, partitions=2, rows=PIECE * len(JUMPS))
     by_time = ("--snapshot-interval", "0.01", "--snapshot-rows", "1000000", "--window", "20")
-    with stage.auditor() as auditor, Jumping(*stage.worker(*by_time, "--log-format", "json")) as worker:
+    with stage.auditor() as auditor, ClockJumpDriftway(*stage.worker(*by_time, "--log-format", "json")) as worker:
         worker.await_text('"running"')
         began = time.time()
         for turn, hours in enumerate(JUMPS):
@@ -54,7 +54,7 @@ def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str)
     assert abs(told[-1]["time"] - began - sum(JUMPS) * HOUR) < HOUR / 2, "the clock did not jump"
 
 
-def allow_any_timestamp(stage: Stage) -> None:
+def allow_any_timestamp(stage: FaultScenario) -> None:
     """Take records of the future, and keep those of the past."""
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
@@ -67,7 +67,7 @@ def allow_any_timestamp(stage: Stage) -> None:
     client.incremental_alter_configs([resource])[resource].result(timeout=30)
 
 
-def fill_at(stage: Stage, times: dict[int, list[int]], first: int, last: int) -> None:
+def fill_at(stage: FaultScenario, times: dict[int, list[int]], first: int, last: int) -> None:
     """Write the events from `first` to `last`, each with its own timestamp, in a few batches."""
     producer = Producer(quiet({"bootstrap.servers": stage.bootstrap, "max.in.flight": 1}))
     for start in range(first, last, 100):
@@ -77,7 +77,7 @@ def fill_at(stage: Stage, times: dict[int, list[int]], first: int, last: int) ->
         assert producer.flush(30) == 0
 
 
-def require_whole(auditor: Auditor, stage: Stage, rejected: int) -> None:
+def require_whole(auditor: Auditor, stage: FaultScenario, rejected: int) -> None:
     """Every row has its prediction, and every partition's event at `rejected` its rejection."""
     auditor.await_all(len(stage.expected) + stage.partitions)
     auditor.require(stage.expected)
@@ -87,7 +87,7 @@ def require_whole(auditor: Auditor, stage: Stage, rejected: int) -> None:
 def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> None:
     """The order of the log counts, through a crash too; a rejection tells its event's time as it came."""
     rows = 1000
-    stage, rng = Stage(kafka, partitions=2, rows=rows), np.random.default_rng(3)
+    stage, rng = FaultScenario(kafka, partitions=2, rows=rows), np.random.default_rng(3)
     allow_any_timestamp(stage)
     now, times = int(time.time() * 1000), {}
     for partition, events in stage.events.items():

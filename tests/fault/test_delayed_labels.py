@@ -11,10 +11,10 @@ import pytest
 from driftway.learners import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import Wait
+from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.checkpoint import Step
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
 from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
 from tests.support.kafka import create_topic, produce, unique
@@ -27,9 +27,9 @@ FEW = "100"
 
 def offline(values: list[bytes], partition: int) -> tuple[list[tuple[int, float]], list[str]]:
     """Offset and score of every prediction, and the reasons of all that is rejected."""
-    model = Model(ModelSettings((Spec.parse(LEARNER),), wait=Wait.parse(WAIT)), partition)
+    model = Model(ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT)), partition)
     n = len(values)
-    out = model.advance(Records(partition, np.arange(n), Listed(values), Listed([None] * n), [0] * n))
+    out = model.advance(Records(partition, np.arange(n), ListColumn(values), ListColumn([None] * n), [0] * n))
     found = [json.loads(value or b"") for value in out.predictions]
     return [(one["offset"], one["score"]) for one in found], [one.reason for one in out.rejected]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, unique
 from tests.support.process import ROOT, Driftway, clean_environment, driftway
 
@@ -28,7 +28,7 @@ COMPILED_SECONDS = 800.0
 KEEP = "compiled kernels cannot be kept in"
 
 
-def written_by(stage: Stage, *workers: Driftway) -> None:
+def written_by(stage: FaultScenario, *workers: Driftway) -> None:
     """Let the workers end by themselves; then every row has its bits."""
     with stage.auditor() as auditor:
         for worker in workers:
@@ -62,7 +62,7 @@ def kernels(cache: Path) -> list[Path]:
     ],
 )
 def test_no_place_for_machine_code_costs_one_sentence(kafka: str, places: Mapping[str, str]) -> None:
-    stage = Stage(kafka, partitions=1, rows=500)
+    stage = FaultScenario(kafka, partitions=1, rows=500)
     stage.fill()
     with Driftway(*stage.worker("--stop-at-end"), env={"NUMBA_CACHE_DIR": "", **places}) as worker:
         written_by(stage, worker)
@@ -107,7 +107,7 @@ DAMAGES: tuple[Callable[[bytes], bytes], ...] = (emptied, halved, holed, garbled
 @pytest.mark.slow
 def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka: str, tmp_path: Path) -> None:
     """What could not be written is compiled at the next start, which finds nothing half done."""
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     env = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     stage.fill(0, 500)
     with contextlib.ExitStack() as stack:
@@ -133,7 +133,7 @@ def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka:
 @pytest.mark.slow
 def test_damaged_machine_code_is_compiled_anew(kafka: str, tmp_path: Path) -> None:
     """Every file in the cache, each kind of damage in turn; the next start has the same bits, and mends them."""
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     env, step = {"NUMBA_CACHE_DIR": str(tmp_path)}, 1000 // (len(DAMAGES) + 1)
     whole: dict[Path, bytes] = {}
     for turn in range(len(DAMAGES) + 1):
@@ -196,7 +196,7 @@ def test_log_that_cannot_be_written_stops_nothing(
     kafka: str, broken_log: Callable[[], contextlib.AbstractContextManager[tuple[int, Callable[[], None]]]]
 ) -> None:
     """Rows are predicted before and after a rebalance, which has much to tell, and the end is an orderly one."""
-    stage = Stage(kafka, partitions=2, rows=600)
+    stage = FaultScenario(kafka, partitions=2, rows=600)
     with stage.auditor() as auditor, broken_log() as (log, break_it), logging_to(log, *stage.worker()) as worker:
         break_it()
         stage.fill(0, 300)

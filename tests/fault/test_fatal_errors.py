@@ -11,21 +11,21 @@ import pytest
 from driftway.learners import Spec
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS
-from driftway.worker.stream.consumer.partition_consumer import Intake
-from driftway.worker.stream.observability.event_log import Journal
-from driftway.worker.stream.observability.metrics import Telemetry
+from driftway.worker.stream.consumer.partition_consumer import PartitionConsumer
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.stream.worker import COMMIT_SECONDS, Worker
 from tests.support.brokers import own_broker
 from tests.support.crash import KILL, SECOND, FaultyDriftway, take_over
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 
 
 def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=200)
+    stage = FaultScenario(kafka, partitions=1, rows=200)
     with Driftway(*member(stage, "static", "same")) as first:
         first.await_text("running")
         with Driftway(*member(stage, "static", "same")) as second:
@@ -38,7 +38,7 @@ def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: s
 
 def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
     """And its log stays a log: the client, which would print the fence by itself, is not heard."""
-    stage = Stage(kafka, partitions=1, rows=600)
+    stage = FaultScenario(kafka, partitions=1, rows=600)
     with (
         stage.auditor() as auditor,
         FaultyDriftway(SECOND, Step.OUTPUTS_PRODUCED, 1, *stage.worker("--log-format", "json")) as victim,
@@ -54,7 +54,7 @@ def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
 
 @pytest.mark.slow
 def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_code_3(kafka: str) -> None:
-    stage = Stage(kafka, partitions=1, rows=1000)
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
     with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:
         victim.await_text("running")
         for turn in itertools.count():
@@ -81,20 +81,20 @@ def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_cod
 
 def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group that rebalances may assign in the very moment in which it is left: inside the consumer's close."""
-    stage = Stage(kafka, partitions=1, rows=10)
+    stage = FaultScenario(kafka, partitions=1, rows=10)
     model = ModelSettings((Spec.parse(LEARNER),), n_features=4)
     worker = Worker(
         WorkerSettings(kafka, stage.topic, stage.group, model, stop_at_end=True),
-        Journal(),
-        Telemetry(stage.group, stage.topic),
+        EventLog(),
+        WorkerMetrics(stage.group, stage.topic),
     )
-    close = Intake.close
+    close = PartitionConsumer.close
 
-    def assign_and_close(intake: Intake) -> None:
+    def assign_and_close(intake: PartitionConsumer) -> None:
         worker._assigned([0])
         close(intake)
 
-    monkeypatch.setattr(Intake, "close", assign_and_close)
+    monkeypatch.setattr(PartitionConsumer, "close", assign_and_close)
     stage.fill()
     worker.run()
     assert not worker.tasks
@@ -104,7 +104,7 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
 @pytest.mark.parametrize("step", [Step.OUTPUTS_PRODUCED, Step.FLUSHED, Step.OFFSETS_SENT])
 def test_commit_that_does_not_come_back_is_left_behind(kafka: str, step: Step) -> None:
     """Its thread wakes up long after the task went on with another client, and changes nothing."""
-    stage, asleep = Stage(kafka, partitions=2, rows=1200), COMMIT_SECONDS + GRACE_SECONDS + 10
+    stage, asleep = FaultScenario(kafka, partitions=2, rows=1200), COMMIT_SECONDS + GRACE_SECONDS + 10
     with stage.auditor() as auditor, FaultyDriftway(f"stall={asleep}", step, 3, *stage.worker()) as worker:
         worker.await_text("running")
         fed = stage.feed_until(auditor, lambda: "did not come back" in worker.stderr, stage.rows - 200)
@@ -120,7 +120,7 @@ def test_commit_that_does_not_come_back_is_left_behind(kafka: str, step: Step) -
 @pytest.mark.slow
 def test_commit_during_a_restart_of_the_broker_is_survived(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
-        stage = Stage(kafka.bootstrap, rows=1600)
+        stage = FaultScenario(kafka.bootstrap, rows=1600)
         arguments = member(stage, "cooperative", "worker", "-X", "reconnect.backoff.max.ms=300")
         with (
             stage.auditor() as auditor,

@@ -8,7 +8,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.stream.task.checkpoint import Step
 from tests.support.audit import placed_score
 from tests.support.crash import CrashingDriftway
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, produce, read_all
 from tests.support.process import Driftway, driftway
 
@@ -23,7 +23,7 @@ def headers(offset: int) -> list[tuple[str, bytes]]:
     ("step", "victim", "heir"), [(Step.OUTPUTS_PRODUCED, NATIVE, PYTHON), (Step.OFFSETS_SENT, PYTHON, NATIVE)]
 )
 def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, heir: str) -> None:
-    stage = Stage(kafka, partitions=2, rows=ROWS)
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
 
     def fill(first: int, last: int) -> None:
         for partition, events in stage.events.items():

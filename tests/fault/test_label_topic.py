@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from driftway.learners import Spec
-from driftway.worker.admin.merged_input import OrderedInput
+from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings, WorkerSettings
-from driftway.worker.settings.option_values import Wait
+from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.checkpoint import Step
 from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
@@ -26,7 +26,7 @@ FEW = "100"
 def offline(settings: WorkerSettings, partition: int, end: int) -> tuple[list[tuple[int, float]], list[str]]:
     """Offset and score of every prediction, and the reasons of all that is rejected, in the committed order."""
     model, scores, reasons = Model(settings.model, partition), list[tuple[int, float]](), list[str]()
-    with OrderedInput(settings, settings.label_topic, partition, 0, end) as both:
+    with MergedInput(settings, settings.label_topic, partition, 0, end) as both:
         for records in iter(both.take, None):
             out = model.advance(records)
             found = [json.loads(value or b"") for value in out.predictions]
@@ -60,7 +60,7 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: S
 
     outputs = Outputs(kafka, f"{topic}.{group}")
     kill_and_succeed(step, work, (victim, heir), feed(), outputs)
-    model = ModelSettings((Spec.parse(LEARNER),), wait=Wait.parse(WAIT))
+    model = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT))
     settings = WorkerSettings(kafka, topic, group, model, label_topic=labels)
     learned = 0
     for partition in streams:
@@ -81,4 +81,4 @@ def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: S
     assert refused.code == 4
     assert f"start with --label-topic {labels}" in refused.stderr
     with pytest.raises(Exception, match="does not say in which order"):
-        OrderedInput(settings, labels, 0, 1, 10)
+        MergedInput(settings, labels, 0, 1, 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 from tests.support.proxy import END_TXN, PRODUCE, Proxy
@@ -17,7 +17,7 @@ SHORT = ("-X", "socket.timeout.ms=2000")
 @pytest.mark.parametrize("replies", slow_but([1], [1, 3]))
 @pytest.mark.parametrize(("cut", "more"), [(True, ()), (False, SHORT)], ids=["cut", "silent"])
 def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: bool, more: tuple[str, ...]) -> None:
-    stage = Stage(kafka, partitions=2, rows=1200)
+    stage = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
         stage.auditor() as auditor,
@@ -39,7 +39,7 @@ def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: b
 @pytest.mark.slow
 def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: str) -> None:
     """The client itself would wait for a minute; the commit's deadline is shorter, and then only the log knows."""
-    stage = Stage(kafka, partitions=2, rows=1200)
+    stage = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
         stage.auditor() as auditor,
@@ -67,7 +67,7 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_connection_that_breaks_under_the_outputs_costs_no_time(kafka: str, guarantee: str) -> None:
     """A client without any connection is not to forget its brokers: a commit would wait for one of them for ever."""
-    stage = Stage(kafka, partitions=1, rows=1200)
+    stage = FaultScenario(kafka, partitions=1, rows=1200)
     with (
         Proxy(kafka) as proxy,
         stage.auditor() as auditor,

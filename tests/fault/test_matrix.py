@@ -21,7 +21,7 @@ from tests.support.alarms import require_alarms
 from tests.support.audit import Auditor
 from tests.support.brokers import own_broker
 from tests.support.crash import KILL, RAISE, SECOND, STOP, FaultyDriftway, Listener
-from tests.support.fault_scenario import DETECTORS, Stage
+from tests.support.fault_scenario import DETECTORS, FaultScenario
 from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
@@ -64,19 +64,19 @@ def mortal(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
 
 
 @contextlib.contextmanager
-def heir_of(stage: Stage, protocol: str, client: str) -> Iterator[Driftway]:
+def heir_of(stage: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
     """A second member that is running; of a group of named members nobody, until the first one's name is free."""
     with Driftway(*member(stage, protocol, "heir", "--client", client)) as heir:
         heir.await_text("running")
         yield heir
 
 
-def on_stage(bootstrap: str) -> Stage:
+def on_stage(bootstrap: str) -> FaultScenario:
     """Rows whose learner is watched, so that each commit has outputs of every kind but rejections."""
-    return Stage(bootstrap, rows=ROWS, detectors=DETECTORS)
+    return FaultScenario(bootstrap, rows=ROWS, detectors=DETECTORS)
 
 
-def require(stage: Stage, auditor: Auditor) -> None:
+def require(stage: FaultScenario, auditor: Auditor) -> None:
     """Every prediction and every drift alarm of the offline run, once."""
     auditor.require(stage.expected)
     require_alarms(stage)
@@ -90,12 +90,12 @@ def leave(*workers: Driftway) -> None:
         assert worker.wait() == 0, worker.story()
 
 
-def await_rows(stage: Stage, auditor: Auditor, rows: int) -> None:
+def await_rows(stage: FaultScenario, auditor: Auditor, rows: int) -> None:
     """Wait until that many rows of every partition are predicted."""
     await_until(lambda: auditor.seen >= rows * stage.partitions, 60, f"{rows} rows of each partition predicted")
 
 
-def end_and_succeed(stage: Stage, fault: str, step: Step, protocol: str, client: str) -> str:
+def end_and_succeed(stage: FaultScenario, fault: str, step: Step, protocol: str, client: str) -> str:
     """A worker that ends at its fault, and who goes on: another member, or one of the same name. Returns its story."""
     victim = FaultyDriftway(fault, step, NTH, *member(stage, protocol, "victim", "--client", client))
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
@@ -174,7 +174,7 @@ def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: St
     require(stage, auditor)
 
 
-def mishear(stage: Stage, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
+def mishear(stage: FaultScenario, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
     """At the step something happens to what a worker and the broker say next; the worker goes on by itself."""
     with Proxy(stage.bootstrap) as proxy, Listener(lambda: deed(proxy)) as listener, stage.auditor() as auditor:
         arguments = member(stage, protocol, "worker", *RECONNECT, *more, "--bootstrap", proxy.bootstrap)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from driftway.worker.stream.background import restores
-from driftway.worker.stream.background.restores import RestoreErrands
+from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.task.checkpoint import Step
 from tests.support.crash import FaultyDriftway
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
@@ -24,7 +24,7 @@ STANDSTILL_SECONDS = 5.0
 
 def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
     """The coordinator answers partition 0's takeover late; partition 1 does not notice."""
-    stage = Stage(kafka, partitions=2, rows=1200)
+    stage = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
         stage.auditor() as auditor,
@@ -56,7 +56,7 @@ def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
 @pytest.mark.parametrize("protocol", ["range", pytest.param("consumer", marks=pytest.mark.slow)])
 def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protocol: str) -> None:
     """A commit that does not come back has 8 s of its own, the group waits for 8: all of it together gets 3."""
-    stage = Stage(kafka, partitions=2, rows=1200)
+    stage = FaultScenario(kafka, partitions=2, rows=1200)
     hurried = ("-X", "max.poll.interval.ms=8000", *(("-X", "session.timeout.ms=7000") if protocol == "range" else ()))
     arguments = member(stage, protocol, "unnamed", *hurried)
     with stage.auditor() as auditor, FaultyDriftway("stall=25", Step.FLUSHED, 5, *arguments) as stuck:
@@ -84,16 +84,16 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
         go_on.wait(10)
 
     monkeypatch.setattr(restores, "restore", slow)
-    monkeypatch.setattr(restores, "AT_ONCE", 1)
+    monkeypatch.setattr(restores, "MAX_CONCURRENT", 1)
     tasks: list[Any] = [
-        SimpleNamespace(partition=p, checkpoint=None, remembered=None, new_model=None) for p in range(3)
+        SimpleNamespace(partition=p, checkpoint=None, in_memory_offset=None, new_model=None) for p in range(3)
     ]
-    line = RestoreErrands(SimpleNamespace())  # type: ignore[arg-type]
+    line = PendingRestores(SimpleNamespace())  # type: ignore[arg-type]
     for task in tasks:
-        line.begin(task, 5.0)
+        line.submit(task, 5.0)
     time.sleep(1.0)  # the wait in line that is not to count
     go_on.set()
     done: list[int] = []
-    await_until(lambda: done.extend(e.task.partition for e in line.conclude()) or len(done) == 3, 10, "all are done")
+    await_until(lambda: done.extend(e.task.partition for e in line.collect()) or len(done) == 3, 10, "all are done")
     assert done == [0, 1, 2]
     assert all(budget > 4.9 for budget in budgets), budgets

@@ -7,14 +7,14 @@ import time
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS
 from tests.support.crash import CrashingDriftway
-from tests.support.fault_scenario import SESSION_MS, Stage
+from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
 
 
 def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str) -> None:
     """The heir's `init_transactions` aborts it at once; waiting for its timeout would take a minute."""
-    stage = Stage(kafka, partitions=1)
+    stage = FaultScenario(kafka, partitions=1)
     stage.fill(0, 1000)
     with stage.auditor() as auditor:
         with CrashingDriftway(Step.FLUSHED, 1, *stage.worker()) as victim:
@@ -31,7 +31,7 @@ def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str
 
 
 def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(kafka: str) -> None:
-    stage = Stage(kafka, partitions=2)
+    stage = FaultScenario(kafka, partitions=2)
     stage.fill(0, 500)
     with stage.auditor() as auditor, Driftway(*stage.worker()) as zombie:
         await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
@@ -52,7 +52,7 @@ def test_frozen_worker_writes_nothing_visible_after_its_partitions_have_moved(ka
 
 
 def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
-    stage = Stage(kafka, partitions=2, rows=3000)
+    stage = FaultScenario(kafka, partitions=2, rows=3000)
     with stage.auditor() as auditor:
         for first in range(0, stage.rows, 1000):
             with Driftway(*stage.worker()) as worker:
@@ -70,7 +70,7 @@ def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
 
 def test_takeover_waits_for_no_timeout(kafka: str) -> None:
     """How fast it is, `make long-log` measures; here only that nothing has to run out first."""
-    stage = Stage(kafka, partitions=2, rows=4000)
+    stage = FaultScenario(kafka, partitions=2, rows=4000)
     stage.fill(0, 3000)
     with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:
         await_until(lambda: auditor.seen >= 6000, 60, "first rows predicted")

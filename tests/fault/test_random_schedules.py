@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
-from tests.support.fault_scenario import SESSION_MS, Stage
+from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.groups import PROTOCOLS, member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
@@ -57,7 +57,7 @@ def seeds() -> list[Any]:
 class Group:
     """The members of a stage's group, of which some are frozen."""
 
-    def __init__(self, stage: Stage, protocol: str, stack: contextlib.ExitStack) -> None:
+    def __init__(self, stage: FaultScenario, protocol: str, stack: contextlib.ExitStack) -> None:
         self.arguments = member(stage, protocol, "unnamed")
         self._clients = itertools.cycle((NATIVE, NATIVE, PYTHON))
         self.awake: list[Driftway] = []
@@ -104,7 +104,7 @@ class Group:
 def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
     protocol, members, events = schedule(seed)
     print(f"DRIFTWAY_SEED={seed} replays this schedule: {protocol}, {members} members, {events}")
-    stage = Stage(kafka, rows=ROWS, seed=seed)
+    stage = FaultScenario(kafka, rows=ROWS, seed=seed)
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         group = Group(stage, protocol, stack)
         for _ in range(members):

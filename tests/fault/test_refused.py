@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.support.audit import bits, placed_score
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, committed_offset, read_all
 from tests.support.process import Driftway
 from tests.support.proxy import PRODUCE, Proxy
@@ -16,7 +16,7 @@ from tests.support.proxy import PRODUCE, Proxy
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(kafka: str, guarantee: str) -> None:
     """A compacted topic takes no record without a key, and these events have none."""
-    stage = Stage(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
+    stage = FaultScenario(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
     stage.fill()
     with Driftway(*stage.worker("--guarantee", guarantee, "--give-up-after", "8")) as worker:
         assert worker.wait(120) == 1, worker.story()
@@ -31,7 +31,7 @@ def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(
 
 def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None:
     """Whose the outputs are is written into a topic that has just been made: its leader may not be there yet."""
-    stage = Stage(kafka, partitions=1, rows=50)
+    stage = FaultScenario(kafka, partitions=1, rows=50)
     stage.fill()
     with Proxy(kafka) as proxy:
         proxy.hold(PRODUCE, about=b".snapshots")
@@ -47,7 +47,7 @@ def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None
 
 def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kafka: str) -> None:
     """Its time was up; the flush ended all the same, and the offset went past it."""
-    stage = Stage(kafka, partitions=1, rows=600)
+    stage = FaultScenario(kafka, partitions=1, rows=600)
     hurried = ("--guarantee", "at-least-once", "-X", "message.timeout.ms=1000")
     with Proxy(kafka) as proxy, Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:
         worker.await_text("running")

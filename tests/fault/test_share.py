@@ -38,7 +38,7 @@ def feed(kafka: str, topic: str) -> Iterator[int]:
 
 
 def took_in(kafka: str, prefix: str) -> dict[int, int]:
-    """Partition -> meetings at which something was heard."""
+    """Partition -> rounds in which something was combined."""
     found = dict.fromkeys(range(PARTITIONS), 0)
     for record in read_all(kafka, f"{prefix}.shares"):
         found[record.partition] += any(json.loads(record.value or b"")["heard"])
@@ -103,7 +103,7 @@ def test_partitions_move_between_workers_and_hear_on(kafka: str) -> None:
 
 
 @pytest.mark.slow
-def test_meetings_that_are_gone_are_not_passed_over(kafka: str) -> None:
+def test_rounds_that_are_gone_are_not_passed_over(kafka: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     create_topic(kafka, f"{topic}.{group}.shares", PARTITIONS, cleanup_policy="compact,delete")

@@ -26,7 +26,7 @@ def test_a_minute_of_soak_holds(
             kafka, Settings(minutes=1.0, seed=SEED, broker_seconds=20.0), tell=lambda _line: None, logs=tmp_path
         )
         found = soak.run()
-    assert found.holds, (found.complaints, found.audit, soak.herd.unexpected)
+    assert found.holds, (found.complaints, found.audit, soak.members.unexpected)
     assert found.produced > 100_000
     assert found.rejected > 0
     assert sum(found.faults.values()) > 3

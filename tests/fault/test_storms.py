@@ -10,11 +10,11 @@ import pytest
 from driftway.worker.stream.task.checkpoint import Step
 from tests.support.brokers import own_broker
 from tests.support.crash import FaultyDriftway
-from tests.support.fault_scenario import Stage
+from tests.support.fault_scenario import FaultScenario
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway, driftway
-from tests.support.slow_restore import SlowlyRestoring
+from tests.support.slow_restore import SlowRestoreDriftway
 
 EVERY_SECONDS = 2.0
 """Between two members that join or leave."""
@@ -45,7 +45,7 @@ def leave(*workers: Driftway) -> None:
 def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol: str, seconds: int) -> None:
     """Every 2 s a member joins or leaves; rows come all the while, and predictions too."""
     turns, per_turn = int(seconds / EVERY_SECONDS), 200
-    stage = Stage(kafka, partitions=4, rows=turns * per_turn)
+    stage = FaultScenario(kafka, partitions=4, rows=turns * per_turn)
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
 
         def join() -> Driftway:
@@ -71,14 +71,14 @@ def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol:
 
 
 def test_sigterm_during_a_restore_ends_the_worker_in_time(kafka: str) -> None:
-    stage = Stage(kafka, partitions=2, rows=1000)
+    stage = FaultScenario(kafka, partitions=2, rows=1000)
     with stage.auditor() as auditor:
         with Driftway(*stage.worker()) as first:
             stage.fill(0, 500)
             await_until(lambda: auditor.seen >= 1000, 60, "first rows predicted")
             first.kill()
         stage.fill(500)
-        with SlowlyRestoring(3.0, *stage.worker()) as second:
+        with SlowRestoreDriftway(3.0, *stage.worker()) as second:
             second.await_text("assigned partitions=[0, 1]")
             second.terminate()
             assert second.wait(GRACE_SECONDS) == 0, second.story()
@@ -92,13 +92,13 @@ def test_sigterm_during_a_restore_ends_the_worker_in_time(kafka: str) -> None:
 
 def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
     """Partitions that move while they are being restored are restored by whoever has them in the end."""
-    stage = Stage(kafka, partitions=4, rows=1000)
+    stage = FaultScenario(kafka, partitions=4, rows=1000)
     with stage.auditor() as auditor:
         with Driftway(*stage.worker()) as first:
             stage.fill(0, 500)
             await_until(lambda: auditor.seen >= 2000, 60, "first rows predicted")
             first.kill()
-        with SlowlyRestoring(2.0, *stage.worker()) as second:
+        with SlowRestoreDriftway(2.0, *stage.worker()) as second:
             second.await_text("assigned partitions=[0, 1, 2, 3]")
             with Driftway(*stage.worker()) as third:
                 stage.fill(500)
@@ -109,7 +109,7 @@ def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
 
 
 def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
-    stage = Stage(kafka, partitions=2, rows=1500)
+    stage = FaultScenario(kafka, partitions=2, rows=1500)
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         workers = [stack.enter_context(Driftway(*stage.worker())) for _ in range(3)]
         stage.fill(0, 500)
@@ -135,7 +135,7 @@ def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
 
 def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> None:
     """Each is back before its session ends: the others see no rebalance, and nobody starts cold."""
-    stage, names = Stage(kafka, partitions=3, rows=1500), ("one", "two", "three")
+    stage, names = FaultScenario(kafka, partitions=3, rows=1500), ("one", "two", "three")
     patient = ("-X", "session.timeout.ms=30000")
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
 
@@ -167,7 +167,7 @@ def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> No
 def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequest) -> None:
     """And once it is there, the same command does its work."""
     with own_broker(request.config) as kafka:
-        stage = Stage(kafka.bootstrap, partitions=1, rows=500)
+        stage = FaultScenario(kafka.bootstrap, partitions=1, rows=500)
         stage.fill()
         kafka.kill()
         done = driftway(*stage.worker("--stop-at-end"))
@@ -184,7 +184,7 @@ def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequ
 @pytest.mark.parametrize("protocol", ["range", pytest.param("cooperative", marks=pytest.mark.slow)])
 def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: str, protocol: str) -> None:
     """Its heartbeats go on, so that only `max.poll.interval.ms` shows that it is stuck."""
-    stage, hurried = Stage(kafka, partitions=2, rows=1500), ("-X", "max.poll.interval.ms=3000")
+    stage, hurried = FaultScenario(kafka, partitions=2, rows=1500), ("-X", "max.poll.interval.ms=3000")
     arguments = member(stage, protocol, "unnamed", *hurried)
     with stage.auditor() as auditor, FaultyDriftway("stall=10", Step.BEGUN, 5, *arguments) as stuck:
         stuck.await_text("subscribed")

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("learners", "worker", "producers", "workbench")
 """Folders at the top, each imported as `driftway.FOLDER`."""
-KERNELS = ("kernel", "bare_kernel", "fragment")
+KERNELS = ("kernel", "kernel_without_refcounts", "fragment")
 """Names of the decorators in `driftway.learners.engine.jit`."""
 
 

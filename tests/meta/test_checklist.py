@@ -1,4 +1,7 @@
-"""Every method that the five documents name is here, or it is said why not: the checklist of ALGORITHMS.md 20."""
+"""Every method that the five documents name is here, or it is said why not: the checklist.
+
+See docs/algorithms/checklist.md#where-everything-comes-from.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from driftway.learners.drift.registry import DETECTORS
 from driftway.learners.online_to_batch.registry import PROCEDURES
 from driftway.learners.registry import ALIASES, LEARNERS, WRAPPERS
 from driftway.producers.streams.registry import GENERATORS
-from driftway.worker.settings.option_values import Share
+from driftway.worker.settings.option_values import SharingOption
 
 ON_A_TOPIC = """
     perceptron averaged_perceptron voted_perceptron p_norm_perceptron norma norma_zero_margin alma alma_zero_margin
@@ -66,5 +69,5 @@ def test_what_is_no_learner_is_a_function(name, place):
 
 @pytest.mark.parametrize(("name", "method"), BETWEEN_PARTITIONS.items())
 def test_partitions_share_by_every_method(name, method):
-    assert Share.parse(f"{method}:rows=10") == Share(method, 10)
+    assert SharingOption.parse(f"{method}:rows=10") == SharingOption(method, 10)
     assert name not in LEARNERS

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from driftway.learners.engine.state_layout import declared
+from driftway.learners.engine.state_layout import field_specs
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import Hits
 from driftway.learners.metrics.regression import Errors
@@ -52,15 +52,15 @@ def test_learner_says_what_it_does(name):
         text = field.metadata["bounds"].text
         assert re.fullmatch(r"[^\s].*\.", text), f"{field.name} does not say what it means: {text!r}"
     for case in (c for c in cases() if c.row.name == name and not c.standardize):
-        assert all(one.text for one in declared(case.make(3).rule().memory).values()), case.label
+        assert all(one.text for one in field_specs(case.make(3).rule().memory).values()), case.label
 
 
 def test_standardizer_and_metrics_say_what_they_remember():
     for made, memory in ((create_metrics("classification", 3, 3), Hits), (create_metrics("regression", 0, 1), Errors)):
-        assert all(one.text for one in declared(memory).values())
+        assert all(one.text for one in field_specs(memory).values())
         signature = [p for p in inspect.signature(type(made)).parameters if p != "self"]
         assert entries(documented(type(made))["Parameters"]) == signature
-    assert all(one.text for one in declared(Statistics).values())
+    assert all(one.text for one in field_specs(Statistics).values())
 
 
 def functions(path):
@@ -91,7 +91,7 @@ def test_no_kernel_takes_many_arguments():
         f"{place(path)}:{node.lineno} {node.name}": len(node.args.args)
         for path in files("learners")
         for node, _ in functions(path)
-        if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel", "bare_kernel"}
+        if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel", "kernel_without_refcounts"}
         and len(node.args.args) > MOST_ARGUMENTS
     }
     assert many == {}

@@ -14,7 +14,7 @@ from statistics import mean, stdev
 from rich.progress import track
 
 from driftway.producers.streams import open_stream
-from driftway.workbench.paper_tables.auto.ablation import FAMILIES, NOTHING, Apart, accuracy_apart
+from driftway.workbench.paper_tables.auto.ablation import FAMILIES, NOTHING, AblationRun, ablated_accuracy
 from driftway.workbench.paper_tables.auto.streams import STREAMS
 from driftway.worker.evaluation.results import markdown
 
@@ -44,8 +44,8 @@ def measure(streams: tuple[str, ...] = tuple(STREAMS), rows: int = ROWS) -> Figu
     works = list(product(streams, (NOTHING, *FAMILIES), SEEDS))
     for name, family, seed in track(works, "auto", disable=len(works) < 100):
         one = STREAMS[name]
-        work = Apart(one.opens, one.n_classes, family, None, seed, rows)
-        found[name].setdefault(family, []).append(accuracy_apart(open_stream, work))
+        work = AblationRun(one.opens, one.n_classes, family, None, seed, rows)
+        found[name].setdefault(family, []).append(ablated_accuracy(open_stream, work))
     return found
 
 

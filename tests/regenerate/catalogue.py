@@ -50,7 +50,8 @@ def line(row: dict[str, Any]) -> str:
     summary, _, rest = row["description"].partition("\n\n")
     time, memory = cost_and_memory(row["cost"])
     about = f"{summary} {rest}".strip()
-    cells = (f"`{row['name']}`", ", ".join(row["tasks"]), time, memory, about, row["source"])
+    source = re.sub(r"docs/(algorithms/[\w-]+\.md(#[\w-]+)?)", r"[\1](\1)", row["source"])
+    cells = (f"`{row['name']}`", ", ".join(row["tasks"]), time, memory, about, source)
     return f"| {' | '.join(map(paragraph, cells))} |\n"
 
 

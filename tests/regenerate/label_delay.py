@@ -17,15 +17,15 @@ from rich.progress import track
 
 from driftway.learners.auto import classification, label_history
 from driftway.learners.auto.auto import Auto
-from driftway.learners.engine.update_loop import Late
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.engine.update_loop import DelayedRows
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.workbench.paper_tables.auto.ablation import rows_of
 from driftway.worker.evaluation.protocols import Job, run
 from driftway.worker.evaluation.results import markdown
 from driftway.worker.plots.plotting import BASELINES, COLOURS, DOTS_PER_INCH
-from driftway.worker.state.delayed_labels.delay_simulator import Delays
+from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.wire.events import CLASSIFICATION, Target
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "label-delay.md"
@@ -106,12 +106,14 @@ def said_late(stream: str, n_classes: int, delay: int, rows: int | None = None) 
     """Accuracy of each expert's own prediction when the row came, over the rows whose labels came."""
     X, y = rows_of(open_stream, stream, None, rows)
     auto = Auto(X.shape[1], n_classes)
-    learner = Standardized(auto)
-    steps = Delays(delay, learner).arrange(X, y)
+    learner = OnlineStandardizer(auto)
+    steps = DelaySimulator(delay, learner).arrange(X, y)
     # A slot for each row: nothing that was said is overwritten. Labels come in the order of their rows.
     number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
-    opinions = learner.opinions(len(y))
-    learner.take_late(steps.X, steps.y, np.empty((len(number), learner.n_scores)), Late(number, opinions))
+    opinions = learner.prediction_cache(len(y))
+    learner.predict_then_update_delayed(
+        steps.X, steps.y, np.empty((len(number), learner.n_scores)), DelayedRows(number, opinions)
+    )
     names = classification.names(auto.rule().parameters)
     known = len(y) - delay
     told = opinions[:known, : -label_history.EXPERTS].reshape(known, len(names), -1)

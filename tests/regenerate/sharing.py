@@ -17,7 +17,7 @@ from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.worker.evaluation.prequential import Evaluation
 from driftway.worker.evaluation.results import markdown
-from driftway.worker.settings.option_values import Share
+from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.wire.events import Target
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "sharing.md"
@@ -30,19 +30,19 @@ LEARNERS = (
 )
 PARTITIONS = 8
 SHARES = (
-    *(Share("average", rows) for rows in (1, 10, 100)),
-    Share("gossip", 10),
+    *(SharingOption("average", rows) for rows in (1, 10, 100)),
+    SharingOption("gossip", 10),
 )
 WITHIN = 1.0
 """Points within which eight that share are called as good as one."""
 
 
-def measured(stream: str, learner: str, partitions: int, share: Share | None) -> float:
+def measured(stream: str, learner: str, partitions: int, share: SharingOption | None) -> float:
     """Accuracy in percent, of all rows."""
     blocks = list(open_stream(stream).blocks(1 << 20))
     X, y = np.concatenate([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
     made = Evaluation(Spec.parse(learner), Target(), X.shape[1], partitions=partitions, share=share)
-    made.advance(X, y)
+    made.step(X, y)
     found = made.results(stream)
     rows = sum(part["rows"] for part in found)
     return 100.0 * sum(part["rows"] * part["accuracy"] for part in found) / rows

@@ -19,7 +19,7 @@ from driftway.workbench.paper_tables.experiments import dfop
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
 from driftway.worker.evaluation.protocols import PARTS, SEGMENTS, Job, run
 from driftway.worker.evaluation.rows import count_rows
-from driftway.worker.processes import run_all
+from driftway.worker.processes import run_jobs
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "windows-grid.md"
 COMMAND = "python -m tests.regenerate.windows_grid"
@@ -88,7 +88,7 @@ def settings(name: str) -> list[Setting]:
 
 def printed(column: str, data_set: str) -> float:
     """The papers' figure; the columns that both have are the same."""
-    return dfop.CONTEST.printed[data_set][column].mean
+    return dfop.EXPERIMENT.printed[data_set][column].mean
 
 
 def stream_of(data_set: str) -> str:
@@ -106,7 +106,7 @@ def stream_of(data_set: str) -> str:
 
 def accuracies(jobs: list[Job]) -> list[float]:
     """Mean over a job's pieces, per cent."""
-    outcomes = run_all(partial(run, open_stream), jobs, PROCESSES)
+    outcomes = run_jobs(partial(run, open_stream), jobs, PROCESSES)
     return [100.0 * float(outcome.figure("accuracy").mean or 0.0) for outcome in outcomes]
 
 

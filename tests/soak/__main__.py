@@ -82,7 +82,7 @@ def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) ->
             found = one.run()
         finally:
             signal.signal(signal.SIGINT, before)
-            for story in one.herd.unexpected:
+            for story in one.members.unexpected:
                 console.print(story, style="red", markup=False, soft_wrap=True)
             if found is None or not found.holds:
                 progress.tell("keeping the evidence")

@@ -17,7 +17,7 @@ LOSABLE = (PRODUCE, END_TXN, OFFSET_COMMIT, ADD_OFFSETS)
 """Requests whose answers get lost, with their connection."""
 
 
-class Network:
+class NetworkFaults:
     """The members' way to the broker: loses an answer now and then, and delivers a request late.
 
     Parameters
@@ -51,7 +51,7 @@ class Network:
         self._proxy.release()
 
 
-class Weather:
+class BrokerFaults:
     """Strikes the broker beside the main loop, one strike at a time.
 
     Parameters

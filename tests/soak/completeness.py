@@ -7,7 +7,7 @@ MOST_HOLES = 1_000_000
 TOLD = 5
 
 
-class Continuity:
+class Completeness:
     """Checks off the input offsets of one partition's predictions and rejections.
 
     The two topics are read side by side, so a rejection may be seen before or after the predictions around it. Each

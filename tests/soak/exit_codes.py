@@ -1,4 +1,4 @@
-"""Which ends of a member are as documented (docs/operations.md, exit codes), given what was done to it."""
+"""Which ends of a member are as documented (docs/reference/command-line.md, exit codes), given what was done to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DONE, FENCED, UNREACHABLE = 0, 3, 5
 
 
 @dataclass(frozen=True)
-class Ending:
+class ExitCode:
     """How a member ended, and what may have been the reason.
 
     Parameters

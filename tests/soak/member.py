@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from driftway.workbench.broker.supervised import Guarded
-from tests.soak.exit_codes import Ending
+from driftway.workbench.broker.supervised import SupervisedProcess
+from tests.soak.exit_codes import ExitCode
 
 THAWED_SECONDS = 60.0
 """How long after its thaw a zombie may learn that others have its place."""
@@ -45,7 +45,7 @@ class Member:
         self._traceback = False
         folder = Path(tempfile.mkdtemp(prefix="driftway-soak-"))
         self._log = kept or folder / "log"
-        self._guarded = Guarded(remove=folder)
+        self._guarded = SupervisedProcess(remove=folder)
         try:
             self.pid = self._guarded.start(argv, self._log)
         except BaseException:
@@ -56,7 +56,7 @@ class Member:
         """End it by SIGKILL if it still runs, and remove its log. May be called twice."""
         self._guarded.close()
 
-    def ended(self, broker_away: bool) -> Ending | None:
+    def ended(self, broker_away: bool) -> ExitCode | None:
         """How it ended; None while it runs. Also reads what it has told since the last time."""
         code = self._guarded.exit_code()
         self._listen()
@@ -66,7 +66,7 @@ class Member:
         # Before its first event nobody listens to SIGTERM; nor behind a sentence of why it cannot start.
         silent = not self._read or (self._tail.startswith(b"driftway: ") and self._read == len(self._tail))
         terminated = self.terminated_at is not None
-        return Ending(code, self.killed, terminated, silent, thawed, broker_away, self._traceback)
+        return ExitCode(code, self.killed, terminated, silent, thawed, broker_away, self._traceback)
 
     @property
     def awake(self) -> bool:

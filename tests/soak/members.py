@@ -49,7 +49,7 @@ class Slot:
     leaving: bool = False
 
 
-class Herd:
+class MemberGroup:
     """Members of a group, for a ``with`` block that ends with none of them left.
 
     Parameters
@@ -111,7 +111,7 @@ class Herd:
         """Every process there is, for the gauge."""
         return [Living(slot.name, slot.lives, slot.member.pid) for slot in self.slots if slot.member is not None]
 
-    def suffer(self, fault: Fault) -> None:
+    def inject(self, fault: Fault) -> None:
         """Let a fault happen to one of the members that it may happen to, if there is one."""
         spared = [slot for slot in self.slots[1:] if slot.member is not None and slot.member.awake]
         deed = fault.deed
@@ -144,7 +144,7 @@ class Herd:
             elif slot.start_at <= now:
                 self._start(slot)
 
-    def calm(self) -> bool:
+    def stop_faults(self) -> bool:
         """Whether everybody has been there for a while, and so has the broker: nothing is left of any fault."""
         begun = [slot.member.started_at if slot.member is not None else time.monotonic() for slot in self.slots]
         return time.monotonic() - max(begun) > CALM_SECONDS and not self._away(CALM_BROKER_SECONDS)
@@ -155,7 +155,7 @@ class Herd:
             if slot.member is not None:
                 slot.member.thaw()
 
-    def dismiss(self) -> None:
+    def terminate_all(self) -> None:
         """SIGTERM to everybody, and wait until the last one has ended; the broker excuses nobody any more."""
         self.settle()
         self._parting = True
@@ -190,11 +190,11 @@ class Herd:
         ending = member.ended(broker_away=not self._parting and self._away(AWAY_SECONDS))
         if ending is None:
             if member.terminated_at is not None and now - member.terminated_at > END_SECONDS and not member.killed:
-                self._accuse(slot, f"still there {END_SECONDS:.0f} s after SIGTERM")
+                self._complain(slot, f"still there {END_SECONDS:.0f} s after SIGTERM")
                 member.kill()
             return
         if not ending.as_documented:
-            self._accuse(slot, f"{ending}")
+            self._complain(slot, f"{ending}")
         if not (member.killed or member.terminated_at) and len(self.sentences) < MOST_SENTENCES:
             since = f"{slot.name}, life {slot.lives}, {now - member.started_at:.0f} s after its start"
             self.sentences.append(f"{since}: exit code {ending.code}: {member.last_line()}")
@@ -206,7 +206,7 @@ class Herd:
         slot.member = None
         slot.start_at = now + (AGAIN_LATER_SECONDS if ending.code == UNREACHABLE else AGAIN_SECONDS)
 
-    def _accuse(self, slot: Slot, what: str) -> None:
+    def _complain(self, slot: Slot, what: str) -> None:
         assert slot.member is not None
         story = slot.member.story() if len(self.unexpected) < MOST_STORIES else ""
         self.unexpected.append(f"{slot.name}, life {slot.lives}: {what}\n{story}")

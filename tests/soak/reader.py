@@ -13,7 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import read_json
-from tests.soak.completeness import Continuity
+from tests.soak.completeness import Completeness
 
 OWN = {
     "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
@@ -58,7 +58,7 @@ class Reader(threading.Thread):
 
     def __init__(self, bootstrap: str, topics: Topics, partitions: int, away: Callable[[float, float], float]) -> None:
         super().__init__(name="reader", daemon=True)
-        self.partitions = [Continuity() for _ in range(partitions)]
+        self.partitions = [Completeness() for _ in range(partitions)]
         self.silence, self.own_silence = Silence(0.0), Silence(0.0)
         """The longest; the longest without the time that the broker was away."""
         self.failure: str | None = None

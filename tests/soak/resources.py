@@ -75,7 +75,7 @@ def warm(samples: Sequence[Sample]) -> Sequence[Sample]:
     return [sample for sample in samples if sample.at >= begin]
 
 
-class Gauge:
+class ResourceMonitor:
     """Keeps the samples of the processes that live long, and of all others the largest figures only.
 
     Parameters

@@ -11,17 +11,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from driftway.workbench.broker import LocalKafka
-from driftway.worker.admin.watch.topic_tail import Ends
+from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import AUTO
 from tests.soak import schedule
-from tests.soak.broker_faults import Network, Weather
+from tests.soak.broker_faults import BrokerFaults, NetworkFaults
 from tests.soak.group import SESSION_MS, Group
 from tests.soak.load import Load
-from tests.soak.members import STEADY, Herd, first_lines
+from tests.soak.members import STEADY, MemberGroup, first_lines
 from tests.soak.reader import Reader
 from tests.soak.report import MEGABYTE, SAID_LINES, Audit, Figures
-from tests.soak.resources import SAMPLE_SECONDS, Gauge, Living
+from tests.soak.resources import SAMPLE_SECONDS, Living, ResourceMonitor
 from tests.support.process import Driftway
 from tests.support.proxy import Proxy
 
@@ -87,13 +87,13 @@ class Soak:
     def __init__(self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None], logs: Path) -> None:
         self.settings, self._tell = settings, tell
         self.proxy = Proxy(kafka.bootstrap)
-        self.network = Network(self.proxy)
+        self.network = NetworkFaults(self.proxy)
         self.group = Group(
             kafka.bootstrap, self.proxy.bootstrap, settings.partitions, settings.protocol, settings.client
         )
-        self.weather = Weather(kafka, self.group.answers)
-        self.gauge = Gauge((STEADY, ITSELF))
-        self.herd = Herd(self.group.worker, settings.members, self.weather.away_lately, logs)
+        self.broker_faults = BrokerFaults(kafka, self.group.answers)
+        self.resources = ResourceMonitor((STEADY, ITSELF))
+        self.members = MemberGroup(self.group.worker, settings.members, self.broker_faults.away_lately, logs)
         self.over = threading.Event()
         """Set from outside to end the load early; catching up and audit follow all the same."""
         self.complaints: list[str] = []
@@ -111,18 +111,18 @@ class Soak:
         given, group = self.settings, self.group
         group.create()
         load = Load(group.bootstrap, group.topics.input, given.partitions, given.rate, given.seed)
-        reader = Reader(group.bootstrap, group.topics, given.partitions, self.weather.away_between)
-        with self.proxy, reader, self.herd as herd:
+        reader = Reader(group.bootstrap, group.topics, given.partitions, self.broker_faults.away_between)
+        with self.proxy, reader, self.members as herd:
             herd.start(self.over.is_set)
             with load:
-                self._weather_it(load, reader)
-                self._calm_down(load)
+                self._inject_faults(load, reader)
+                self._settle(load)
             self._catch_up_with(reader)
-            herd.dismiss()
+            herd.terminate_all()
         audit = self._audit()
         return self._figures(load, reader, audit)
 
-    def _weather_it(self, load: Load, reader: Reader) -> None:
+    def _inject_faults(self, load: Load, reader: Reader) -> None:
         """Load and faults for the time that was asked for."""
         began = time.monotonic()
         reader.begin()
@@ -135,9 +135,9 @@ class Soak:
             while fault.at <= elapsed:
                 self._strike(fault)
                 fault = next(coming)
-            self.herd.tend()
+            self.members.tend()
             self.network.tend()
-            self.weather.require_well()
+            self.broker_faults.require_well()
             load.require_well()
             if elapsed >= sample_at:
                 sample_at = elapsed + SAMPLE_SECONDS
@@ -147,24 +147,24 @@ class Soak:
 
     def _strike(self, fault: schedule.Fault) -> None:
         if fault.deed in OF_BROKER:
-            self.herd.deeds[fault.deed] += self.weather.strike(fault.seconds)
+            self.members.deeds[fault.deed] += self.broker_faults.strike(fault.seconds)
         elif fault.deed == schedule.LOST:
             self.network.lose(fault.choice)
-            self.herd.deeds[fault.deed] += 1
+            self.members.deeds[fault.deed] += 1
         elif fault.deed == schedule.LATE:
             self.network.delay(fault.seconds)
-            self.herd.deeds[fault.deed] += 1
+            self.members.deeds[fault.deed] += 1
         else:
-            self.herd.suffer(fault)
+            self.members.inject(fault)
 
-    def _calm_down(self, load: Load) -> None:
+    def _settle(self, load: Load) -> None:
         """End the faults and the load; note where the input ends."""
-        self.weather.settle()
+        self.broker_faults.settle()
         self.network.settle()
-        self.herd.settle()
+        self.members.settle()
         produced = load.finish()
         topic = self.group.topics.input
-        ends = Ends(self.group.bootstrap, {}).of({topic: self.settings.partitions})
+        ends = LogEnds(self.group.bootstrap, {}).of({topic: self.settings.partitions})
         self._ends = {partition: end for (_, partition), end in ends.items()}
         if produced != sum(self._ends.values()):
             self.complaints.append(f"the load sent {produced} rows, the input has {sum(self._ends.values())}")
@@ -174,11 +174,11 @@ class Soak:
         began = changed = time.monotonic()
         seen, wanted = -1, sum(self._ends.values())
         while (
-            (seen < wanted or not self.herd.calm())
+            (seen < wanted or not self.members.stop_faults())
             and time.monotonic() - changed < STUCK_SECONDS
             and reader.failure is None
         ):
-            self.herd.tend()
+            self.members.tend()
             if reader.accounted != seen:
                 seen, changed = reader.accounted, time.monotonic()
             self._tell(f"catching up: {seen:,} of {wanted:,} rows are out")
@@ -198,20 +198,20 @@ class Soak:
             return Audit(child.process.poll() or 0, time.monotonic() - began, said[-SAID_LINES:])
 
     def _sample(self) -> None:
-        self.gauge.sample([*self.herd.living(), Living(ITSELF, 1, os.getpid())], time.monotonic())
+        self.resources.sample([*self.members.living(), Living(ITSELF, 1, os.getpid())], time.monotonic())
 
     def _progress(self, elapsed: float, load: Load, reader: Reader) -> str:
-        newest, deeds = self.gauge.newest(STEADY), self.herd.deeds
+        newest, deeds = self.resources.newest(STEADY), self.members.deeds
         held = f"{newest.rss / MEGABYTE:.0f} MB, {newest.descriptors:.0f} descriptors" if newest else "not there"
         return (
             f"minute {elapsed / 60:.1f} of {self.settings.minutes:g}: {load.sent:,} rows, "
             f"{load.sent - reader.accounted:,} not out yet, {deeds.total()} faults, "
-            f"{self.herd.exits.total()} restarts, {len(self.herd.unexpected)} unexpected ends, "
+            f"{self.members.exits.total()} restarts, {len(self.members.unexpected)} unexpected ends, "
             f"{reader.own_silence.seconds:.1f} s still at most; steady member: {held}"
         )
 
     def _figures(self, load: Load, reader: Reader, audit: Audit) -> Figures:
-        partitions, herd, away = reader.partitions, self.herd, self.weather.away
+        partitions, herd, away = reader.partitions, self.members, self.broker_faults.away
         gaps = {p: partitions[p].gaps(end) for p, end in self._ends.items()}
         complaints = [*self.complaints, *first_lines(herd.unexpected)]
         complaints += [f"partition {p}: {text}" for p, one in enumerate(partitions) for text in one.complaints]
@@ -228,7 +228,7 @@ class Soak:
                 f"from {time.strftime('%H:%M:%S', since)} on; {allowed:.0f} are allowed"
             )
         complaints += [f"the reader cannot go on: {reader.failure}"] * (reader.failure is not None)
-        life = self.gauge.longest(STEADY)
+        life = self.resources.longest(STEADY)
         lasted = [until - since for since, until in away]
         return Figures(
             settings={**asdict(self.settings), "processors": os.cpu_count()},
@@ -247,14 +247,14 @@ class Soak:
             silence_seconds=reader.silence.seconds,
             own_silence_seconds=reader.own_silence.seconds,
             catch_up_seconds=self._catch_up,
-            steady=self.gauge.trends(STEADY),
-            soak=self.gauge.trends(ITSELF),
-            steady_lives=self.gauge.lives(STEADY),
+            steady=self.resources.trends(STEADY),
+            soak=self.resources.trends(ITSELF),
+            steady_lives=self.resources.lives(STEADY),
             steady_seconds=life[-1].at - life[0].at if life else 0.0,
             others_most={
-                "MB": self.gauge.peak.rss / MEGABYTE,
-                "descriptors": self.gauge.peak.descriptors,
-                "threads": self.gauge.peak.threads,
+                "MB": self.resources.peak.rss / MEGABYTE,
+                "descriptors": self.resources.peak.descriptors,
+                "threads": self.resources.peak.threads,
             },
             complaints=complaints,
             notes=[*(f"reader: {note}" for note in reader.notes), *herd.sentences],

@@ -13,7 +13,7 @@ from driftway.learners.drift.registry import create
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
 from driftway.worker.wire.codec import read_json
-from tests.support.fault_scenario import LEARNER, Stage
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import read_all
 from tests.unit.worker.rows import records
 
@@ -21,7 +21,7 @@ Told = list[tuple[bytes, bytes]]
 """Keys and values, in order."""
 
 
-def expected_alarms(stage: Stage) -> dict[int, Told]:
+def expected_alarms(stage: FaultScenario) -> dict[int, Told]:
     """Partition -> what the stage's detectors call about its learner over all its rows."""
     told: dict[int, Told] = {}
     for partition, events in stage.events.items():
@@ -37,7 +37,7 @@ def expected_alarms(stage: Stage) -> dict[int, Told]:
     return told
 
 
-def _record(stage: Stage, partition: int, offset: int, detector: str) -> tuple[bytes, bytes]:
+def _record(stage: FaultScenario, partition: int, offset: int, detector: str) -> tuple[bytes, bytes]:
     model = Model(ModelSettings((Spec.parse(LEARNER),)), partition)
     model.decode(records(stage.events[partition][:1]))
     value = {
@@ -46,14 +46,14 @@ def _record(stage: Stage, partition: int, offset: int, detector: str) -> tuple[b
         "offset": offset,
         "learner": LEARNER,
         "group": stage.group,
-        "model": model.digests()[0],
+        "model_digest": model.digests()[0],
         "id": offset,
         "t": None,
     }
     return f"{detector}/{partition}".encode(), json.dumps(value, separators=(",", ":")).encode()
 
 
-def seen_alarms(stage: Stage) -> dict[int, Told]:
+def seen_alarms(stage: FaultScenario) -> dict[int, Told]:
     """Partition -> what a read_committed reader finds."""
     found: dict[int, Told] = defaultdict(list)
     for record in read_all(stage.bootstrap, f"{stage.prefix}.alarms"):
@@ -61,7 +61,7 @@ def seen_alarms(stage: Stage) -> dict[int, Told]:
     return found
 
 
-def require_alarms(stage: Stage) -> None:
+def require_alarms(stage: FaultScenario) -> None:
     """Every alarm of the offline run once, byte for byte and in order, and no other."""
     expected, seen = expected_alarms(stage), seen_alarms(stage)
     for partition, told in expected.items():

@@ -17,7 +17,7 @@ from tests.support.process import Driftway
 HOUR = 3600
 
 
-class Jumping(Driftway):
+class ClockJumpDriftway(Driftway):
     """`driftway` with a clock that can be set; ``Jumping("worker", ...)``."""
 
     module = "tests.support.clock_jumps"

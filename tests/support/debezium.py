@@ -1,4 +1,4 @@
-"""A table of orders as Debezium tells of it, and what docs/events.md says must become of each change."""
+"""A table of orders as Debezium tells of it, and what docs/reference/events.md says must become of each change."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Wrong(Exception):
 
 
 def outcome(after: dict[str, Any] | None, op: str, ms: int) -> tuple[str, list[float], float]:
-    """Reason, row and label of a change, by what docs/events.md says and without the code that is tested."""
+    """Reason, row and label of a change, by what docs/reference/events.md says and without the code that is tested."""
     if after is None:
         return DELETED, [], math.nan
     try:

@@ -24,7 +24,7 @@ SESSION_MS = 2000
 
 
 @dataclass
-class Stage:
+class FaultScenario:
     """Rows on a topic, one group, and the scores that the group must emit.
 
     Parameters

@@ -10,7 +10,7 @@ import pytest
 from driftway.worker.errors import Failure
 
 
-def provided(
+def provided_or_skip(
     request: pytest.FixtureRequest, make: Callable[[], AbstractContextManager[str]], what: str
 ) -> Iterator[str]:
     """The address of what `make` starts, and its end: the body of a fixture."""

@@ -24,7 +24,7 @@ _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["tests.support.preload"])
 
 
-class Forked:
+class ForkedProcess:
     """As much of `subprocess.Popen` as tests ask for.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.support.fault_scenario import SESSION_MS, Stage
+from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import END_SECONDS, admin
 
 HEARTBEAT_MS = 500
@@ -38,7 +38,7 @@ PROTOCOLS = {
 }
 
 
-def member(stage: Stage, protocol: str, name: str, *more: str) -> list[str]:
+def member(stage: FaultScenario, protocol: str, name: str, *more: str) -> list[str]:
     """Arguments of a member of the stage's group; `name` matters only where members have one.
 
     In the new protocol the group's session timeout is set on the broker, as short as the stage's.

@@ -86,11 +86,11 @@ def past_an_array(case: Case) -> list[str]:
 
 def past_an_array_late(case: Case) -> list[str]:
     """As `past_an_array`, where rows wait for their labels; every fifth of these never comes."""
-    from driftway.learners.engine.update_loop import GONE, Late
+    from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 
     X, y = streams(case)["plain"]
     learner = case.make(5)
-    opinion = learner.opinions(WAITING)
+    opinion = learner.prediction_cache(WAITING)
     if not (opinion.size or learner.uses_unlabelled):
         return []
     score = np.empty((2, learner.n_scores))
@@ -98,9 +98,9 @@ def past_an_array_late(case: Case) -> list[str]:
         waited = t - WAITING
         gone = waited % 5 == 0 or np.isnan(y[waited])
         due = np.array([np.nan if gone else y[waited], np.nan])
-        slot = np.array([GONE if gone else t % WAITING, t % WAITING])
+        slot = np.array([LABEL_EXPIRED if gone else t % WAITING, t % WAITING])
         try:
-            learner.take_late(X[[waited, t]], due, score, Late(slot, opinion))
+            learner.predict_then_update_delayed(X[[waited, t]], due, score, DelayedRows(slot, opinion))
         except IndexError as error:
             return [f"{case.label}, row {t}, late ones: {error}"]
     return []

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import ask
+from driftway.worker.kafka.error_handling import query
 from driftway.worker.kafka.log_reader.reader import watermarks
 
 Seen = TypeVar("Seen")
@@ -171,7 +171,7 @@ def committed_offset(bootstrap: str, group: str, topic: str, partition: int = 0)
     reader = Consumer(quiet({"bootstrap.servers": bootstrap, **own}))  # which waits for no transaction to end
     try:
         place = TopicPartition(topic, partition)
-        (found,) = ask(lambda: reader.committed([place], END_SECONDS), Deadline(END_SECONDS))
+        (found,) = query(lambda: reader.committed([place], END_SECONDS), Deadline(END_SECONDS))
     finally:
         reader.close()
     return found.offset, found.metadata or ""

@@ -27,20 +27,20 @@ def main() -> None:
     from driftway.worker.wire import packed, writer
     from driftway.worker.wire.json_tokens import buffer_pool
 
-    give, take = buffer_pool.give_buffer, consumer_queue.Arrivals.take
+    give, take = buffer_pool.give_buffer, consumer_queue.ConsumerQueue.poll
 
     def spoil_and_give(buffer: buffer_pool.Text) -> None:
         buffer[:] = RUBBISH
         give(buffer)
 
-    def spoil_and_take(self: consumer_queue.Arrivals, most: int, wait: float) -> Any:
+    def spoil_and_take(self: consumer_queue.ConsumerQueue, most: int, wait: float) -> Any:
         for old in (self._text, self._rows, self._pointers):
             old.view("u1")[:] = RUBBISH
         return take(self, most, wait)
 
     for module in (buffer_pool, writer, packed):
         module.give_buffer = spoil_and_give
-    consumer_queue.Arrivals.take = spoil_and_take  # type: ignore[method-assign]
+    consumer_queue.ConsumerQueue.poll = spoil_and_take  # type: ignore[method-assign]
     cli.main(sys.argv[1:])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from tests.support.forkserver import HERE, ROOT, Forked
+from tests.support.forkserver import HERE, ROOT, ForkedProcess
 from tests.support.kafka import await_until
 
 END_SECONDS = 30.0
@@ -70,10 +70,10 @@ class Driftway:
         self._folder = tempfile.TemporaryDirectory(prefix="driftway-test-")
         folder = Path(self._folder.name)
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
-        self.process: Forked | subprocess.Popen[bytes]
+        self.process: ForkedProcess | subprocess.Popen[bytes]
         with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
             if self._forked:
-                self.process = Forked(self.module, self.arguments, self.env, self._stdout, self._stderr)
+                self.process = ForkedProcess(self.module, self.arguments, self.env, self._stdout, self._stderr)
                 return self
             self.process = subprocess.Popen(
                 [sys.executable, "-m", self.module, *self.arguments],

@@ -12,7 +12,7 @@ from typing import Any
 from tests.support.process import Driftway
 
 
-class SlowlyRestoring(Driftway):
+class SlowRestoreDriftway(Driftway):
     """`driftway` with slow restores; ``SlowlyRestoring(2.0, "worker", ...)``."""
 
     module = "tests.support.slow_restore"

@@ -277,8 +277,8 @@ def test_partitions_count_on_from_block_to_block() -> None:
     target, spec = Target(), learners.Spec.parse("arow")
     (block,) = open_stream(ROWS, seed=1).blocks(10_000)
     cut, whole = (Evaluation(spec, target, 3, partitions=4) for _ in range(2))
-    expected, _ = whole.advance(block.X, block.y)
-    found = [cut.advance(part.X, part.y)[0] for part in open_stream(ROWS, seed=1).blocks(331)]
+    expected, _ = whole.step(block.X, block.y)
+    found = [cut.step(part.X, part.y)[0] for part in open_stream(ROWS, seed=1).blocks(331)]
     assert np.concatenate(found).tobytes() == expected.tobytes()
 
 

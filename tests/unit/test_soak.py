@@ -12,14 +12,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from tests.soak import schedule
-from tests.soak.completeness import MOST_HOLES, TOLD, Continuity
-from tests.soak.exit_codes import Ending
+from tests.soak.completeness import MOST_HOLES, TOLD, Completeness
+from tests.soak.exit_codes import ExitCode
 from tests.soak.load import BAD, BLOCK_ROWS, FEATURES, events
-from tests.soak.resources import Gauge, Living, Sample, look, trend, warm
+from tests.soak.resources import Living, ResourceMonitor, Sample, look, trend, warm
 from tests.soak.schedule import faults
 
 HOUR = 3600.0
@@ -79,7 +79,7 @@ def test_warm_up_is_left_out() -> None:
 
 
 def test_gauge_keeps_lives_apart_and_forgets_the_others() -> None:
-    gauge, own = Gauge(("steady",)), os.getpid()
+    gauge, own = ResourceMonitor(("steady",)), os.getpid()
     assert gauge.trends("steady") == {}
     assert gauge.newest("steady") is None
     for now, life in ((0.0, 1), (5.0, 1), (10.0, 2), (15.0, 2), (20.0, 2)):
@@ -101,9 +101,9 @@ def test_a_process_is_seen_as_it_is() -> None:
     assert look(2**22 + 1, 0.0) is None
 
 
-def checked(text: str) -> Continuity:
+def checked(text: str) -> Completeness:
     """What is found when `p3` (a prediction of offset 3) and `r3` (a rejection) come in this order."""
-    found = Continuity()
+    found = Completeness()
     for word in text.split():
         (found.predict if word[0] == "p" else found.reject)(int(word[1:]))
     return found
@@ -147,7 +147,7 @@ def test_outputs_beyond_the_end_are_no_gap_filled() -> None:
 
 
 def test_continuity_of_millions_and_of_a_huge_gap_stays_small() -> None:
-    found, n = Continuity(), 200_000
+    found, n = Completeness(), 200_000
     for offset in range(n):
         (found.reject if offset % 1000 == 7 else found.predict)(offset)
     assert (found.accounted, found.gaps(n)) == (n, 0)
@@ -163,34 +163,34 @@ def test_continuity_of_millions_and_of_a_huge_gap_stays_small() -> None:
 @pytest.mark.parametrize(
     "ending",
     [
-        Ending(0, terminated=True),
-        Ending(-signal.SIGKILL, killed=True),
-        Ending(5, broker_away=True),
-        Ending(5, terminated=True, broker_away=True),
-        Ending(3, thawed=True),
-        Ending(-signal.SIGTERM, terminated=True, silent=True),
+        ExitCode(0, terminated=True),
+        ExitCode(-signal.SIGKILL, killed=True),
+        ExitCode(5, broker_away=True),
+        ExitCode(5, terminated=True, broker_away=True),
+        ExitCode(3, thawed=True),
+        ExitCode(-signal.SIGTERM, terminated=True, silent=True),
     ],
 )
-def test_documented_endings(ending: Ending) -> None:
+def test_documented_endings(ending: ExitCode) -> None:
     assert ending.as_documented
 
 
 @pytest.mark.parametrize(
     "ending",
     [
-        Ending(0),
-        Ending(1, killed=True, terminated=True, thawed=True, broker_away=True),
-        Ending(2, broker_away=True),
-        Ending(3, broker_away=True),
-        Ending(4, thawed=True, broker_away=True),
-        Ending(5),
-        Ending(-signal.SIGKILL),
-        Ending(-signal.SIGSEGV, killed=True),
-        Ending(-signal.SIGTERM, terminated=True),
-        Ending(0, terminated=True, traceback=True),
+        ExitCode(0),
+        ExitCode(1, killed=True, terminated=True, thawed=True, broker_away=True),
+        ExitCode(2, broker_away=True),
+        ExitCode(3, broker_away=True),
+        ExitCode(4, thawed=True, broker_away=True),
+        ExitCode(5),
+        ExitCode(-signal.SIGKILL),
+        ExitCode(-signal.SIGSEGV, killed=True),
+        ExitCode(-signal.SIGTERM, terminated=True),
+        ExitCode(0, terminated=True, traceback=True),
     ],
 )
-def test_other_endings_are_told(ending: Ending) -> None:
+def test_other_endings_are_told(ending: ExitCode) -> None:
     assert not ending.as_documented
 
 
@@ -199,7 +199,7 @@ def test_rows_are_those_of_the_seed_and_about_one_in_a_thousand_is_rejected() ->
     values = list(islice(events(5), n))
     assert values[:100] == list(islice(events(5), 100))
     assert values[:100] != list(islice(events(6), 100))
-    records = Records(0, np.arange(n), Listed(values), Listed([None] * n), range(n))
+    records = Records(0, np.arange(n), ListColumn(values), ListColumn([None] * n), range(n))
     batch = Decoder(Target(), Schema(FEATURES)).decode(records)
     assert {rejection.value for rejection in batch.rejected} == set(BAD)
     assert n / 2000 < len(batch.rejected) < n / 500
@@ -208,9 +208,9 @@ def test_rows_are_those_of_the_seed_and_about_one_in_a_thousand_is_rejected() ->
 
 def test_away_is_counted_between_two_moments() -> None:
     from driftway.workbench.broker import LocalKafka
-    from tests.soak.broker_faults import Weather
+    from tests.soak.broker_faults import BrokerFaults
 
-    weather, now = Weather(LocalKafka(), lambda: True), time.monotonic()
+    weather, now = BrokerFaults(LocalKafka(), lambda: True), time.monotonic()
     weather.away = [(now - 100, now - 90), (now - 50, now - 45), (now - 1, float("inf"))]
     assert weather.away_between(now - 95, now - 48) == pytest.approx(5 + 2)
     assert weather.away_between(now - 80, now - 60) == 0

@@ -6,17 +6,17 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
-from driftway.workbench.bench.cases import LATENCY_SIDES, Case, Effort, order
+from driftway.workbench.bench.cases import LATENCY_SIDES, Case, Repetitions, order
 from driftway.workbench.bench.contender import Cost
-from driftway.workbench.bench.latency import Delay, delay
-from driftway.workbench.bench.report import Result
-from driftway.workbench.bench.throughput import Place, Run, measure, startup
+from driftway.workbench.bench.latency import LatencyRun, measure_latency
+from driftway.workbench.bench.report import BenchResult
+from driftway.workbench.bench.throughput import BenchCluster, Run, measure, startup
 from driftway.workbench.bench.workload import drop, fill
 
 TINY_MESSAGES = 2_000
 
 
-class Contest:
+class Benchmark:
     """Measures cases on a running broker; use as a context manager, whose end removes every topic made.
 
     Parameters
@@ -29,20 +29,20 @@ class Contest:
         Told in a sentence what was found.
     """
 
-    def __init__(self, bootstrap: str, effort: Effort, say: Callable[[str], None]) -> None:
+    def __init__(self, bootstrap: str, effort: Repetitions, say: Callable[[str], None]) -> None:
         self.effort = effort
-        self.place = Place(bootstrap, effort.passthrough, f"driftway-bench-{uuid.uuid4().hex[:8]}")
+        self.cluster = BenchCluster(bootstrap, effort.passthrough, f"driftway-bench-{uuid.uuid4().hex[:8]}")
         self._say = say
         self._numbers = itertools.count()
         self._filled: tuple[tuple[object, ...], dict[str, int], int] | None = None
 
-    def __enter__(self) -> Contest:
+    def __enter__(self) -> Benchmark:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._forget()
 
-    def run(self, case: Case) -> Result:
+    def run(self, case: Case) -> BenchResult:
         """Measure one case.
 
         Raises
@@ -53,30 +53,32 @@ class Contest:
         full, tiny, message_bytes = self._inputs(case)
         runs: list[Run] = []
         if self.effort.repetitions:
-            start = {side: startup(side, case, self.place, tiny, _tiny(case), self._next) for side in self.effort.sides}
+            start = {
+                side: startup(side, case, self.cluster, tiny, _tiny(case), self._next) for side in self.effort.sides
+            }
             for side, cost in start.items():
                 self._say(f"{side}: {cost.cpu_seconds:.2f} CPU seconds to start, subtracted from its runs")
             runs = list(self._throughput(case, full, start))
         delays = list(self._latency(case))
-        return Result(case, self.effort, message_bytes, runs, delays)
+        return BenchResult(case, self.effort, message_bytes, runs, delays)
 
     def _throughput(self, case: Case, topic: str, start: Mapping[str, Cost]) -> Iterator[Run]:
         for pair in range(self.effort.repetitions):
             for side in order(pair, self.effort.sides):
-                topics = self.place.topics(self._next(), topic)
-                run = measure(pair, side, case, self.place, topics, (start[side], _tiny(case)))
+                topics = self.cluster.topics(self._next(), topic)
+                run = measure(pair, side, case, self.cluster, topics, (start[side], _tiny(case)))
                 self._say(
                     f"{pair + 1}/{self.effort.repetitions} {side}: {run.messages_per_second:,.0f} messages/s, "
                     f"{run.cpu_seconds:.2f} CPU-s per million, {run.peak_rss / 1e6:.0f} MB"
                 )
                 yield run
 
-    def _latency(self, case: Case) -> Iterator[Delay]:
+    def _latency(self, case: Case) -> Iterator[LatencyRun]:
         for pair in range(self.effort.latency_repetitions):
             for side in order(pair, LATENCY_SIDES):
                 number = self._next()
-                topics = self.place.topics(number, f"{self.place.prefix}-paced-{number}")
-                found = delay(pair, side, case, self.effort, self.place, topics)
+                topics = self.cluster.topics(number, f"{self.cluster.prefix}-paced-{number}")
+                found = measure_latency(pair, side, case, self.effort, self.cluster, topics)
                 self._say(
                     f"{pair + 1}/{self.effort.latency_repetitions} {side} at {self.effort.rate:,.0f}/s: "
                     f"p50 {found.p50:.0f}, p95 {found.p95:.0f}, p99 {found.p99:.0f}, p99.9 {found.p99_9:.0f} ms"
@@ -88,20 +90,20 @@ class Contest:
 
     def _inputs(self, case: Case) -> tuple[str, str, int]:
         """Names of the full and the tiny input, and the bytes of a message; filled unless the last case did."""
-        full, tiny = f"{self.place.prefix}-full", f"{self.place.prefix}-tiny"
+        full, tiny = f"{self.cluster.prefix}-full", f"{self.cluster.prefix}-tiny"
         if self._filled is None or self._filled[0] != case.rows_key:
             self._forget()
             self._filled = case.rows_key, {full: case.messages, tiny: _tiny(case)}, 0
             self._say(f"writing {case.messages:,} messages")
             size = 0
             for topic, n in self._filled[1].items():
-                size += fill(self.place.bootstrap, self.place.properties, topic, case, n)
+                size += fill(self.cluster.bootstrap, self.cluster.properties, topic, case, n)
             self._filled = *self._filled[:2], round(size / (case.messages + _tiny(case)))
         return full, tiny, self._filled[2]
 
     def _forget(self) -> None:
         if self._filled is not None:
-            drop(self.place.bootstrap, self.place.properties, list(self._filled[1]))
+            drop(self.cluster.bootstrap, self.cluster.properties, list(self._filled[1]))
             self._filled = None
 
 

@@ -86,7 +86,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Effort:
+class Repetitions:
     """How long to measure, and through which client properties.
 
     Parameters

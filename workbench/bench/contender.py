@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from driftway.workbench.bench.cases import COPIERS, MAPPED, WORKER, Case
-from driftway.workbench.bench.python_copy import Errand
-from driftway.workbench.broker.supervised import Guarded
+from driftway.workbench.bench.python_copy import CopyJob
+from driftway.workbench.broker.supervised import SupervisedProcess
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import JSON, read_json
@@ -32,7 +32,7 @@ class Cost:
     peak_rss: int
 
 
-class Side:
+class Contender:
     """The processes of one side on one input; a context manager whose end leaves none behind.
 
     Parameters
@@ -66,13 +66,13 @@ class Side:
         else:
             self._argv = _copier(name, case, bootstrap, properties, topics, stop_at_end)
         self._count = case.workers
-        self._children: list[tuple[Guarded, Path]] = []
+        self._children: list[tuple[SupervisedProcess, Path]] = []
 
     def __enter__(self) -> Self:
         try:
             for _ in range(self._count):
                 folder = Path(tempfile.mkdtemp(prefix=f"driftway-bench-{self.name}-"))
-                guarded = Guarded(remove=folder)
+                guarded = SupervisedProcess(remove=folder)
                 self._children.append((guarded, folder / "log"))
                 guarded.start(
                     [sys.executable, "-P", "-m", "driftway.workbench.bench.process_cost", *self._argv], folder / "log"
@@ -98,7 +98,7 @@ class Side:
         deadline = time.monotonic() + seconds
         while any(guarded.exit_code() is None for guarded, _ in self._children):
             if time.monotonic() > deadline:
-                raise Failure(f"the {self.name} had not ended after {seconds:.0f} s{self._told()}")
+                raise Failure(f"the {self.name} had not ended after {seconds:.0f} s{self._output_end()}")
             time.sleep(POLL_SECONDS)
         return self._cost()
 
@@ -106,7 +106,7 @@ class Side:
         """Fail if one has ended."""
         for guarded, _ in self._children:
             if guarded.exit_code() is not None:
-                raise Failure(f"the {self.name} ended by itself{self._told()}")
+                raise Failure(f"the {self.name} ended by itself{self._output_end()}")
 
     def end(self) -> Cost:
         """SIGTERM; wait for the ordered end; what they cost.
@@ -125,11 +125,11 @@ class Side:
         for guarded, log in self._children:
             code = guarded.exit_code()
             if code != 0:
-                raise Failure(f"the {self.name} ended with exit code {code}{self._told()}")
+                raise Failure(f"the {self.name} ended with exit code {code}{self._output_end()}")
             reports.append(read_json(log.read_bytes().splitlines()[-1]))
         return Cost(sum(r["cpu_seconds"] for r in reports), max(r["peak_rss"] for r in reports))
 
-    def _told(self) -> str:
+    def _output_end(self) -> str:
         ends = [log.read_text(errors="replace")[-TOLD_BYTES:] for _, log in self._children if log.exists()]
         return "; its output ended:\n" + "\n".join(ends)
 
@@ -170,7 +170,7 @@ def worker_argv(
 def _copier(
     name: str, case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
 ) -> list[str]:
-    errand = Errand(
+    errand = CopyJob(
         bootstrap,
         topics.input,
         topics.predictions,

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.workbench.bench.cases import Case, Effort
-from driftway.workbench.bench.contender import Side
-from driftway.workbench.bench.throughput import Place
+from driftway.workbench.bench.cases import Case, Repetitions
+from driftway.workbench.bench.contender import Contender
+from driftway.workbench.bench.throughput import BenchCluster
 from driftway.workbench.bench.workload import Loader, blocks, make_outputs, send_paced
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet
@@ -34,7 +34,7 @@ READER_TUNING = {"fetch.wait.max.ms": 5, "fetch.queue.backoff.ms": 1, "queued.mi
 
 
 @dataclass(frozen=True)
-class Delay:
+class LatencyRun:
     """One side's latencies, in milliseconds.
 
     Parameters
@@ -61,7 +61,7 @@ class Delay:
     sender_late: float
 
 
-class Reader:
+class LatencyReader:
     """Reads an output topic in a thread and notes when each record was there.
 
     Parameters
@@ -74,7 +74,7 @@ class Reader:
         How many it has.
     """
 
-    def __init__(self, place: Place, topic: str, partitions: int) -> None:
+    def __init__(self, place: BenchCluster, topic: str, partitions: int) -> None:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
         self._consumer = Consumer(
@@ -140,7 +140,9 @@ class Reader:
             self._count += len(rows)
 
 
-def delay(pair: int, side: str, case: Case, effort: Effort, place: Place, topics: Topics) -> Delay:
+def measure_latency(
+    pair: int, side: str, case: Case, effort: Repetitions, place: BenchCluster, topics: Topics
+) -> LatencyRun:
     """Latencies of one side under the paced load, on an input of its own.
 
     Raises
@@ -154,10 +156,10 @@ def delay(pair: int, side: str, case: Case, effort: Effort, place: Place, topics
     values = [value for block in blocks(case, probes + n) for value in block]
     create_topics(place.bootstrap, place.properties, {topics.input: (case.partitions, {})})
     make_outputs(place.bootstrap, place.properties, topics, case)
-    reader = Reader(place, topics.predictions, case.partitions)
+    reader = LatencyReader(place, topics.predictions, case.partitions)
     try:
         loader = Loader(place.bootstrap, place.properties, topics.input, case.partitions, linger_ms=0)
-        with Side(side, case, place.bootstrap, place.properties, topics, stop_at_end=False) as processes:
+        with Contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=False) as processes:
             # One row per partition first: when their outputs are there, every partition is at work.
             loader.send(values[:probes])
             _await(reader, probes, READY_SECONDS, processes)
@@ -173,10 +175,10 @@ def delay(pair: int, side: str, case: Case, effort: Effort, place: Place, topics
         seen[p :: case.partitions] = reader.times(p)
     waited = 1000 * (seen[probes:] - due)[skipped:]
     found = {name: float(np.percentile(waited, q)) for name, q in PERCENTILES.items()}
-    return Delay(pair, side, **found, largest=float(waited.max()), sender_late=1000 * late)
+    return LatencyRun(pair, side, **found, largest=float(waited.max()), sender_late=1000 * late)
 
 
-def _await(reader: Reader, wanted: int, seconds: float, processes: Side) -> None:
+def _await(reader: LatencyReader, wanted: int, seconds: float, processes: Contender) -> None:
     deadline = time.monotonic() + seconds
     while reader.count < wanted:
         processes.require_running()

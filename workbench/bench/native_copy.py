@@ -15,32 +15,32 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.workbench.bench.python_copy import CALL_SECONDS, Copier, Errand, run
+from driftway.workbench.bench.python_copy import CALL_SECONDS, Copier, CopyJob, run
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.librdkafka.abi_check import proven
-from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList, drain, partitions_of
-from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE
+from driftway.worker.kafka.librdkafka.abi_check import checked_library
+from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, consume_batch, partitions_of
+from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE_CB
 from driftway.worker.kafka.librdkafka.message import ERROR, OFFSET, OPAQUE, PARTITION, WORDS, destroy, read
 from driftway.worker.stream.task.checkpoint import QUEUE_MESSAGES
 
 CALL_MS = int(1000 * CALL_SECONDS)
 
 
-class Limit(Copier):
+class NativeCopier(Copier):
     """By the library's batch calls."""
 
-    def __init__(self, errand: Errand) -> None:
-        super().__init__(errand)
-        self._lib = lib = proven()
-        self._trouble: BaseException | None = None
+    def __init__(self, job: CopyJob) -> None:
+        super().__init__(job)
+        self._lib = lib = checked_library()
+        self._callback_error: BaseException | None = None
         """What a rebalance raised: the library would lose it."""
         self._producer = Handle(lib, PRODUCER, self.producer_properties())
         if self.exactly_once:
             lib.check(lib.init_transactions(self._producer.address, CALL_MS))
-        self._output = self._producer.known_topic(errand.output, CALL_MS)
-        self._consumer = Handle(lib, CONSUMER, self.consumer_properties(), rebalance=REBALANCE(self._rebalance))
+        self._output = self._producer.known_topic(job.output, CALL_MS)
+        self._consumer = Handle(lib, CONSUMER, self.consumer_properties(), rebalance=REBALANCE_CB(self._rebalance))
         lib.require(lib.poll_set_consumer(self._consumer.address))
-        with PlaceList(lib, errand.input, [(ANY_PARTITION, 0)]) as wanted:
+        with TopicPartitionList(lib, job.input, [(ANY_PARTITION, 0)]) as wanted:
             lib.require(lib.subscribe(self._consumer.address, wanted))
         self._queue = lib.queue_get_consumer(self._consumer.address)
         self._pointers = np.empty(BATCH_MESSAGES, np.int64)
@@ -48,9 +48,9 @@ class Limit(Copier):
         self._destroy = lib.address("message_destroy")
 
     def copy(self, seconds: float) -> None:
-        n = drain(self._lib, self._queue, self._pointers, seconds)
-        if self._trouble is not None:
-            raise self._trouble
+        n = consume_batch(self._lib, self._queue, self._pointers, seconds)
+        if self._callback_error is not None:
+            raise self._callback_error
         if not n:
             return
         pointers, rows = self._pointers[:n], self._rows[:n]
@@ -72,10 +72,10 @@ class Limit(Copier):
     def begin(self) -> None:
         self._lib.check(self._lib.begin_transaction(self._producer.address))
 
-    def conclude(self) -> None:
+    def deliver_and_commit(self) -> None:
         lib, producer, consumer = self._lib, self._producer.address, self._consumer.address
         lib.require(lib.flush(producer, CALL_MS))
-        with PlaceList(lib, self.errand.input, self.positions.items()) as places:
+        with TopicPartitionList(lib, self.job.input, self.positions.items()) as places:
             if not self.exactly_once:
                 lib.require(lib.commit(consumer, places, 0))
                 return
@@ -120,16 +120,16 @@ class Limit(Copier):
                     lib.require(lib.assign(handle, places))
                 else:
                     lib.check(lib.incremental_assign(handle, places))
-                self.given(partitions)
+                self.on_assign(partitions)
             else:
-                self.taken(partitions)
+                self.on_revoke(partitions)
                 if together:
                     lib.require(lib.assign(handle, None))
                 else:
                     lib.check(lib.incremental_unassign(handle, places))
         except BaseException as error:
-            self._trouble = error
+            self._callback_error = error
 
 
 if __name__ == "__main__":
-    run(Limit, sys.argv[1])
+    run(NativeCopier, sys.argv[1])

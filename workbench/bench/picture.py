@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from driftway.workbench.bench.cases import CALLED, LIMIT, PASSTHROUGH, WORKER
-from driftway.workbench.bench.report import SHOWN, Result
+from driftway.workbench.bench.report import SHOWN, BenchResult
 from driftway.worker.errors import Failure
 from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
 
@@ -17,7 +17,7 @@ WIDTH = 0.76
 _COLOUR = {PASSTHROUGH: COLOURS[0], WORKER: COLOURS[1], LIMIT: COLOURS[2]}
 
 
-def draw_bench(results: Sequence[Result], path: str) -> None:
+def draw_bench(results: Sequence[BenchResult], path: str) -> None:
     """Write the picture.
 
     Raises
@@ -50,7 +50,7 @@ def draw_bench(results: Sequence[Result], path: str) -> None:
         raise Failure(f"cannot write {path}: {error.strerror}") from None
 
 
-def varying(results: Sequence[Result]) -> list[str]:
+def varying(results: Sequence[BenchResult]) -> list[str]:
     """What tells the cases of a sweep apart, one short text each; empty texts for a single case."""
     objects = [vars(result.case) for result in results]
     fields = [name for name in objects[0] if len({str(found[name]) for found in objects}) > 1]
@@ -59,7 +59,7 @@ def varying(results: Sequence[Result]) -> list[str]:
     return ["\n".join(f"{name}={found[name]}" for name in fields) for found in objects]
 
 
-def _draw_panel(axes: Any, results: Sequence[Result], panel: str, labels: Sequence[str]) -> None:
+def _draw_panel(axes: Any, results: Sequence[BenchResult], panel: str, labels: Sequence[str]) -> None:
     heading, factor, form = SHOWN[panel]
     sides = [side for side in results[0].effort.sides if results[0].values(side, panel)]
     width = WIDTH / max(1, len(sides))

@@ -1,10 +1,10 @@
 """The bare client: consume in batches, produce the same bytes in batches, commit. The yardstick of the worker.
 
-As a process of its own, ``python -m driftway.workbench.bench.python_copy ERRAND`` (a JSON object, see `Errand`). It has
-the worker's client settings, batch size, commit interval and guarantee, and nothing of the worker's duties: no key, no
-timestamp, no look at a value, no state, no metrics. What it does per message is what the client makes anybody do: take
-the value out of a message, put it into a record. Its garbage collector is off: collections walk through every message
-and record of a batch, none of which is ever part of a cycle.
+As a process of its own, ``python -m driftway.workbench.bench.python_copy ERRAND`` (a JSON object, see `CopyJob`). It
+has the worker's client settings, batch size, commit interval and guarantee, and nothing of the worker's duties: no key,
+no timestamp, no look at a value, no state, no metrics. What it does per message is what the client makes anybody do:
+take the value out of a message, put it into a record. Its garbage collector is off: collections walk through every
+message and record of a batch, none of which is ever part of a cycle.
 
 Tuned as far as it would go: poll for the first message and drain with timeout 0; one produce call per partition
 and batch; one transactional producer for the process (one per partition was not faster at 2 partitions, and every
@@ -42,7 +42,7 @@ CALL_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Errand:
+class CopyJob:
     """What to copy.
 
     Parameters
@@ -74,14 +74,14 @@ class Copier:
 
     Parameters
     ----------
-    errand : Errand
+    job : Errand
         What to copy.
     """
 
-    def __init__(self, errand: Errand) -> None:
-        self.errand = errand
+    def __init__(self, job: CopyJob) -> None:
+        self.job = job
         self.stopped = False
-        self.exactly_once = errand.guarantee == EXACTLY_ONCE
+        self.exactly_once = job.guarantee == EXACTLY_ONCE
         self.positions: dict[int, int] = {}
         """Partition -> next offset, of those with records since the last commit."""
         self.assigned: set[int] = set()
@@ -91,8 +91,8 @@ class Copier:
     def run(self) -> None:
         """Copy; then commit what is open and leave."""
         while not (self.stopped or self._finished()):
-            self.copy(self._patience())
-            if self.positions and time.monotonic() >= self._opened_at + self.errand.commit_interval:
+            self.copy(self._poll_timeout())
+            if self.positions and time.monotonic() >= self._opened_at + self.job.commit_interval:
                 self.commit()
         self.commit()
         self.leave()
@@ -105,7 +105,7 @@ class Copier:
         """Open a transaction."""
         raise NotImplementedError
 
-    def conclude(self) -> None:
+    def deliver_and_commit(self) -> None:
         """Deliver everything and commit `positions`."""
         raise NotImplementedError
 
@@ -123,14 +123,14 @@ class Copier:
     def commit(self) -> None:
         """Make visible what was copied."""
         if self.positions:
-            self.conclude()
+            self.deliver_and_commit()
             self.positions.clear()
 
-    def given(self, partitions: set[int]) -> None:
+    def on_assign(self, partitions: set[int]) -> None:
         """Partitions have been assigned."""
         self.assigned |= partitions
 
-    def taken(self, partitions: set[int]) -> None:
+    def on_revoke(self, partitions: set[int]) -> None:
         """Partitions are being revoked."""
         self.commit()
         self.assigned -= partitions
@@ -138,47 +138,47 @@ class Copier:
 
     def producer_properties(self) -> Properties:
         """The worker's, of the errand's guarantee."""
-        base = base_properties(self.errand.bootstrap, self.errand.passthrough)
+        base = base_properties(self.job.bootstrap, self.job.passthrough)
         own: Properties = {"enable.idempotence": True}
         if self.exactly_once:
-            transactional_id = f"{self.errand.group}-{os.getpid()}"
+            transactional_id = f"{self.job.group}-{os.getpid()}"
             own = {"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
         return quiet({**PRODUCER_TUNING, **without_membership(base), **own})
 
     def consumer_properties(self) -> Properties:
         """Likewise."""
         own = {
-            "group.id": self.errand.group,
+            "group.id": self.job.group,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
-            "enable.partition.eof": self.errand.stop_at_end,
+            "enable.partition.eof": self.job.stop_at_end,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
         }
-        return quiet({**CONSUMER_TUNING, **base_properties(self.errand.bootstrap, self.errand.passthrough), **own})
+        return quiet({**CONSUMER_TUNING, **base_properties(self.job.bootstrap, self.job.passthrough), **own})
 
-    def _patience(self) -> float:
+    def _poll_timeout(self) -> float:
         if not self.positions:
             return IDLE_SECONDS
-        return max(0.0, min(IDLE_SECONDS, self._opened_at + self.errand.commit_interval - time.monotonic()))
+        return max(0.0, min(IDLE_SECONDS, self._opened_at + self.job.commit_interval - time.monotonic()))
 
     def _finished(self) -> bool:
-        return self.errand.stop_at_end and bool(self.assigned) and self.assigned <= self.at_end and not self.positions
+        return self.job.stop_at_end and bool(self.assigned) and self.assigned <= self.at_end and not self.positions
 
 
-class Passthrough(Copier):
+class PythonCopier(Copier):
     """By the Python client."""
 
-    def __init__(self, errand: Errand) -> None:
-        super().__init__(errand)
+    def __init__(self, job: CopyJob) -> None:
+        super().__init__(job)
         self._producer = Producer(self.producer_properties())
         if self.exactly_once:
             self._producer.init_transactions(CALL_SECONDS)
         self._consumer = Consumer(self.consumer_properties())
         self._consumer.subscribe(
-            [errand.input],
-            on_assign=lambda _consumer, places: self.given({place.partition for place in places}),
-            on_revoke=lambda _consumer, places: self.taken({place.partition for place in places}),
+            [job.input],
+            on_assign=lambda _consumer, places: self.on_assign({place.partition for place in places}),
+            on_revoke=lambda _consumer, places: self.on_revoke({place.partition for place in places}),
         )
 
     def copy(self, seconds: float) -> None:
@@ -189,8 +189,8 @@ class Passthrough(Copier):
     def begin(self) -> None:
         self._producer.begin_transaction()
 
-    def conclude(self) -> None:
-        places = [TopicPartition(self.errand.input, p, offset) for p, offset in self.positions.items()]
+    def deliver_and_commit(self) -> None:
+        places = [TopicPartition(self.job.input, p, offset) for p, offset in self.positions.items()]
         if self._producer.flush(CALL_SECONDS):
             raise RuntimeError(f"the broker did not take the records in {CALL_SECONDS:.0f} s")
         if self.exactly_once:
@@ -226,7 +226,7 @@ class Passthrough(Copier):
         records = [{"value": message.value()} for message in messages]
         while len(producer) + len(records) > QUEUE_MESSAGES:
             producer.poll(0.01)
-        if producer.produce_batch(self.errand.output, records, partition=partition) != len(records):
+        if producer.produce_batch(self.job.output, records, partition=partition) != len(records):
             raise RuntimeError(f"records of partition {partition} were refused")
         producer.poll(0)
         self.positions[partition] = (messages[-1].offset() or 0) + 1
@@ -250,10 +250,10 @@ def _all_rows(share: list[Message]) -> bool:
     return share[-1].error() is None and first is not None and last is not None and last - first == len(share) - 1
 
 
-def run(copier: Callable[[Errand], Copier], argument: str) -> None:
+def run(copier: Callable[[CopyJob], Copier], argument: str) -> None:
     """Run one errand, until its end or a SIGTERM."""
     gc.disable()
-    running = copier(Errand(**json.loads(argument)))
+    running = copier(CopyJob(**json.loads(argument)))
     stop: Callable[[int, object], None] = lambda *_: setattr(running, "stopped", True)  # noqa: E731
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, stop)
@@ -261,4 +261,4 @@ def run(copier: Callable[[Errand], Copier], argument: str) -> None:
 
 
 if __name__ == "__main__":
-    run(Passthrough, sys.argv[1])
+    run(PythonCopier, sys.argv[1])

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from driftway.workbench.bench.cases import CALLED, LIMIT, PASSTHROUGH, WORKER, Case, Effort, swept
+from driftway.workbench.bench.cases import CALLED, LIMIT, PASSTHROUGH, WORKER, Case, Repetitions, swept
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from driftway.workbench.bench.latency import Delay
+    from driftway.workbench.bench.latency import LatencyRun
     from driftway.workbench.bench.throughput import Run
 
 THROUGHPUT = ("messages_per_second", "cpu_seconds", "peak_rss")
@@ -36,7 +36,7 @@ SHOWN: dict[str, tuple[str, float, str]] = {
 
 
 @dataclass(frozen=True)
-class Result:
+class BenchResult:
     """One case, measured.
 
     Parameters
@@ -54,14 +54,14 @@ class Result:
     """
 
     case: Case
-    effort: Effort
+    effort: Repetitions
     message_bytes: int
     runs: list[Run]
-    delays: list[Delay]
+    delays: list[LatencyRun]
 
     def values(self, side: str, figure: str) -> list[float]:
         """A side's values of a figure, by pair; empty if it was not measured."""
-        rows: Sequence[Run | Delay] = self.runs if figure in THROUGHPUT else self.delays
+        rows: Sequence[Run | LatencyRun] = self.runs if figure in THROUGHPUT else self.delays
         own = sorted((row for row in rows if row.side == side), key=lambda row: row.pair)
         return [float(getattr(row, figure)) for row in own]
 
@@ -97,7 +97,7 @@ class Result:
         }
 
 
-def table(result: Result) -> Table:
+def table(result: BenchResult) -> Table:
     """Medians with their spread beside each other, and the ratios."""
     from rich.table import Table
 
@@ -114,7 +114,7 @@ def table(result: Result) -> Table:
     return made
 
 
-def summary(results: Sequence[Result]) -> Table:
+def summary(results: Sequence[BenchResult]) -> Table:
     """A line per case of a sweep: what differs, the worker's medians, its ratios to those that only copy."""
     from rich.table import Table
 
@@ -137,7 +137,7 @@ def summary(results: Sequence[Result]) -> Table:
     return made
 
 
-def closing(result: Result) -> str:
+def closing(result: BenchResult) -> str:
     """How the figures came about, in a sentence."""
     counts = []
     if result.runs:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftway.workbench.bench.cases import Case
-from driftway.workbench.bench.contender import Cost, Side
+from driftway.workbench.bench.contender import Contender, Cost
 from driftway.workbench.bench.workload import drop, make_outputs
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.topics import Topics
@@ -62,7 +62,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Place:
+class BenchCluster:
     """Where a bench works: the cluster, the client properties of both sides, a word that its topics start with."""
 
     bootstrap: str
@@ -79,7 +79,7 @@ class Place:
         drop(self.bootstrap, self.properties, names)
 
 
-def copy_all(side: str, case: Case, place: Place, topics: Topics, n: int) -> tuple[Cost, float]:
+def copy_all(side: str, case: Case, place: BenchCluster, topics: Topics, n: int) -> tuple[Cost, float]:
     """Let a side work through an input of n messages; its cost, and the seconds from first to last output.
 
     Raises
@@ -89,20 +89,20 @@ def copy_all(side: str, case: Case, place: Place, topics: Topics, n: int) -> tup
     """
     make_outputs(place.bootstrap, place.properties, topics, case)
     try:
-        with Side(side, case, place.bootstrap, place.properties, topics, stop_at_end=True) as processes:
+        with Contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=True) as processes:
             cost = processes.wait(RUN_SECONDS)
         return cost, _span(place, topics.predictions, case.partitions, n)
     finally:
         place.drop(topics)
 
 
-def startup(side: str, case: Case, place: Place, topic: str, n: int, number: Callable[[], int]) -> Cost:
+def startup(side: str, case: Case, place: BenchCluster, topic: str, n: int, number: Callable[[], int]) -> Cost:
     """What a side costs over a tiny input: the smaller of two runs, after one that fills caches."""
     costs = [copy_all(side, case, place, place.topics(number(), topic), n)[0] for _ in range(3)]
     return min(costs[1:], key=lambda cost: cost.cpu_seconds)
 
 
-def measure(pair: int, side: str, case: Case, place: Place, topics: Topics, tiny: tuple[Cost, int]) -> Run:
+def measure(pair: int, side: str, case: Case, place: BenchCluster, topics: Topics, tiny: tuple[Cost, int]) -> Run:
     """One run over the full input; `tiny` is the cost of a tiny one, and its messages."""
     cost, seconds = copy_all(side, case, place, topics, case.messages)
     start, rows = tiny
@@ -111,11 +111,11 @@ def measure(pair: int, side: str, case: Case, place: Place, topics: Topics, tiny
     return Run(pair, side, case.messages / seconds, cpu, cost.peak_rss, seconds)
 
 
-def _span(place: Place, topic: str, partitions: int, n: int) -> float:
+def _span(place: BenchCluster, topic: str, partitions: int, n: int) -> float:
     """Seconds between the first and the last record of a topic, at least a millisecond: the stamps' unit."""
-    from driftway.worker.admin.watch.topic_tail import Ends
+    from driftway.worker.admin.watch.topic_tail import LogEnds
 
-    reader, deadline = Ends(place.bootstrap, place.properties), time.monotonic() + VISIBLE_SECONDS
+    reader, deadline = LogEnds(place.bootstrap, place.properties), time.monotonic() + VISIBLE_SECONDS
     ends = reader.of({topic: partitions})
     for p in range(partitions):
         wanted = n // partitions + (p < n % partitions)
@@ -130,15 +130,17 @@ def _span(place: Place, topic: str, partitions: int, n: int) -> float:
     return max(1, last - first) / 1000
 
 
-def _stamps(place: Place, topic: str, partitions: int, starts: dict[tuple[str, int], int], last: bool) -> list[int]:
+def _stamps(
+    place: BenchCluster, topic: str, partitions: int, starts: dict[tuple[str, int], int], last: bool
+) -> list[int]:
     """Timestamp of each partition's first, or last, record from `starts` on."""
-    from driftway.worker.admin.watch.topic_tail import Tail
+    from driftway.worker.admin.watch.topic_tail import TopicTail
 
     found: dict[int, int] = {}
     deadline = time.monotonic() + READ_SECONDS
-    with closing(Tail(place.bootstrap, place.properties, {topic: partitions}, starts)) as tail:
+    with closing(TopicTail(place.bootstrap, place.properties, {topic: partitions}, starts)) as tail:
         while not tail.at_end if last else len(found) < partitions:
-            for message in tail.take(0.1):
+            for message in tail.poll(0.1):
                 if last or message.partition() not in found:
                     found[message.partition()] = message.timestamp()[1]
             if time.monotonic() > deadline:

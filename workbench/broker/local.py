@@ -16,7 +16,7 @@ from typing import Self
 
 from driftway.workbench.broker import distribution, settings
 from driftway.workbench.broker.health import await_ready
-from driftway.workbench.broker.supervised import Guarded
+from driftway.workbench.broker.supervised import SupervisedProcess
 from driftway.worker.errors import Failure, UsageFailure
 
 READY_SECONDS = 60.0
@@ -74,7 +74,7 @@ class LocalKafka:
         self._port = port
         self._controller_port = 0
         self._cluster = ""
-        self._guarded: Guarded | None = None
+        self._process: SupervisedProcess | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -118,7 +118,7 @@ class LocalKafka:
             The `local` extra is missing, its jars cannot be downloaded, the port is taken, the directory
             cannot be written, or Kafka ended early. One sentence each.
         """
-        if self._guarded is not None:
+        if self._process is not None:
             raise Failure("the local Kafka is running already")
         if self._wanted_port and not _free(self._wanted_port):
             raise Failure(f"port {self._wanted_port} is taken; --port 0 takes a free one")
@@ -126,7 +126,7 @@ class LocalKafka:
         self._home = self._make_home()
         self._java = [str(java), *settings.java_options(self._heap, self._home / "log4j2.properties", self._steady)]
         self._java += ["-cp", os.pathsep.join(map(str, classpath))]
-        self._guarded = Guarded(remove=None if self._given else self._home)
+        self._process = SupervisedProcess(remove=None if self._given else self._home)
         try:
             self._start_with_free_ports()
         except BaseException:
@@ -135,7 +135,7 @@ class LocalKafka:
 
     def stop(self) -> None:
         """End the broker cleanly and remove a temporary directory. Does nothing when it is not running."""
-        guarded, self._guarded = self._guarded, None
+        guarded, self._process = self._process, None
         if guarded is None:
             return
         try:
@@ -168,10 +168,10 @@ class LocalKafka:
         """Exit code of Kafka's Java, None while it runs."""
         return self._running().exit_code()
 
-    def _running(self) -> Guarded:
-        if self._guarded is None:
+    def _running(self) -> SupervisedProcess:
+        if self._process is None:
             raise Failure("the local Kafka is not running")
-        return self._guarded
+        return self._process
 
     def _make_home(self) -> Path:
         if self._given is None:

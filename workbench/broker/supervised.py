@@ -19,7 +19,7 @@ from driftway.worker.errors import Failure
 CLOSE_SECONDS = 30.0
 
 
-class Guarded:
+class SupervisedProcess:
     """One child process under a guard (see `driftway.workbench.broker.supervisor`).
 
     Parameters
@@ -33,7 +33,7 @@ class Guarded:
         self._remove = remove
         self._pid: int | None = None
         argv = [sys.executable, "-I", "-S", supervisor.__file__, *([str(remove)] if remove else [])]
-        self._guard = subprocess.Popen(
+        self._supervisor = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -78,22 +78,22 @@ class Guarded:
 
     def close(self) -> None:
         """End the child if it still runs, the guard, and remove the directory. May be called twice."""
-        if self._guard.stdin is None or self._guard.stdout is None or self._guard.stdin.closed:
+        if self._supervisor.stdin is None or self._supervisor.stdout is None or self._supervisor.stdin.closed:
             return
         with contextlib.suppress(BrokenPipeError):
-            self._guard.stdin.close()
-        died = self._guard.poll() is not None
+            self._supervisor.stdin.close()
+        died = self._supervisor.poll() is not None
         try:
-            self._guard.wait(CLOSE_SECONDS)
+            self._supervisor.wait(CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
-            self._guard.kill()
-            self._guard.wait()
+            self._supervisor.kill()
+            self._supervisor.wait()
             died = True
-        self._guard.stdout.close()
+        self._supervisor.stdout.close()
         if died:
-            self._clear_up_for_the_guard()
+            self._clean_up_for_supervisor()
 
-    def _clear_up_for_the_guard(self) -> None:
+    def _clean_up_for_supervisor(self) -> None:
         if self._pid is not None and not sys.platform.startswith("linux"):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
@@ -104,11 +104,11 @@ class Guarded:
         with self._lock:
             line = b""
             with contextlib.suppress(OSError, ValueError):  # a guard that is gone, or closed
-                assert self._guard.stdin is not None  # noqa: S101
-                assert self._guard.stdout is not None  # noqa: S101
-                self._guard.stdin.write(json.dumps(command).encode() + b"\n")
-                self._guard.stdin.flush()
-                line = self._guard.stdout.readline()
+                assert self._supervisor.stdin is not None  # noqa: S101
+                assert self._supervisor.stdout is not None  # noqa: S101
+                self._supervisor.stdin.write(json.dumps(command).encode() + b"\n")
+                self._supervisor.stdin.flush()
+                line = self._supervisor.stdout.readline()
         if not line:
             raise Failure("the local Kafka is not running: its guard process has ended")
         reply: dict[str, Any] = json.loads(line)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from driftway.workbench.bench.cases import MAPPED, NAMED
-from driftway.worker.cli.console import whole_console
+from driftway.worker.cli.console import wide_console
 from driftway.worker.cli.model_options import make_model_settings, make_target
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import AUTO, CLIENTS, parse_properties
@@ -110,12 +110,12 @@ def bench(**given: Any) -> None:
       driftway bench --guarantee exactly-once,at-least-once --no-latency
       driftway bench --client python,native --format json,named --no-latency
     """
-    from driftway.workbench.bench.benchmark import Contest
-    from driftway.workbench.bench.cases import LATENCY_SIDES, Effort, expand
+    from driftway.workbench.bench.benchmark import Benchmark
+    from driftway.workbench.bench.cases import LATENCY_SIDES, Repetitions, expand
     from driftway.workbench.broker import provide
     from driftway.worker.plots.plotting import check_output
 
-    effort = Effort(
+    effort = Repetitions(
         given["repetitions"],
         0 if given["no_latency"] else given["latency_repetitions"],
         given["latency_seconds"],
@@ -138,7 +138,7 @@ def bench(**given: Any) -> None:
     try:
         with (
             _kafka(given, provide, any(case.workers > 1 for case in cases)) as bootstrap,
-            Contest(bootstrap, effort, _say) as contest,
+            Benchmark(bootstrap, effort, _say) as contest,
         ):
             for number, case in enumerate(cases, 1):
                 _say((f"case {number}/{len(cases)}: " if len(cases) > 1 else "") + case.named())
@@ -150,11 +150,11 @@ def bench(**given: Any) -> None:
 
 def _limit_can_be_measured() -> bool:
     """Whether the C library can be used here; says why not."""
-    from driftway.worker.kafka.librdkafka.abi_check import proven
+    from driftway.worker.kafka.librdkafka.abi_check import checked_library
     from driftway.worker.kafka.librdkafka.library import Unsupported
 
     try:
-        proven()
+        checked_library()
     except Unsupported as why:
         _say(f"the limit is not measured: {why}")
         return False
@@ -180,7 +180,7 @@ def _conclude(results: list[Any], as_json: bool, out: str | None) -> None:
     from driftway.workbench.bench.report import closing, summary, table
     from driftway.worker.wire.codec import write_json
 
-    console = whole_console(stderr=as_json)
+    console = wide_console(stderr=as_json)
     for result in results:
         console.print(table(result))
         console.print(closing(result), soft_wrap=True)

@@ -89,7 +89,7 @@ def _wait(ended: threading.Event, check: Callable[[], None]) -> None:
         check()
 
 
-class _Ended(BaseException):
+class _BrokerInterrupted(BaseException):
     """A signal asked for the end; no handler of errors may take it for one."""
 
 
@@ -102,11 +102,11 @@ def _signals() -> Iterator[threading.Event]:
         if ended.is_set():
             return
         ended.set()
-        raise _Ended
+        raise _BrokerInterrupted
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with contextlib.suppress(_Ended):
+        with contextlib.suppress(_BrokerInterrupted):
             yield ended
     finally:
         for number, handler in before.items():

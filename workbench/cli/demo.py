@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.console import whole_console
+from driftway.worker.cli.console import wide_console
 from driftway.worker.cli.model_options import make_model_settings, make_target
 from driftway.worker.cli.options import was_given
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION
 
 if TYPE_CHECKING:
-    from driftway.workbench.demo.demo import Plan, Result
+    from driftway.workbench.demo.demo import DemoPlan, DemoResult
 
 LEARNERS = ("auto", "dfop:mu=0.001")
 SHOWN_SECONDS = 20
@@ -88,9 +88,9 @@ def demo(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(128 + ended[0])
 
 
-def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> Plan:
+def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> DemoPlan:
     """Check what was asked for before anything is started."""
-    from driftway.workbench.demo.demo import Plan
+    from driftway.workbench.demo.demo import DemoPlan
 
     names = tuple(given["labels"].split(",")) if given["labels"] else None
     asked = {"seed": given["seed"], "label": given["label"], "labels": names}
@@ -120,7 +120,7 @@ def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> Plan:
     replay += ("--limit", limit) if limit is not None else ()
     worker: tuple[Any, ...] = ("--task", task, *(word for learner in learners for word in ("--learner", learner)))
     worker += ("--classes", classes) if classes is not None else ()
-    return Plan(
+    return DemoPlan(
         os.path.basename(stream.name),
         total,
         tuple(drift for drift in stream.drift_points if limit is None or drift < limit),
@@ -159,9 +159,9 @@ def _check_picture(path: str) -> bool:
     return True
 
 
-def _run(plan: Plan, broker: Any) -> Result:
+def _run(plan: DemoPlan, broker: Any) -> DemoResult:
     from driftway.workbench.broker import provide
-    from driftway.workbench.demo.demo import Demonstration
+    from driftway.workbench.demo.demo import Demo
     from driftway.workbench.demo.view import live_view
 
     def say(text: str) -> None:
@@ -172,7 +172,7 @@ def _run(plan: Plan, broker: Any) -> Result:
     with (
         provide(broker) as bootstrap,
         live_view(plan, say) as show,
-        Demonstration(bootstrap, plan, say, show) as demonstration,
+        Demo(bootstrap, plan, say, show) as demonstration,
     ):
         try:
             return demonstration.run()
@@ -182,12 +182,12 @@ def _run(plan: Plan, broker: Any) -> Result:
                     demonstration.clear_up()
 
 
-def _conclude(plan: Plan, result: Result, out: str | None) -> None:
+def _conclude(plan: DemoPlan, result: DemoResult, out: str | None) -> None:
     """Print the summary, draw the picture."""
     from driftway.workbench.demo.view import summary
     from driftway.worker.plots.plotting import Picture, draw
 
-    console = whole_console()
+    console = wide_console()
     for part in summary(plan, result):
         console.print(part, soft_wrap=isinstance(part, str))
     if out is not None and result.curves.learners:
@@ -195,7 +195,7 @@ def _conclude(plan: Plan, result: Result, out: str | None) -> None:
         console.print(f"Rolling window over rows, drifts marked: {out}", soft_wrap=True)
 
 
-class _Ended(BaseException):
+class _DemoInterrupted(BaseException):
     """A signal asked for the end; no handler of errors may take it for one."""
 
 
@@ -207,11 +207,11 @@ def _signals() -> Iterator[list[int]]:
     def end(number: int, _frame: object) -> None:
         if not came:
             came.append(number)
-            raise _Ended
+            raise _DemoInterrupted
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with contextlib.suppress(_Ended):
+        with contextlib.suppress(_DemoInterrupted):
             yield came
     finally:
         for number, handler in before.items():

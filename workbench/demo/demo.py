@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftway.workbench.demo.subprocesses import Command, end_all
-from driftway.worker.admin.watch.completeness import Account, Ledger
-from driftway.worker.admin.watch.dashboard import Board, Row
-from driftway.worker.admin.watch.topic_tail import Ends, Tail, outcome_place, readings, reason_kind
+from driftway.workbench.demo.subprocesses import DriftwayProcess, end_all
+from driftway.worker.admin.watch.completeness import OutcomeCounter, PartitionCount
+from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
+from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, outcome_place, readings, reason_kind
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.log_reader.reader import Place
+from driftway.worker.kafka.log_reader.reader import PartitionId
 from driftway.worker.kafka.topics import Topics, create_topics, output_plan
 from driftway.worker.plots.curves import Curves, Dip, dips, scaled
 
@@ -29,7 +29,7 @@ LAST_READ_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class DemoPlan:
     """What is shown.
 
     Parameters
@@ -56,22 +56,22 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Progress:
+class DemoProgress:
     """Where a demonstration stands: rows sent, outcomes read, rows in all (None: not known), the board, an outage."""
 
     sent: int
     done: int
     total: int | None
     seconds: float
-    rows: list[Row]
+    rows: list[DashboardRow]
     silent_seconds: float | None = None
 
 
 @dataclass(frozen=True)
-class Result:
+class DemoResult:
     """What a demonstration has shown."""
 
-    accounts: list[Account]
+    partition_counts: list[PartitionCount]
     curves: Curves
     dips: dict[str, list[Dip]]
     seconds: float
@@ -83,11 +83,13 @@ class Result:
     @property
     def exact(self) -> bool:
         """Whether every row sent has exactly one outcome."""
-        return all(account.exact for account in self.accounts) and self.sent == sum(a.end for a in self.accounts)
+        return all(account.exact for account in self.partition_counts) and self.sent == sum(
+            a.end for a in self.partition_counts
+        )
 
 
 @dataclass
-class Demonstration:
+class Demo:
     """One run of the demo on a running broker; use as a context manager, whose end leaves no child behind.
 
     Parameters
@@ -103,20 +105,20 @@ class Demonstration:
     """
 
     bootstrap: str
-    plan: Plan
+    plan: DemoPlan
     say: Callable[[str], None]
-    show: Callable[[Progress], None]
+    show: Callable[[DemoProgress], None]
     input: str = field(default_factory=lambda: f"driftway-demo-{uuid.uuid4().hex[:8]}")
 
     def __post_init__(self) -> None:
-        self.board, self.curves, self.ledger = Board(), Curves(), Ledger()
+        self.dashboard, self.curves, self.outcome_counter = Dashboard(), Curves(), OutcomeCounter()
         # A group of its own: members of an earlier demo that was killed would keep it waiting.
         self._topics = Topics(self.input, self.input, self.input)
-        self._children: list[Command] = []
-        self._tails: list[Tail] = []
+        self._children: list[DriftwayProcess] = []
+        self._tails: list[TopicTail] = []
         self._started = 0.0
 
-    def __enter__(self) -> Demonstration:
+    def __enter__(self) -> Demo:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -125,7 +127,7 @@ class Demonstration:
         for tail in self._tails:
             tail.close()
 
-    def run(self) -> Result:
+    def run(self) -> DemoResult:
         """Create topics, start the children, watch until everything is accounted for, end the workers, count.
 
         Raises
@@ -136,7 +138,7 @@ class Demonstration:
         n = self.plan.partitions
         create_topics(self.bootstrap, {}, {self.input: (n, {}), **output_plan(self._topics, n)})
         workers = self._start_workers()
-        self._ends = Ends(self.bootstrap, {})
+        self._ends = LogEnds(self.bootstrap, {})
         self._points = self._tail(self._topics.accuracy)
         self._outcomes = self._tail(self._topics.predictions, self._topics.rejected)
         replay = self._start("replay", "replay", *self.plan.replay, "--to", self.input, "--quiet", "--json")
@@ -160,12 +162,12 @@ class Demonstration:
         for future in admin.delete_consumer_groups([self._topics.group]).values():
             future.exception(timeout=END_SECONDS)  # members that were just killed keep it; it expires by itself
 
-    def _start(self, name: str, command: str, *arguments: str) -> Command:
-        child = Command(name, command, *arguments, "--bootstrap", self.bootstrap)
+    def _start(self, name: str, command: str, *arguments: str) -> DriftwayProcess:
+        child = DriftwayProcess(name, command, *arguments, "--bootstrap", self.bootstrap)
         self._children.append(child)
         return child
 
-    def _start_workers(self) -> list[Command]:
+    def _start_workers(self) -> list[DriftwayProcess]:
         count = self.plan.workers
         self.say(f"starting {'the worker' if count == 1 else f'{count} workers'} (a first start compiles the kernels)")
         common = ("--input", self.input, "--group", self._topics.group, "--outputs", self.input, "--start", "earliest")
@@ -177,21 +179,23 @@ class Demonstration:
         deadline = time.monotonic() + START_SECONDS
         # Every partition runs somewhere, and every worker is in the group: then no row has to wait.
         while not (
-            all(worker.said(" subscribed ") for worker in workers)
-            and all(any(w.said(f" running partition={p} ") for w in workers) for p in range(self.plan.partitions))
+            all(worker.has_printed(" subscribed ") for worker in workers)
+            and all(
+                any(w.has_printed(f" running partition={p} ") for w in workers) for p in range(self.plan.partitions)
+            )
         ):
             _require_running(workers)
             if time.monotonic() > deadline:
-                raise Failure(f"no worker was ready after {START_SECONDS:.0f} s{workers[0].told()}")
+                raise Failure(f"no worker was ready after {START_SECONDS:.0f} s{workers[0].output_end()}")
             time.sleep(0.05)
         return workers
 
-    def _tail(self, *topics: str) -> Tail:
-        tail = Tail(self.bootstrap, {}, dict.fromkeys(topics, self.plan.partitions))
+    def _tail(self, *topics: str) -> TopicTail:
+        tail = TopicTail(self.bootstrap, {}, dict.fromkeys(topics, self.plan.partitions))
         self._tails.append(tail)
         return tail
 
-    def _watch(self, replay: Command, workers: Sequence[Command]) -> dict[str, Any]:
+    def _watch(self, replay: DriftwayProcess, workers: Sequence[DriftwayProcess]) -> dict[str, Any]:
         """Show until the replay has ended and every input offset has an outcome; return the replay's report."""
         report: dict[str, Any] | None = None
         moved, moved_at = -1, time.monotonic()
@@ -200,7 +204,7 @@ class Demonstration:
             _require_running(workers)
             if report is None and (code := replay.exit_code()) is not None:
                 if code != 0:
-                    raise Failure(f"the replay ended with exit code {code}{replay.told()}")
+                    raise Failure(f"the replay ended with exit code {code}{replay.output_end()}")
                 report = replay.report()
             self._read(0.2)
             ends = self._input_ends(self._ends.lately)
@@ -208,41 +212,41 @@ class Demonstration:
             if not sent:
                 self._started = time.monotonic()  # the replay's own start is not part of the throughput
             total = self.plan.total if report is None else sent
-            seconds, silent = time.monotonic() - self._started, self.board.silent_seconds
-            self.show(Progress(sent, self.ledger.total, total, seconds, self.board.rows(), silent))
-            if report is not None and self.ledger.complete(ends):
+            seconds, silent = time.monotonic() - self._started, self.dashboard.silent_seconds
+            self.show(DemoProgress(sent, self.outcome_counter.total, total, seconds, self.dashboard.rows(), silent))
+            if report is not None and self.outcome_counter.complete(ends):
                 return report
-            if sent + self.ledger.total > moved or self.board.silent_seconds is not None:
-                moved, moved_at = sent + self.ledger.total, time.monotonic()
+            if sent + self.outcome_counter.total > moved or self.dashboard.silent_seconds is not None:
+                moved, moved_at = sent + self.outcome_counter.total, time.monotonic()
             elif time.monotonic() - moved_at > STALL_SECONDS:
                 raise Failure(
-                    f"nothing has moved for {STALL_SECONDS:.0f} s: {self.ledger.total:,} of {sent:,} rows are "
-                    f"predicted{workers[0].told()}"
+                    f"nothing has moved for {STALL_SECONDS:.0f} s: {self.outcome_counter.total:,} of {sent:,} rows are "
+                    f"predicted{workers[0].output_end()}"
                 )
 
     def _read(self, seconds: float) -> None:
-        for message in self._outcomes.take(seconds):
+        for message in self._outcomes.poll(seconds):
             rejected = message.topic() == self._topics.rejected
             partition, offset = outcome_place(message, rejected)
-            self.ledger.count(partition, offset, rejected)
-            self.board.account(partition, offset)
-        for point, written_at in readings(self._points.take(0.0)):
-            self.board.fold(point, written_at)
+            self.outcome_counter.count(partition, offset, rejected)
+            self.dashboard.add_outcome(partition, offset)
+        for point, written_at in readings(self._points.poll(0.0)):
+            self.dashboard.add_point(point, written_at)
             self.curves.add(point)
 
-    def _input_ends(self, asked: Callable[[dict[str, int]], dict[Place, int]]) -> dict[int, int]:
+    def _input_ends(self, asked: Callable[[dict[str, int]], dict[PartitionId, int]]) -> dict[int, int]:
         ends = {p: end for (_, p), end in asked({self.input: self.plan.partitions}).items()}
-        self.board.silent_seconds = self._ends.silent_seconds
-        self.board.ends(ends)
+        self.dashboard.silent_seconds = self._ends.silent_seconds
+        self.dashboard.ends(ends)
         return ends
 
-    def _judge(self, report: dict[str, Any], seconds: float) -> Result:
+    def _judge(self, report: dict[str, Any], seconds: float) -> DemoResult:
         """Count anew, as a reader sees it that comes when everything has ended; last commits included."""
-        ledger, kinds = Ledger(), Counter[str]()
+        ledger, kinds = OutcomeCounter(), Counter[str]()
         tail = self._tail(self._topics.predictions, self._topics.rejected, self._topics.accuracy)
         deadline = time.monotonic() + LAST_READ_SECONDS
         while not tail.at_end:
-            messages = tail.take(0.2)
+            messages = tail.poll(0.2)
             for point, _ in readings([m for m in messages if m.topic() == self._topics.accuracy]):
                 self.curves.add(point)
             for message in (m for m in messages if m.topic() != self._topics.accuracy):
@@ -262,8 +266,8 @@ class Demonstration:
             for learner in self.curves.learners
             if "window_accuracy" in self.curves.metrics
         }
-        return Result(
-            ledger.accounts(self._input_ends(self._ends.of)),
+        return DemoResult(
+            ledger.partition_counts(self._input_ends(self._ends.of)),
             self.curves,
             found,
             seconds,
@@ -273,7 +277,7 @@ class Demonstration:
         )
 
 
-def _require_running(workers: Sequence[Command]) -> None:
+def _require_running(workers: Sequence[DriftwayProcess]) -> None:
     for worker in workers:
         if (code := worker.exit_code()) is not None:
-            raise Failure(f"the {worker.name} ended by itself with exit code {code}{worker.told()}")
+            raise Failure(f"the {worker.name} ended by itself with exit code {code}{worker.output_end()}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftway.workbench.broker.supervised import Guarded
+from driftway.workbench.broker.supervised import SupervisedProcess
 from driftway.worker.errors import Failure
 from driftway.worker.wire.codec import read_json
 
@@ -22,7 +22,7 @@ TOLD_LINES = 15
 TOLD_BYTES = 4000
 
 
-class Command:
+class DriftwayProcess:
     """``driftway ARGUMENTS`` as a child; its directory and log go with it.
 
     Parameters
@@ -44,10 +44,10 @@ class Command:
         # A guard that has a directory to remove ends its child at once when this process dies: what the
         # child could still commit nobody would read.
         with _environment():
-            self._guarded = Guarded(remove=folder)
+            self._process = SupervisedProcess(remove=folder)
         self.log = folder / "log"
         try:
-            self._guarded.start([sys.executable, "-P", "-m", "driftway", *arguments], self.log)
+            self._process.start([sys.executable, "-P", "-m", "driftway", *arguments], self.log)
         except BaseException:
             self.close()
             raise
@@ -61,11 +61,11 @@ class Command:
             Its guard is gone, and the child with it.
         """
         try:
-            return self._guarded.exit_code()
+            return self._process.exit_code()
         except Failure:
             raise Failure(f"the {self.name} is not running: its guard process has ended") from None
 
-    def said(self, text: str) -> bool:
+    def has_printed(self, text: str) -> bool:
         """Whether its output contains `text`."""
         return text in self._output()
 
@@ -81,22 +81,22 @@ class Command:
             if line.startswith("{"):
                 found: dict[str, Any] = read_json(line.encode())
                 return found
-        raise Failure(f"the {self.name} ended without a report{self.told()}")
+        raise Failure(f"the {self.name} ended without a report{self.output_end()}")
 
-    def told(self) -> str:
+    def output_end(self) -> str:
         """The end of its output, to be appended to a sentence."""
         lines = self._output()[-TOLD_BYTES:].splitlines()[-TOLD_LINES:]
         return ("; its output ended:\n  " + "\n  ".join(lines)) if lines else "; it said nothing"
 
     def signal_end(self) -> None:
         """SIGTERM, without waiting: so that several end side by side."""
-        if self._guarded.pid is not None and self.exit_code() is None:
+        if self._process.pid is not None and self.exit_code() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._guarded.pid, signal.SIGTERM)
+                os.kill(self._process.pid, signal.SIGTERM)
 
     def close(self) -> None:
         """End it at once if it still runs, and remove its log. May be called twice."""
-        self._guarded.close()
+        self._process.close()
 
     def _output(self) -> str:
         try:
@@ -105,7 +105,7 @@ class Command:
             return ""
 
 
-def end_all(commands: Sequence[Command], seconds: float) -> None:
+def end_all(commands: Sequence[DriftwayProcess], seconds: float) -> None:
     """SIGTERM to all, once: a second one would tell a worker to leave without its last commit.
 
     Raises
@@ -119,10 +119,10 @@ def end_all(commands: Sequence[Command], seconds: float) -> None:
     for command in commands:
         while (code := command.exit_code()) is None:
             if time.monotonic() > deadline:
-                raise Failure(f"the {command.name} did not end within {seconds:.0f} s{command.told()}")
+                raise Failure(f"the {command.name} did not end within {seconds:.0f} s{command.output_end()}")
             time.sleep(0.02)
         if code != 0:
-            raise Failure(f"the {command.name} ended with exit code {code}{command.told()}")
+            raise Failure(f"the {command.name} ended with exit code {code}{command.output_end()}")
 
 
 @contextlib.contextmanager

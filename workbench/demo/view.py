@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.admin.watch.view import HEADINGS, cell, name, silence, table
-from driftway.worker.wire.rejections import tally
+from driftway.worker.wire.rejections import format_counts
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from driftway.workbench.demo.demo import Plan, Progress, Result
+    from driftway.workbench.demo.demo import DemoPlan, DemoProgress, DemoResult
     from driftway.worker.plots.curves import Dip
 
 PLAIN_SECONDS = 3.0
@@ -22,7 +22,7 @@ PLAIN_SECONDS = 3.0
 
 
 @contextmanager
-def live_view(plan: Plan, say: Callable[[str], None]) -> Iterator[Callable[[Progress], None]]:
+def live_view(plan: DemoPlan, say: Callable[[str], None]) -> Iterator[Callable[[DemoProgress], None]]:
     """What to call with each progress: a live table on a terminal (stderr), a line now and then elsewhere."""
     if not sys.stderr.isatty():
         yield _plain(say)
@@ -35,7 +35,7 @@ def live_view(plan: Plan, say: Callable[[str], None]) -> Iterator[Callable[[Prog
     screen = Live(console=console, auto_refresh=False)
     started = False
 
-    def show(progress: Progress) -> None:
+    def show(progress: DemoProgress) -> None:
         nonlocal started
         if not started:
             screen.start()
@@ -49,10 +49,10 @@ def live_view(plan: Plan, say: Callable[[str], None]) -> Iterator[Callable[[Prog
             screen.stop()
 
 
-def _plain(say: Callable[[str], None]) -> Callable[[Progress], None]:
+def _plain(say: Callable[[str], None]) -> Callable[[DemoProgress], None]:
     last, before = 0.0, -1
 
-    def show(progress: Progress) -> None:
+    def show(progress: DemoProgress) -> None:
         nonlocal last, before
         moved, ended = progress.sent + progress.done != before, progress.done == progress.total
         moved = moved or progress.silent_seconds is not None
@@ -64,7 +64,7 @@ def _plain(say: Callable[[str], None]) -> Callable[[Progress], None]:
     return show
 
 
-def _sentence(progress: Progress) -> str:
+def _sentence(progress: DemoProgress) -> str:
     total = "" if progress.total is None else f" of {progress.total:,}"
     rate = sum(row.rows_per_second or 0.0 for row in {row.partition: row for row in progress.rows}.values())
     text = (
@@ -82,7 +82,7 @@ def _sentence(progress: Progress) -> str:
     return text
 
 
-def _screen(plan: Plan, progress: Progress, width: int) -> Table:
+def _screen(plan: DemoPlan, progress: DemoProgress, width: int) -> Table:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -106,11 +106,11 @@ def _screen(plan: Plan, progress: Progress, width: int) -> Table:
     return whole
 
 
-def summary(plan: Plan, result: Result) -> list[Any]:
+def summary(plan: DemoPlan, result: DemoResult) -> list[Any]:
     """The closing summary: texts and tables to be printed in this order."""
     parts: list[Any] = ["", _outcomes(result), _verdict(result), "", _learners(result)]
     if result.rejected:
-        parts[2:2] = [f"Rejected: {tally(result.rejected)}."]
+        parts[2:2] = [f"Rejected: {format_counts(result.rejected)}."]
     if any(result.dips.values()):
         parts += ["", _dips(result)]
     speed = result.sent / max(result.seconds, 1e-9)
@@ -121,25 +121,25 @@ def summary(plan: Plan, result: Result) -> list[Any]:
     return [*parts, "", throughput]
 
 
-def _outcomes(result: Result) -> Table:
+def _outcomes(result: DemoResult) -> Table:
     made = _new_table("partition", "rows sent", "predicted", "rejected", "gaps", "duplicates")
-    for a in result.accounts:
+    for a in result.partition_counts:
         numbers = (a.end, a.predicted, a.rejected, a.missing, a.repeated + a.beyond)
         made.add_row(str(a.partition), *(f"{n:,}" for n in numbers))
     return made
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: DemoResult) -> str:
     if result.exact:
         return (
             f"Exactly once: every one of {result.sent:,} input offsets has exactly one outcome, no gap, no duplicate."
         )
-    gaps = sum(a.missing for a in result.accounts)
-    twice = sum(a.repeated + a.beyond for a in result.accounts)
+    gaps = sum(a.missing for a in result.partition_counts)
+    twice = sum(a.repeated + a.beyond for a in result.partition_counts)
     return f"NOT exactly once: {gaps:,} input offsets without outcome, {twice:,} with more than one."
 
 
-def _learners(result: Result) -> Table:
+def _learners(result: DemoResult) -> Table:
     shown = [m for m in HEADINGS if m in result.curves.metrics and not m.startswith("window")]
     made = _new_table("learner", *(name(metric) for metric in shown))
     for number, learner in enumerate(result.curves.learners):
@@ -149,7 +149,7 @@ def _learners(result: Result) -> Table:
     return made
 
 
-def _dips(result: Result) -> Table:
+def _dips(result: DemoResult) -> Table:
     made = _new_table("drift at row", "learner", "window before", "deepest after", "dip", "recovered after")
     rows = sorted(
         ((dip.drift, n, dip) for n, found in enumerate(result.dips.values()) for dip in found), key=lambda r: r[:2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 
 TABLES = {
     "auto": "driftway.workbench.paper_tables.auto.page",
@@ -19,7 +19,7 @@ TABLES = {
 """Name -> module with a function `write`."""
 
 
-def write_table(name: str, asked: Asked) -> list[Path]:
+def write_table(name: str, asked: TableRequest) -> list[Path]:
     """Measure a table and write its page and picture; return their paths.
 
     Raises

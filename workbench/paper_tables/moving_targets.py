@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from driftway import learners
 from driftway.learners.preprocessing.fourier import Fourier
-from driftway.workbench.paper_tables.request import Asked
-from driftway.worker.processes import run_all
+from driftway.workbench.paper_tables.request import TableRequest
+from driftway.worker.processes import run_jobs
 
 STREAMS = ("gaussian_mixture_drift", "gaussian_mixture_switch")
 SEEDS = tuple(range(1, 21))
@@ -123,7 +123,7 @@ def tuned(open_stream: Opener, name: str, stream: str, space: str, p: str) -> Ch
     return choices[0]
 
 
-class Column(NamedTuple):
+class ExperimentColumn(NamedTuple):
     """A stream, a space and an exponent: the choices, and the mistakes of every learner by seed."""
 
     stream: str
@@ -133,7 +133,7 @@ class Column(NamedTuple):
     mistakes: dict[str, Counts]
 
 
-def column_of(open_stream: Opener, work: tuple[str, str, str], progress: Callable[[int], None]) -> Column:
+def column_of(open_stream: Opener, work: tuple[str, str, str], progress: Callable[[int], None]) -> ExperimentColumn:
     """A column: every learner tuned, then run on the reported seeds."""
     stream, space, p = work
     choices, found = {}, {}
@@ -142,7 +142,7 @@ def column_of(open_stream: Opener, work: tuple[str, str, str], progress: Callabl
         sets = (rows_of(open_stream, stream, seed, space, chosen.gamma) for seed in SEEDS)
         found[name] = np.array([mistakes(name, chosen.parameters, space, p, chosen.gamma, rows) for rows in sets])
         progress(1)
-    return Column(stream, space, p, choices, found)
+    return ExperimentColumn(stream, space, p, choices, found)
 
 
 def mean_and_error(values: Counts) -> tuple[float, float]:
@@ -167,7 +167,7 @@ ORDERS = (
 """(fewer mistakes, more), as KSW report; the last pair, which they find even, for information."""
 
 
-def heading(one: Column) -> str:
+def heading(one: ExperimentColumn) -> str:
     """A column's name."""
     return f"{one.stream.rpartition('_')[2]}, {one.space}, p = {one.p}"
 
@@ -176,7 +176,7 @@ MARGIN, REGULARISATION = (ORDERS[0], ORDERS[2]), (ORDERS[1], ORDERS[3])
 """The two halves of the order, for NORMA and for ALMA: a margin helps, and regularisation without one does."""
 
 
-def columns_where(pairs: tuple[tuple[str, str], ...], columns: list[Column], decided: bool = True) -> str:
+def columns_where(pairs: tuple[tuple[str, str], ...], columns: list[ExperimentColumn], decided: bool = True) -> str:
     """In how many columns all pairs stand in the paper's order: beyond two standard errors, or by their means."""
     whole = [
         one
@@ -191,7 +191,7 @@ def columns_where(pairs: tuple[tuple[str, str], ...], columns: list[Column], dec
     return f"{len(whole)} of {len(columns)}"
 
 
-def table_of_columns(columns: list[Column]) -> str:
+def table_of_columns(columns: list[ExperimentColumn]) -> str:
     """In how many columns the order and its halves hold, by space."""
     text = (
         "| | margin < no margin | no margin < perceptron | both | both, by the means alone |\n|---|--:|--:|--:|--:|\n"
@@ -204,7 +204,7 @@ def table_of_columns(columns: list[Column]) -> str:
     return text
 
 
-def table_of_mistakes(columns: list[Column]) -> str:
+def table_of_mistakes(columns: list[ExperimentColumn]) -> str:
     """Mean mistakes with standard errors."""
     text = f"| column | {' | '.join(LEARNERS)} |\n|---|{'--:|' * len(LEARNERS)}\n"
     for one in columns:
@@ -213,7 +213,7 @@ def table_of_mistakes(columns: list[Column]) -> str:
     return text
 
 
-def table_of_orders(columns: list[Column]) -> str:
+def table_of_orders(columns: list[ExperimentColumn]) -> str:
     """Verdicts on each pair."""
     text = f"| column | {' | '.join(f'{a} < {b}' for a, b in ORDERS)} |\n|---|{'---|' * len(ORDERS)}\n"
     for one in columns:
@@ -222,7 +222,7 @@ def table_of_orders(columns: list[Column]) -> str:
     return text
 
 
-def table_of_choices(columns: list[Column]) -> str:
+def table_of_choices(columns: list[ExperimentColumn]) -> str:
     """The parameters that the grid chose."""
     text = f"| column | {' | '.join(LEARNERS)} |\n|---|{'---|' * len(LEARNERS)}\n"
     for one in columns:
@@ -288,7 +288,7 @@ def listed(values: tuple[float, ...]) -> str:
     return "{" + ", ".join(f"{value:g}" for value in values) + "}"
 
 
-def page(columns: list[Column], seconds: float = 0.0, processes: int = 1) -> str:
+def page(columns: list[ExperimentColumn], seconds: float = 0.0, processes: int = 1) -> str:
     """The whole page."""
     return HEAD.format(
         seeds=len(SEEDS),
@@ -313,12 +313,12 @@ def page(columns: list[Column], seconds: float = 0.0, processes: int = 1) -> str
     )
 
 
-def write(asked: Asked) -> list[Path]:
+def write(asked: TableRequest) -> list[Path]:
     """Tune, measure, write `moving-targets.md`."""
     started = time.perf_counter()
     work = [(stream, space, p) for space, p in SPACES for stream in STREAMS]
-    asked.told(f"moving-targets: {len(work) * len(LEARNERS)} learners to tune")
-    columns = run_all(partial(column_of, asked.open_stream), work, asked.processes)
+    asked.say(f"moving-targets: {len(work) * len(LEARNERS)} learners to tune")
+    columns = run_jobs(partial(column_of, asked.open_stream), work, asked.processes)
     out = asked.out / "moving-targets.md"
     out.write_text(page(columns, time.perf_counter() - started, asked.processes), encoding="utf-8")
     return [out]

@@ -11,7 +11,7 @@ BETTER, WORSE = "•", "◦"
 FIGURE = re.compile(r"(\d+(?:\.\d+)?)(?:±(\d+(?:\.\d+)?)|\((\.\d+)\))?([•◦]?)")
 
 
-class Printed(NamedTuple):
+class PublishedFigure(NamedTuple):
     """A figure of a paper: mean, standard deviation (None: not printed) and its mark, or the empty text."""
 
     mean: float
@@ -19,7 +19,7 @@ class Printed(NamedTuple):
     mark: str
 
 
-def read_figure(text: str) -> Printed:
+def read_figure(text: str) -> PublishedFigure:
     """`84.54±0.47•`, `0.306(.006)•` or `75.00` as numbers.
 
     Raises
@@ -32,10 +32,10 @@ def read_figure(text: str) -> Printed:
         raise ValueError(f"{text!r} is no figure of a table")
     mean, deviation, bracketed, mark = found.groups()
     spread = deviation or bracketed
-    return Printed(float(mean), None if spread is None else float(spread), mark)
+    return PublishedFigure(float(mean), None if spread is None else float(spread), mark)
 
 
-def read_table(text: str, columns: tuple[str, ...]) -> dict[str, dict[str, Printed]]:
+def read_table(text: str, columns: tuple[str, ...]) -> dict[str, dict[str, PublishedFigure]]:
     """Data set -> column -> figure; a cell with a dash alone is left out.
 
     Raises
@@ -43,7 +43,7 @@ def read_table(text: str, columns: tuple[str, ...]) -> dict[str, dict[str, Print
     ValueError
         A line has another number of cells, or stands there twice.
     """
-    table: dict[str, dict[str, Printed]] = {}
+    table: dict[str, dict[str, PublishedFigure]] = {}
     for line in text.strip().splitlines():
         name, *cells = (cell.strip() for cell in line.split("|"))
         if len(cells) != len(columns) or name in table:

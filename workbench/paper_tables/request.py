@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """How a table is to be made.
 
     Parameters
@@ -24,7 +24,7 @@ class Asked:
         Where files are looked up.
     processes : int
         How many learn at the same time, >= 1.
-    told : callable
+    say : callable
         Gets a line of text at every step.
     """
 
@@ -33,4 +33,4 @@ class Asked:
     seed: int = 1
     data_dir: str | None = None
     processes: int = 2
-    told: Callable[[str], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None

@@ -1,4 +1,7 @@
-"""`--table sanity`: accuracies of every learner on six streams beside those of ALGORITHMS.md 19.6."""
+"""`--table sanity`: accuracies of every learner on six streams beside those.
+
+See docs/algorithms/reference-results.md#accuracy-with-the-defaults.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from driftway.workbench.paper_tables.published import Printed, read_table
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.published import PublishedFigure, read_table
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.results import NONE, markdown
 
@@ -189,15 +192,16 @@ weighted_majority:floor=0.0              | 88.72 | 96.40 | 97.62 | 78.73 | 95.22
 auto                                     | 89.04 | 96.49 | 97.69 | 99.13 | 94.71 | 96.92
 eos_elm                                  | 86.96 | 70.03 | 96.19 | 69.53 | 82.56 | 72.60
 """
-"""Learner -> accuracy per stream, in per cent, - where it is not stated: ALGORITHMS.md 19.6, or the measurement that
-the conformance table names in its place."""
+"""Learner -> accuracy per stream, in per cent, - where it is not stated, or the measurement that the
+conformance table names in its place; see docs/algorithms/reference-results.md#accuracy-with-the-defaults."""
 
 HEAD = """# Accuracies of the specification
 
 Prequential accuracy in per cent of the first 20,000 rows (usenet2 1,500, spam500 2,500), one pass with
 defaults unless the first column says otherwise, behind the online standardiser: what is measured now, and in brackets
-how far that is from ALGORITHMS.md 19.6, or from the measurement that the conformance table names in its place. The
-tolerance is {tolerance} points, {at_random} of randomised learners and ensembles; what lies outside is **bold**.
+how far that is from docs/algorithms/reference-results.md#accuracy-with-the-defaults, or from the measurement that the
+conformance table names in its place. The tolerance is {tolerance} points, {at_random} of randomised learners and
+ensembles; what lies outside is **bold**.
 
 {count} learners, {rows} rows, {cells} cells; outside the tolerance: {outside}. Made by
 `driftway evaluate --table sanity` in {seconds:.0f} s on {processes} processes.
@@ -207,7 +211,7 @@ tolerance is {tolerance} points, {at_random} of randomised learners and ensemble
 Row = dict[str, float]
 
 
-def expected() -> dict[str, dict[str, Printed]]:
+def expected() -> dict[str, dict[str, PublishedFigure]]:
     """Learner -> column -> figure."""
     return read_table(EXPECTED, tuple(STREAMS))
 
@@ -222,7 +226,9 @@ def is_outside(value: float, wanted: float, allowed: float) -> bool:
     return abs(value - wanted) > allowed + 0.005
 
 
-def measure(asked: Asked, learners_asked: tuple[str, ...] | None = None) -> tuple[dict[str, Row], dict[str, str]]:
+def measure(
+    asked: TableRequest, learners_asked: tuple[str, ...] | None = None
+) -> tuple[dict[str, Row], dict[str, str]]:
     """Learner -> column -> accuracy in per cent, and why learners are missing.
 
     Raises
@@ -232,7 +238,7 @@ def measure(asked: Asked, learners_asked: tuple[str, ...] | None = None) -> tupl
     """
     from driftway.learners import ParameterError, Spec, UnknownLearner
     from driftway.worker.evaluation.protocols import Job, run
-    from driftway.worker.processes import run_all
+    from driftway.worker.processes import run_jobs
 
     opening = {"seed": asked.seed, "data_dir": asked.data_dir}
     jobs: list[tuple[str, str, Job]] = []
@@ -254,9 +260,9 @@ def measure(asked: Asked, learners_asked: tuple[str, ...] | None = None) -> tupl
                 jobs.append((text, column, Job(name, spec, opening=opening, rows=rows)))
     if not jobs:
         raise UsageFailure("none of the learners of the table sanity exists")
-    asked.told(f"sanity: {len(jobs)} runs")
+    asked.say(f"sanity: {len(jobs)} runs")
     order = sorted(jobs, key=lambda one: -widths[one[1]])  # the longest first
-    outcomes = run_all(partial(run, asked.open_stream), [job for _, _, job in order], asked.processes)
+    outcomes = run_jobs(partial(run, asked.open_stream), [job for _, _, job in order], asked.processes)
     found: dict[str, Row] = {text: {} for text, _, _ in jobs}
     for (text, column, _), outcome in zip(order, outcomes, strict=True):
         found[text][column] = 100.0 * (outcome.figure("accuracy").mean or 0.0)
@@ -300,7 +306,7 @@ def page(found: dict[str, Row], missing: dict[str, str], seconds: float = 0.0, p
     return head + markdown(["learner", *STREAMS, "tolerance"], lines) + last + notes
 
 
-def write(asked: Asked) -> list[Path]:
+def write(asked: TableRequest) -> list[Path]:
     """Measure the table and write `sanity-table.md`."""
     started = time.perf_counter()
     found, missing = measure(asked)

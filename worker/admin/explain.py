@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from driftway.learners.explain import Explanation, explain
 from driftway.learners.metrics.prequential import predicted_class
-from driftway.worker.admin.state_admin.source import Source
-from driftway.worker.admin.state_admin.state_at_offset import Bars, no_bars, require_form, rows, travel
+from driftway.worker.admin.state_admin.source import GroupPartition
+from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, no_progress, require_form, rows, state_at
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, records_of
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
-from driftway.worker.kafka.log_reader.stream import Stream, reader_of
+from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import REGRESSION, Records, Target
@@ -111,7 +111,7 @@ class Why:
         }
 
 
-def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_bars) -> Why:
+def why(source: GroupPartition, offset: int, about: str | None = None, bars: ProgressFactory = no_progress) -> Why:
     """Explain the prediction for the event at an offset.
 
     Parameters
@@ -137,13 +137,13 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
     if not source.low <= offset < source.high:
         held = f"its log holds {source.low} to {source.high}"
         raise UsageFailure(f"there is no event at offset {offset} of {source}: {held}")
-    arrival = travel(source, offset, bars)
+    arrival = state_at(source, offset, bars)
     model, records = arrival.model, _event(source, offset, arrival.model.settings.reads_headers)
     if source.labels:
         with closing(rows(source, model.settings, offset, offset + 1, arrival.begin)) as found:
             for taken in found:  # the labels that were taken before the event
-                if taken.apart.any():
-                    model.advance(taken.chosen(taken.apart), emit=False)
+                if taken.is_label.any():
+                    model.advance(taken.chosen(taken.is_label), emit=False)
     batch = model.decode(records)
     if batch.rejected:
         require_form(model.settings, records)
@@ -171,9 +171,12 @@ def why(source: Source, offset: int, about: str | None = None, bars: Bars = no_b
     )
 
 
-def _event(source: Source, offset: int, headers: bool) -> Records:
+def _event(source: GroupPartition, offset: int, headers: bool) -> Records:
     settings = source.settings
-    with told(settings), Stream(settings, settings.input, source.partition, offset + 1, offset) as stream:
+    with (
+        translated_errors(settings),
+        MessageStream(settings, settings.input, source.partition, offset + 1, offset) as stream,
+    ):
         messages = stream.peek(1)
     if not messages:
         raise Failure(f"there is no event at offset {offset} of {source}: a transaction's marker, or an aborted event")
@@ -206,7 +209,7 @@ def _word(target: Target, value: float) -> Any:
 
 
 def _emitted(
-    source: Source, offset: int, learner: str, score: NDArray[np.float64], appended: int, bars: Bars
+    source: GroupPartition, offset: int, learner: str, score: NDArray[np.float64], appended: int, bars: ProgressFactory
 ) -> Emitted:
     """Look for the event's prediction; predictions come later than their events, if clocks agree."""
     settings = source.settings
@@ -216,7 +219,7 @@ def _emitted(
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     if source.partition >= counts.get(topic, 0):
         return Emitted(ABSENT)
-    with told(settings):
+    with translated_errors(settings):
         with closing(reader_of(settings)) as reader:
             low, high = watermarks(reader, topic, source.partition, Deadline(ASK_SECONDS))
             asked = TopicPartition(topic, source.partition, max(0, appended - CLOCKS_MS))
@@ -225,7 +228,7 @@ def _emitted(
         progress = bars("predictions", high - low)
         other: list[float] | None = None
         for first, end in ((begin, high), (low, begin)):
-            with Stream(settings, topic, source.partition, end, first) as stream:
+            with MessageStream(settings, topic, source.partition, end, first) as stream:
                 while messages := stream.peek(BATCH_MESSAGES):
                     stream.drop(len(messages))
                     progress(len(messages))

@@ -12,13 +12,13 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.changelog.snapshot_scan import orders
-from driftway.worker.state.delayed_labels.label_merger import Confluence
-from driftway.worker.state.delayed_labels.merge_order import Order, chained
+from driftway.worker.state.changelog.snapshot_scan import merge_orders
+from driftway.worker.state.delayed_labels.label_merger import LabelMerger
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, concatenated
 from driftway.worker.wire.events import Records
 
 
-class OrderedInput:
+class MergedInput:
     """What the workers have taken from an input offset to another, for a ``with`` block.
 
     Parameters
@@ -47,7 +47,7 @@ class OrderedInput:
     ) -> None:
         self._stack = ExitStack()
         self._first = base if first is None else first
-        order = _order(settings, label_topic, partition, base)
+        order = _merge_order(settings, label_topic, partition, base)
 
         def stream(topic: str, begin: int, bound: int) -> RecordStream:
             headers = settings.model.reads_headers
@@ -56,7 +56,7 @@ class OrderedInput:
 
         self._events = stream(settings.input, base, end)
         self._labels = stream(label_topic, order.begin.label, order.end.label)
-        self._confluence = Confluence(Order(order.begin), order.steps)
+        self._merger = LabelMerger(MergeOrder(order.begin), order.steps)
 
     def __enter__(self) -> Self:
         return self
@@ -82,27 +82,27 @@ class OrderedInput:
 
     def _next(self) -> Records | None:
         while True:
-            if self._confluence.needs_labels:
+            if self._merger.needs_labels:
                 labels = self._labels.take()
                 if labels is None:
-                    self._confluence.end_labels()
+                    self._merger.end_labels()
                 else:
-                    self._confluence.add_labels(labels)
-            if (found := self._confluence.take(None, 0.0)) is not None:
+                    self._merger.add_labels(labels)
+            if (found := self._merger.take(None, 0.0)) is not None:
                 return found
-            if not self._confluence.needs_labels:
+            if not self._merger.needs_labels:
                 events = self._events.take()
                 if events is None:
                     return None
-                if (found := self._confluence.take(events, 0.0)) is not None:
+                if (found := self._merger.take(events, 0.0)) is not None:
                     return found
 
 
-def _order(settings: WorkerSettings, label_topic: str, partition: int, base: int) -> Order:
+def _merge_order(settings: WorkerSettings, label_topic: str, partition: int, base: int) -> MergeOrder:
     """In which order both topics were taken from an input offset on."""
     topic = settings.topics.snapshots
     with closing(reader_of(settings)) as reader:
-        found = chained(orders(reader, topic, partition, Deadline(ASK_SECONDS)), base)
+        found = concatenated(merge_orders(reader, topic, partition, Deadline(ASK_SECONDS)), base)
     if found is None:
         raise Failure(
             f"{topic} does not say in which order labels of {label_topic}/{partition} were taken from offset {base} of "

@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from driftway.worker.admin.watch.topic_tail import Ends, Tail
+from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
@@ -21,7 +21,7 @@ SEND_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Rejected:
+class RejectedRecord:
     """A record of the topic.
 
     Parameters
@@ -48,7 +48,7 @@ class Rejected:
 
 
 @dataclass
-class Pile:
+class RejectionGroup:
     """Rejections of one kind.
 
     Parameters
@@ -59,16 +59,16 @@ class Pile:
 
     most: int
     count: int = 0
-    samples: list[Rejected] = field(default_factory=list)
+    samples: list[RejectedRecord] = field(default_factory=list)
 
-    def add(self, one: Rejected) -> None:
+    def add(self, one: RejectedRecord) -> None:
         """Count one more."""
         self.count += 1
         if len(self.samples) < self.most:
             self.samples.append(one)
 
 
-def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partitions: int) -> Iterator[Rejected]:
+def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partitions: int) -> Iterator[RejectedRecord]:
     """All rejections up to the present end of the topic.
 
     Raises
@@ -77,24 +77,24 @@ def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partiti
         The broker refuses, or a record is no rejection.
     """
     topic = {topics.rejected: partitions}
-    ends = Ends(bootstrap, passthrough).of(topic)  # what comes meanwhile may be what was sent again
-    with closing(Tail(bootstrap, passthrough, topic, ends=ends)) as tail:
+    ends = LogEnds(bootstrap, passthrough).of(topic)  # what comes meanwhile may be what was sent again
+    with closing(TopicTail(bootstrap, passthrough, topic, ends=ends)) as tail:
         while not tail.at_end:
-            yield from map(_read, tail.take(0.2))
+            yield from map(_read, tail.poll(0.2))
 
 
-def piles(found: Iterator[Rejected], samples: int) -> dict[str, Pile]:
+def group_by_kind(found: Iterator[RejectedRecord], samples: int) -> dict[str, RejectionGroup]:
     """Kind -> its rejections, the largest pile first."""
-    made: dict[str, Pile] = {}
+    made: dict[str, RejectionGroup] = {}
     for one in found:
-        made.setdefault(one.kind, Pile(samples)).add(one)
+        made.setdefault(one.kind, RejectionGroup(samples)).add(one)
     return dict(sorted(made.items(), key=lambda item: -item[1].count))
 
 
-def send_again(
+def resend(
     bootstrap: str,
     passthrough: Mapping[str, Any],
-    found: Iterator[Rejected],
+    found: Iterator[RejectedRecord],
     kinds: Collection[str],
 ) -> int:
     """Write the events of some kinds once more where they came from, each into its partition; say how many.
@@ -132,7 +132,7 @@ def send_again(
     return sent
 
 
-def _read(message: Any) -> Rejected:
+def _read(message: Any) -> RejectedRecord:
     headers = dict(message.headers() or ())
     try:
         place = headers["topic"].decode(), int(headers["partition"]), int(headers["offset"])
@@ -140,4 +140,4 @@ def _read(message: Any) -> Rejected:
     except (KeyError, ValueError, TypeError):
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
         raise Failure(f"{where} is no rejection: it lacks the headers of one") from None
-    return Rejected(*place, reason, message.value(), message.key())
+    return RejectedRecord(*place, reason, message.value(), message.key())

@@ -18,7 +18,7 @@ WIDTH = 200
 """Columns that a table may have, whoever reads it: a terminal with fewer wraps lines, and no number is cut."""
 
 
-def whole_console(stderr: bool = False) -> Console:
+def wide_console(stderr: bool = False) -> Console:
     """Standard output (or error) for tables and lines of any width up to WIDTH."""
     from rich.console import Console
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings.option_values import Wait
-from driftway.worker.wire.schema.feature import Missing
+from driftway.worker.settings.option_values import LabelWait
+from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import ENVELOPES, EventSchema
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -111,7 +111,7 @@ def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
         One of them cannot be read, or needs --feature.
     """
     missing, wait = given["missing"], given["label_wait"]
-    waits = {} if wait is None else {"wait": Wait.parse(wait)}
+    waits = {} if wait is None else {"wait": LabelWait.parse(wait)}
     if given["feature"]:
         paths = {"label": given["label"], "id": given["id_"], "time": given["time_"]}
         return waits | {
@@ -129,7 +129,7 @@ def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
             raise UsageFailure(
                 f"--{name} says where it stands in events of your own: name what is learned from, --feature"
             )
-    policy = Missing() if missing is None else Missing.parse(missing)
+    policy = MissingPolicy() if missing is None else MissingPolicy.parse(missing)
     return waits | {"missing": policy, "indicators": given["missing_indicators"]}
 
 

@@ -81,12 +81,12 @@ def rule_of(found: Any) -> Any:
 
     task = "regression" if found.tasks[0] == "regression" else "classification"
     spec, classes = Spec(found.name), 3 if found.tasks[0] == "multiclass" else 2
-    return spec.create(spec.narrowest(classes, task), classes, task).rule()
+    return spec.create(spec.min_features(classes, task), classes, task).rule()
 
 
 def remembered(rule: Any) -> list[dict[str, str]]:
     """The arrays of a state: name, shape in letters (d: features and intercept), meaning."""
-    from driftway.learners.engine.state_layout import declared
+    from driftway.learners.engine.state_layout import field_specs
 
-    kept = {name: one for name, one in declared(rule.memory).items() if one.kept}
+    kept = {name: one for name, one in field_specs(rule.memory).items() if one.in_state}
     return [{"name": name, "shape": f"{one.dtype}[{one.shape}]", "text": one.text} for name, one in kept.items()]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from driftway.worker.cli.event_options import FeatureCount, made_events, named_features
-from driftway.worker.cli.warm_start_options import beginning
+from driftway.worker.cli.warm_start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import Share
+from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.wire.codec import FORMATS
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
@@ -169,7 +169,7 @@ def make_model_settings(
         try:
             spec = Spec.parse(text)
             if known is None:
-                spec.narrowest(target.n_classes, target.task)
+                spec.min_features(target.n_classes, target.task)
             else:
                 spec.create(width, target.n_classes, target.task)
         except UnknownLearner as error:
@@ -191,7 +191,7 @@ def require_sharing(specs: Sequence[Spec], target: Target) -> None:
         None has.
     """
     like = target.n_classes, target.task
-    made = [spec.create(spec.narrowest(*like), *like) for spec in specs]
+    made = [spec.create(spec.min_features(*like), *like) for spec in specs]
     if all(learner.sharing is None for learner in made):
         names = ", ".join(learner.name for learner in made)
         raise UsageFailure(
@@ -253,9 +253,9 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     Raises
     ------
     UsageFailure
-        As `make_model_settings`, `make_target` and `beginning`.
+        As `make_model_settings`, `make_target` and `warm_start_plan`.
     Failure
-        As `beginning`.
+        As `warm_start_plan`.
     """
     names = "maps", "standardize", "window", "accuracy_every", "form", "output_form", "registry"
     asked = {name: given[name] for name in names}
@@ -263,9 +263,9 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
     passed = given["pass_headers"]
     asked["pass_headers"] = tuple(name.strip() for name in passed.split(",")) if passed else ()
-    asked["share"] = None if given["share"] is None else Share.parse(given["share"])
+    asked["share"] = None if given["share"] is None else SharingOption.parse(given["share"])
     asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
-    began = beginning(given, target)
+    began = warm_start_plan(given, target)
     if began is not None:
         target, learners = began.target, began.learners
         asked |= {"maps": began.maps, "standardize": began.standardize, "warm": began.warm}

@@ -11,7 +11,7 @@ import click
 from driftway.worker.cli.options import was_given
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.wire.events import CLASSIFICATION, Schema, Target
-from driftway.worker.wire.schema.feature import Feature, Missing
+from driftway.worker.wire.schema.feature import Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import Path
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def warm_options(command: F) -> F:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class WarmStartPlan:
     """What is learned from a model file on.
 
     Parameters
@@ -64,7 +64,7 @@ class Beginning:
     standardize: bool
     reading: dict[str, Any]
 
-    def fit(self, stream: Any) -> tuple[Target, tuple[int, ...] | None]:
+    def match_stream(self, stream: Any) -> tuple[Target, tuple[int, ...] | None]:
         """The target for a stream of class indices, and its columns in the model's order (None: as they are).
 
         Raises
@@ -90,7 +90,7 @@ class Beginning:
         return Target(target.task, target.n_classes), columns
 
 
-def beginning(given: dict[str, Any], named: Target) -> Beginning | None:
+def warm_start_plan(given: dict[str, Any], named: Target) -> WarmStartPlan | None:
     """What the file of --warm-start says; None without that option. `named`: the target that the options describe.
 
     Raises
@@ -111,7 +111,7 @@ def beginning(given: dict[str, Any], named: Target) -> Beginning | None:
     _require_agreement(given, named, settings, warm.name)
     target = settings.target if settings.target.labels else replace(settings.target, labels=named.labels)
     challengers = given["learner"] if was_given("learner") else ()
-    return Beginning(
+    return WarmStartPlan(
         warm,
         (settings.specs[0].text, *challengers),
         target,
@@ -159,7 +159,7 @@ def _of_events(given: dict[str, Any], settings: ModelSettings) -> Iterator[tuple
     elif given["feature"]:
         yield "feature", "--feature", ", ".join(given["feature"]), 'events as {"x": ..}'
     if given["missing"] is not None:
-        yield "missing", "--missing", str(Missing.parse(given["missing"])), str((events or settings).missing)
+        yield "missing", "--missing", str(MissingPolicy.parse(given["missing"])), str((events or settings).missing)
     theirs = settings.indicators if events is None else events.indicators
     words = {True: "indicators", False: "none"}
     yield "missing_indicators", "--missing-indicators", words[given["missing_indicators"]], words[theirs]

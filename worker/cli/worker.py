@@ -26,7 +26,7 @@ from driftway.worker.settings import (
     UNRESTORABLE,
     WorkerSettings,
 )
-from driftway.worker.wire.rejections import Limit
+from driftway.worker.wire.rejections import RejectionLimit
 from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
 
 if TYPE_CHECKING:
@@ -163,42 +163,44 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """
     import faulthandler
 
-    from driftway.worker.stream.observability.event_log import Echo, Journal
+    from driftway.worker.stream.observability.event_log import EventLog, LoggingBridge
 
     with contextlib.suppress(ValueError, OSError, AttributeError):  # standard error may be closed, or no file
         faulthandler.enable()  # the stacks of all threads at SIGABRT, as a stuck service is ended
-    journal = Journal(given["log_format"])
-    logging.getLogger("driftway").addHandler(Echo(journal))  # before kernels are loaded: they may have something to say
+    event_log = EventLog(given["log_format"])
+    logging.getLogger("driftway").addHandler(
+        LoggingBridge(event_log)
+    )  # before kernels are loaded: they may have something to say
 
-    from driftway.worker.kafka.client_factory import resolved
+    from driftway.worker.kafka.client_factory import choose_client
     from driftway.worker.state.factory import allocating
     from driftway.worker.stream.endpoint import Endpoint
-    from driftway.worker.stream.observability.metrics import Telemetry
+    from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.worker import Worker as Loop
 
     limit = given["max_rejected"]
     with allocating(", ".join(given["learner"]), given["features"] or 1):
-        model = given_model(given, max_rejected=None if limit is None else Limit.parse(limit))
+        model = given_model(given, max_rejected=None if limit is None else RejectionLimit.parse(limit))
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
         "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic", "client",
         "unknown_fields",
     )  # fmt: skip
-    given["client"], why = resolved(given["client"])
+    given["client"], why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(
         given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
     )
     if why is not None:
-        journal.event("python client", note=why)
+        event_log.event("python client", note=why)
     if model.warm is not None:
-        journal.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
-    running = Loop(settings, journal, Telemetry(group, input_, settings.client), obj.get("probe"))
+        event_log.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
+    running = Loop(settings, event_log, WorkerMetrics(group, input_, settings.client), obj.get("probe"))
     endpoint = None
     if given["http_port"] is not None:
         endpoint = Endpoint(running, given["http_host"], given["http_port"])
         endpoint.start()
-        journal.event("listening", host=given["http_host"], port=endpoint.port)
+        event_log.event("listening", host=given["http_host"], port=endpoint.port)
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _: _stop(running, number))
     try:

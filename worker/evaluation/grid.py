@@ -16,7 +16,7 @@ from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.protocols import Figure, Job, Outcome, run
-from driftway.worker.processes import run_all
+from driftway.worker.processes import run_jobs
 from driftway.worker.wire.events import REGRESSION
 
 MOST_POINTS = 10_000
@@ -176,7 +176,7 @@ def run_grids(
     jobs : sequence of Job
         One per stream; their learner does not matter.
     processes, progress
-        As `driftway.worker.processes.run_all`.
+        As `driftway.worker.processes.run_jobs`.
     metric : str or None
         What to compare; None: accuracy, in regression mse.
 
@@ -188,7 +188,7 @@ def run_grids(
     asked = [(grid, job) for job in jobs for grid in grids]
     todo = [replace(job, spec=grid.spec(point)) for grid, job in asked for point in grid.points()]
     _check(open_stream, todo)
-    outcomes = iter(run_all(partial(run, open_stream), todo, processes, progress))
+    outcomes = iter(run_jobs(partial(run, open_stream), todo, processes, progress))
     results = []
     for grid, job in asked:
         found = list(itertools.islice(outcomes, len(grid.points())))

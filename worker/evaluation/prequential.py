@@ -17,10 +17,10 @@ from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings.option_values import Share
-from driftway.worker.state.delayed_labels.delay_simulator import Delays
-from driftway.worker.state.model_sharing.exchange_record import Minute
-from driftway.worker.state.model_sharing.model_exchange import Talk
+from driftway.worker.settings.option_values import SharingOption
+from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
+from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
+from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
 from driftway.worker.wire.events import Target
@@ -37,18 +37,18 @@ ORDERLESS = ("accuracy", "kappa", *OF_CONFUSIONS, "log_loss", "brier", "hinge_lo
 
 
 @dataclass
-class Part:
+class PartitionRun:
     """One learner on one partition's rows."""
 
     learner: Learner
     metrics: Metrics
     offline: OfflineMetrics
-    delays: Delays | None = None
-    talk: Talk | None = None
+    delays: DelaySimulator | None = None
+    exchange: ModelExchange | None = None
     rows: int = 0
     rejected: int = 0
     seconds: float = 0.0
-    told: list[Minute] = field(default_factory=list)
+    sent: list[ExchangeRecord] = field(default_factory=list)
     """What it has told other partitions, who have not heard it yet."""
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
@@ -64,11 +64,11 @@ class Part:
             return score
         if frozen:
             self.learner.predict(X, score)
-        elif self.talk is not None:
-            self.talk.begin(y, emit=True)
-            for start, end in self.talk.stretches(0, len(X)):
+        elif self.exchange is not None:
+            self.exchange.plan_rounds(y, emit=True)
+            for start, end in self.exchange.segments(0, len(X)):
                 self.learner.predict_then_update(X[start:end], y[start:end], score[start:end])
-            self.told += self.talk.conclude(np.arange(self.rows, self.rows + len(X)))
+            self.sent += self.exchange.finish_rounds(np.arange(self.rows, self.rows + len(X)))
         else:
             self.learner.predict_then_update(X, y, score)
         self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
@@ -129,10 +129,10 @@ class Evaluation:
     warm: WarmStart | None = None
     rows: int = 0
     label_delay: int = 0
-    share: Share | None = None
+    share: SharingOption | None = None
     seconds: float = 0.0
     points: list[dict[str, Any]] = field(default_factory=list)
-    parts: list[Part] = field(init=False)
+    parts: list[PartitionRun] = field(init=False)
 
     def __post_init__(self) -> None:
         target = self.target
@@ -144,17 +144,17 @@ class Evaluation:
             if self.warm is not None:
                 learner.state.memory[:] = np.frombuffer(self.warm.state, np.uint8)
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
-            delays = Delays(self.label_delay, learner) if self.label_delay else None
-            talk = None if self.share is None else self._talk(learner, len(self.parts))
-            self.parts.append(Part(learner, metrics, OfflineMetrics(learner, self.window), delays, talk))
-        self.parts[0].learner.warm()
+            delays = DelaySimulator(self.label_delay, learner) if self.label_delay else None
+            talk = None if self.share is None else self._model_exchange(learner, len(self.parts))
+            self.parts.append(PartitionRun(learner, metrics, OfflineMetrics(learner, self.window), delays, talk))
+        self.parts[0].learner.compile_kernels()
 
     @property
     def name(self) -> str:
         """What the learner is called in results."""
-        return self.spec.text if self.warm is None else self.warm.called(self.spec.text)
+        return self.spec.text if self.warm is None else self.warm.display_name(self.spec.text)
 
-    def advance(self, X: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def step(self, X: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Take a block; return the scores f8[n, k] and which rows were usable (finite features).
 
         Raises
@@ -183,7 +183,7 @@ class Evaluation:
                     self._deliver()
             score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end])
             if every and self.rows % every == 0:
-                self._mark()
+                self._record_point()
             start = end
         return score, usable
 
@@ -201,25 +201,25 @@ class Evaluation:
         self.seconds = sum(part.seconds for part in self.parts)
         return score
 
-    def _talk(self, learner: Learner, partition: int) -> Talk | None:
+    def _model_exchange(self, learner: Learner, partition: int) -> ModelExchange | None:
         """Of a partition's learner, if it has something to share."""
         if self.share is None or learner.sharing is None:
             return None
-        talk = Talk(self.share, partition)
+        talk = ModelExchange(self.share, partition)
         talk.attach([learner], 0, self.spec.text)
-        talk.open(self.partitions, {})
+        talk.start(self.partitions, {})
         return talk
 
     def _deliver(self) -> None:
         """Let all partitions hear what each has told."""
         for part in self.parts:
-            for minute in part.told:
+            for minute in part.sent:
                 for other in self.parts:
-                    if other.talk is not None:
-                        other.talk.listen(minute.partition, minute.number, minute, 0)
-            part.told.clear()
+                    if other.exchange is not None:
+                        other.exchange.receive(minute.partition, minute.round_number, minute, 0)
+            part.sent.clear()
 
-    def _mark(self) -> None:
+    def _record_point(self) -> None:
         """Keep a point of each partition, at its last row so far, as a worker would send it."""
         for p, part in enumerate(self.parts):
             dealt = (self.rows - p + self.partitions - 1) // self.partitions
@@ -251,7 +251,7 @@ def measure(learner: Learner, target: Target, X: Array, y: Array) -> dict[str, A
     score = np.empty((len(X), learner.n_scores))
     learner.predict(np.ascontiguousarray(X), score)
     metrics = create_metrics(target.task, target.n_classes, learner.n_scores, max(1, len(X)))
-    part = Part(learner, metrics, OfflineMetrics(learner))
+    part = PartitionRun(learner, metrics, OfflineMetrics(learner))
     part.observe(score, target.indices(y)[0])
     return {name: value for name, value in part.point().items() if name in ORDERLESS}
 
@@ -287,7 +287,7 @@ def evaluate(
     row = evaluations[0].rows
     for X, y in blocks:
         for evaluation in evaluations:
-            score, usable = evaluation.advance(X, y)
+            score, usable = evaluation.step(X, y)
             if regret is not None:
                 regret.observe(evaluation.name, row, X, y, score, usable)
             if detection is not None:

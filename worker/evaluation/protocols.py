@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.prequential import Evaluation, measure
-from driftway.worker.evaluation.rows import Fillings, chosen_rows, count_rows, first_rows, open_rows
+from driftway.worker.evaluation.rows import MissingValueFillers, chosen_rows, count_rows, first_rows, open_rows
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import Share
+from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.events import Target
 
@@ -29,7 +29,7 @@ Progress = Callable[[int], None]
 
 PREQUENTIAL, SEGMENTS, HOLDOUT = "prequential", "segments", "holdout"
 PARTS = 10
-"""Segments of a stream: ALGORITHMS.md 19.1."""
+"""Segments of a stream: docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables."""
 NOT_AVERAGED = ("labels", "window", "rows", "rejected", "confusion")
 """Counts of a part, of which neither mean nor deviation says anything."""
 
@@ -99,12 +99,12 @@ class Job:
     columns: tuple[int, ...] | None = None
     reading: ModelSettings | None = None
     label_delay: int = 0
-    share: Share | None = None
+    share: SharingOption | None = None
 
     @property
     def name(self) -> str:
         """What the learner is called in results."""
-        return self.spec.text if self.warm is None else self.warm.called(self.spec.text)
+        return self.spec.text if self.warm is None else self.warm.display_name(self.spec.text)
 
     def with_points(self, every: int) -> Job:
         """The same job, which keeps a point of its curve every so many rows."""
@@ -121,11 +121,11 @@ class Job:
         """Columns that the learner, and the maps before it, are given of the stream."""
         return (None if self.reading is None else self.reading.width) or int(stream.n_features)
 
-    def fillings(self, stream: Any) -> Fillings | None:
+    def fillings(self, stream: Any) -> MissingValueFillers | None:
         """What fills the rows that the job reads."""
         if self.reading is None:
             return None
-        return Fillings(self.reading, stream.n_features, self.partitions, self.skip)
+        return MissingValueFillers(self.reading, stream.n_features, self.partitions, self.skip)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,8 @@ def segments(rows: int, parts: int = PARTS, first: int = 1) -> list[tuple[int, i
 
     Source
     ------
-    ALGORITHMS.md 19.1: "Settings" of the ODM paper, section 5.3 of Zhao and Zhou, Distribution-Free One-Pass Learning.
+    docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables: "Settings" of the ODM paper, section 5.3 of
+    Zhao and Zhou, Distribution-Free One-Pass Learning.
     """
     if rows < 5 * parts:
         raise UsageFailure(f"{parts} segments need a stream of at least {5 * parts} rows, this one has {rows}")
@@ -270,7 +271,7 @@ def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = N
 def _prequential(stream: Any, job: Job, progress: Progress) -> Outcome:
     evaluation = evaluation_of(stream, job)
     for X, y in rows_for(stream, job):
-        evaluation.advance(X, y)
+        evaluation.step(X, y)
         progress(len(X))
     parts = [
         {"rows": part.rows, "rejected": part.rejected, **part.point()} for part in evaluation.parts
@@ -293,7 +294,7 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
             inside = slice(max(start - row, 0), max(end - row, 0))
             if len(y[inside]):
                 rows = np.ascontiguousarray(X[inside])
-                evaluation.advance(rows if filling is None else filling.fill(rows), y[inside])
+                evaluation.step(rows if filling is None else filling.fill(rows), y[inside])
         row += len(X)
         progress(len(X))
     parts = [{"rows": one.parts[0].rows, "rejected": one.parts[0].rejected, **one.parts[0].point()}
@@ -314,7 +315,7 @@ def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
         start = 0
         while start < len(X):
             end = min(len(X), start + job.every - evaluation.rows % job.every)
-            evaluation.advance(X[start:end], y[start:end])
+            evaluation.step(X[start:end], y[start:end])
             start = end
             if evaluation.rows % job.every:
                 continue
@@ -372,7 +373,10 @@ def evaluation_of(stream: Any, job: Job) -> Evaluation:
 
 
 def _reseeded(job: Job, seed: int | None, part: int) -> Job:
-    """A segment's job: where a learner draws at random, each starts from a seed of its own (ALGORITHMS.md 19.1)."""
+    """A segment's job: where a learner draws at random, each starts from a seed of its own.
+
+    See docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables.
+    """
     if seed is None:
         return job
     given = tuple((name, value) for name, value in job.spec.parameters if name != "seed")

@@ -31,7 +31,7 @@ MOST_BLOCKS = 200
 
 
 class Hindsight(Parameters):
-    """What regret is measured against; see ALGORITHMS.md 15.3.
+    """What regret is measured against; see docs/algorithms/hindsight.md#regret.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def parse_hindsight(text: str, target: Target) -> Hindsight:
 
 
 @dataclass
-class _Part:
+class _PartitionLosses:
     """A partition's labelled rows, in stream order, and every learner's losses on them."""
 
     rows: list[Array] = field(default_factory=list)
@@ -116,12 +116,12 @@ class Regret:
     ) -> None:
         self.asked, self.target, self.standardize = asked, target, standardize
         self.drift_points, self.maps = drift_points, maps
-        self.parts = [_Part() for _ in range(partitions)]
+        self.parts = [_PartitionLosses() for _ in range(partitions)]
         self._solved: list[tuple[float, Switching, list[int]] | None] = [None] * partitions
         self._first: str | None = None
 
     def observe(self, learner: str, first: int, X: Array, y: Array, score: Array, usable: NDArray[np.bool_]) -> None:
-        """Take in a block from row `first` on, as `Evaluation.advance` returns it. Every learner sees every block."""
+        """Take in a block from row `first` on, as `Evaluation.step` returns it. Every learner sees every block."""
         labels = self.target.indices(y)[0]
         if self.target.n_classes:
             labels = 2.0 * labels - 1.0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.factory import make_filling
-from driftway.worker.wire.columns import Listed, Strings
+from driftway.worker.state.factory import make_imputer
+from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.rejections import shown
@@ -20,20 +20,20 @@ from driftway.worker.wire.schema.paths import HEADER, KEY, TIMESTAMP
 from driftway.worker.wire.schema.schema import EventSchema
 
 if TYPE_CHECKING:
-    from driftway.learners.preprocessing.imputation import Filling
+    from driftway.learners.preprocessing.imputation import Imputer
 
 Array = NDArray[np.float64]
 BESIDE = (KEY, HEADER, TIMESTAMP)
 
 
-class Rows(NamedTuple):
+class RowBlock(NamedTuple):
     """Consecutive rows: X f8[n, d], NaN where a feature is missing; a row that was rejected is infinite; y f8[n]."""
 
     X: Array
     y: Array
 
 
-class EventRows:
+class EventRowSource:
     """A file's events, read by a schema: to evaluations and trainings what a stream of numbers is.
 
     Parameters
@@ -72,7 +72,7 @@ class EventRows:
         """Columns of a row, without the indicators of missing values."""
         return len(self.feature_names)
 
-    def blocks(self) -> Iterator[Rows]:
+    def blocks(self) -> Iterator[RowBlock]:
         """Read the events from the first one on.
 
         Raises
@@ -85,10 +85,10 @@ class EventRows:
             yield self._rows(decoder, values, first)
             first += len(values)
 
-    def _rows(self, decoder: Decoder, values: Strings, first: int) -> Rows:
+    def _rows(self, decoder: Decoder, values: BytesColumn, first: int) -> RowBlock:
         n = len(values)
         places = np.arange(first, first + n)
-        batch = decoder.decode(Records(0, places, values, Listed([None] * n), np.zeros(n, np.int64)))
+        batch = decoder.decode(Records(0, places, values, ListColumn([None] * n), np.zeros(n, np.int64)))
         if batch.rejected and self.first_rejected is None:
             bad = batch.rejected[0]
             self.first_rejected = f"row {bad.offset}: {shown(bad.reason)}"
@@ -96,7 +96,7 @@ class EventRows:
         self._require_times(batch.t, batch.offsets)
         X, y = np.full((n, self.n_features), np.inf), np.full(n, np.nan)
         X[kept], y[kept] = batch.X, batch.y
-        return Rows(X, y)
+        return RowBlock(X, y)
 
     def _require_times(self, t: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         from driftway.worker.wire.scanner import NO_TIME
@@ -122,11 +122,11 @@ def open_rows(
     Raises
     ------
     UsageFailure
-        What the opener raises, or as `EventRows`.
+        What the opener raises, or as `EventRowSource`.
     """
     if events is None:
         return open_stream(name, **opening)
-    return EventRows(open_stream(name, raw=True, data_dir=opening.get("data_dir")), events, target)
+    return EventRowSource(open_stream(name, raw=True, data_dir=opening.get("data_dir")), events, target)
 
 
 def count_rows(stream: Any, limit: int | None = None) -> int:
@@ -173,7 +173,7 @@ def chosen_rows(
         raise UsageFailure(f"--skip {skip} leaves no row of {stream.name}, which has {row}")
 
 
-class Fillings:
+class MissingValueFillers:
     """What stands for missing values in the rows of each partition: row i belongs to partition i mod `partitions`.
 
     Parameters
@@ -193,8 +193,8 @@ class Fillings:
         # Events say by infinity that a row was rejected; on a topic, numbers that are infinite arrive as null.
         self._infinite_is_missing = settings.events is None
         schema = Schema(n_features)
-        made = [make_filling(settings, schema) for _ in range(partitions)]
-        self._of: list[Filling] = [one for one in made if one is not None]
+        made = [make_imputer(settings, schema) for _ in range(partitions)]
+        self._of: list[Imputer] = [one for one in made if one is not None]
 
     def fill(self, X: Array) -> Array:
         """The next rows, filled; NaN in all of one that was rejected. Shapes: X f8[n, d], returns f8[n, width]."""
@@ -208,7 +208,7 @@ class Fillings:
         for p, filling in enumerate(self._of):
             first = (p - self.row) % count
             keep = np.flatnonzero(usable[first::count]) * count + first
-            filled[keep] = filling.fill(np.ascontiguousarray(X[keep]))
+            filled[keep] = filling.transform(np.ascontiguousarray(X[keep]))
         self.row += len(X)
         return filled
 
@@ -222,10 +222,10 @@ class Fillings:
         for filling in self._of if state else ():
             filling.state.memory[:] = np.frombuffer(state, np.uint8)
 
-    def take_in(self, other: Fillings) -> None:
+    def merge(self, other: MissingValueFillers) -> None:
         """Know what those of other partitions know, too."""
         for ours, theirs in zip(self._of, other._of, strict=True):
-            ours.take_in(theirs)
+            ours.update(theirs)
 
     def filled(self, blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
         """The blocks, one after the other."""

@@ -1,8 +1,9 @@
 """Whether differences between learners are more than chance: pure functions of tables of figures.
 
-Paired t tests on repeated runs, as the papers mark their tables (ALGORITHMS.md 16), and over many data sets the
-Friedman test with Nemenyi's critical difference (Demsar, Statistical comparisons of classifiers over multiple data
-sets, JMLR 7, 2006). The tails of the distributions are scipy's regularised incomplete gamma and beta functions.
+Paired t tests on repeated runs, as the papers mark their tables (docs/algorithms/metrics.md#metrics), and over many
+data sets the Friedman test with Nemenyi's critical difference (Demsar, Statistical comparisons of classifiers over
+multiple data sets, JMLR 7, 2006). The tails of the distributions are scipy's regularised incomplete gamma and beta
+functions.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def win_tie_loss(verdicts: Sequence[int]) -> tuple[int, int, int]:
 
 
 def robustness(figures: ArrayLike) -> Array:
-    """Each learner's accuracy over the least of the data set; NaN where that is 0. ALGORITHMS.md 16.
+    """Each learner's accuracy over the least of the data set; NaN where that is 0. docs/algorithms/metrics.md#metrics.
 
     Shapes: figures f8[N, k], one line per data set; the result has the same.
     """

@@ -14,7 +14,7 @@ from driftway.worker.errors import Failure, Unreachable, UsageFailure
 Properties = dict[str, Any]
 
 
-class Link(Protocol):
+class ClientConfig(Protocol):
     """What a client has to be told: which cluster, in whose name, and what else. Settings of a worker are one."""
 
     @property
@@ -34,7 +34,7 @@ READER: Properties = {
 }
 """Of a reader of whole logs, who belongs to no group and commits nothing."""
 CONSUMER_TUNING: Properties = {
-    # With the default back-off of 1 s a consumer that drains its queue waits; see KAFKA.md 3o.
+    # With the default back-off of 1 s a consumer that drains its queue waits; see docs/kafka.md#fetch-settings.
     "fetch.queue.backoff.ms": 5,
     "queued.min.messages": 100_000,
     "queued.max.messages.kbytes": 16_384,  # more is only memory that a backlog leaves behind
@@ -51,10 +51,10 @@ RECONNECT_MS = 1000
 PYTHON, NATIVE, AUTO = CLIENTS = "python", "native", "auto"
 """Ways to talk to Kafka, see `driftway.worker.kafka.client_factory`."""
 
-CHATTER = frozenset(("log_level", "debug"))
+LOG_PROPERTIES = frozenset(("log_level", "debug"))
 """Properties of those who want the client's own lines on stderr."""
-NOBODY = logging.getLogger("driftway.nobody")
-NOBODY.disabled = True
+NULL_LOGGER = logging.getLogger("driftway.nobody")
+NULL_LOGGER.disabled = True
 
 OWNED: Mapping[str, str] = {
     "bootstrap.servers": "use --bootstrap",
@@ -196,6 +196,6 @@ def quiet(properties: Mapping[str, Any]) -> Properties:
 
     A level of 0 is not enough: the client prints even then that somebody has fenced it.
     """
-    if CHATTER.isdisjoint(properties):
-        properties = {"log_level": 0, "logger": NOBODY, **properties}
+    if LOG_PROPERTIES.isdisjoint(properties):
+        properties = {"log_level": 0, "logger": NULL_LOGGER, **properties}
     return {"error_cb": lambda _error: None, **properties}

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.kafka.confluent.consumer import make_consumer
-from driftway.worker.kafka.confluent.fetcher import PlainFetcher
-from driftway.worker.kafka.confluent.member import PlainMember
-from driftway.worker.kafka.confluent.sender import PlainSender
+from driftway.worker.kafka.confluent.fetcher import ConfluentFetcher
+from driftway.worker.kafka.confluent.member import ConfluentMember
+from driftway.worker.kafka.confluent.sender import ConfluentSender
 from driftway.worker.kafka.error_handling import refused_properties
 from driftway.worker.kafka.interface import Fetcher, Member, Sender
 
 if TYPE_CHECKING:
-    from driftway.worker.kafka.librdkafka.bulk_producer import NativeFeeder
+    from driftway.worker.kafka.librdkafka.bulk_producer import BulkProducer
 
 
-def resolved(client: str) -> tuple[str, str | None]:
+def choose_client(client: str) -> tuple[str, str | None]:
     """PYTHON or NATIVE for what was asked for, and why it is not NATIVE if that would have been taken.
 
     Raises
@@ -28,11 +28,11 @@ def resolved(client: str) -> tuple[str, str | None]:
     """
     if client == PYTHON:
         return PYTHON, None
-    from driftway.worker.kafka.librdkafka.abi_check import proven
+    from driftway.worker.kafka.librdkafka.abi_check import checked_library
     from driftway.worker.kafka.librdkafka.library import Unsupported
 
     try:
-        proven()
+        checked_library()
     except Unsupported as error:
         if client == NATIVE:
             raise UsageFailure(f"--client native cannot be used here: {error}") from None
@@ -43,10 +43,10 @@ def resolved(client: str) -> tuple[str, str | None]:
 def warm_client(client: str) -> None:
     """Have the kernels of that way ready."""
     if client == NATIVE:
-        from driftway.worker.kafka.librdkafka.abi_check import proven
+        from driftway.worker.kafka.librdkafka.abi_check import checked_library
         from driftway.worker.kafka.librdkafka.warm_up import warm
 
-        warm(proven())
+        warm(checked_library())
 
 
 def make_member(
@@ -60,12 +60,12 @@ def make_member(
         A property is not valid.
     """
     if client != NATIVE:
-        return PlainMember(make_consumer(dict(properties)), topic, incremental, headers)
-    from driftway.worker.kafka.librdkafka.abi_check import proven
-    from driftway.worker.kafka.librdkafka.member import NativeMember
+        return ConfluentMember(make_consumer(dict(properties)), topic, incremental, headers)
+    from driftway.worker.kafka.librdkafka.abi_check import checked_library
+    from driftway.worker.kafka.librdkafka.member import LibrdkafkaMember
 
     with refused_properties():
-        return NativeMember(proven(), quiet(properties), topic, incremental, headers)
+        return LibrdkafkaMember(checked_library(), quiet(properties), topic, incremental, headers)
 
 
 def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers: bool = False) -> Fetcher:
@@ -77,12 +77,12 @@ def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers
         A property is not valid.
     """
     if client != NATIVE:
-        return PlainFetcher(make_consumer(dict(properties)), topic, headers)
-    from driftway.worker.kafka.librdkafka.abi_check import proven
-    from driftway.worker.kafka.librdkafka.fetcher import NativeFetcher
+        return ConfluentFetcher(make_consumer(dict(properties)), topic, headers)
+    from driftway.worker.kafka.librdkafka.abi_check import checked_library
+    from driftway.worker.kafka.librdkafka.fetcher import LibrdkafkaFetcher
 
     with refused_properties():
-        return NativeFetcher(proven(), quiet(properties), topic, headers)
+        return LibrdkafkaFetcher(checked_library(), quiet(properties), topic, headers)
 
 
 def make_sender(client: str, properties: Mapping[str, Any], partition: int, every_report: bool) -> Sender:
@@ -94,14 +94,14 @@ def make_sender(client: str, properties: Mapping[str, Any], partition: int, ever
         A property is not valid.
     """
     if client != NATIVE:
-        return PlainSender(quiet(properties), partition, every_report)
-    from driftway.worker.kafka.librdkafka.abi_check import proven
-    from driftway.worker.kafka.librdkafka.sender import NativeSender
+        return ConfluentSender(quiet(properties), partition, every_report)
+    from driftway.worker.kafka.librdkafka.abi_check import checked_library
+    from driftway.worker.kafka.librdkafka.sender import LibrdkafkaSender
 
-    return NativeSender(proven(), quiet(properties), partition)
+    return LibrdkafkaSender(checked_library(), quiet(properties), partition)
 
 
-def make_feeder(properties: Mapping[str, Any]) -> NativeFeeder:
+def make_bulk_producer(properties: Mapping[str, Any]) -> BulkProducer:
     """A producer of many messages by the C library; `properties` are taken as they are.
 
     Raises
@@ -109,8 +109,8 @@ def make_feeder(properties: Mapping[str, Any]) -> NativeFeeder:
     UsageFailure
         A property is not valid.
     """
-    from driftway.worker.kafka.librdkafka.abi_check import proven
-    from driftway.worker.kafka.librdkafka.bulk_producer import NativeFeeder
+    from driftway.worker.kafka.librdkafka.abi_check import checked_library
+    from driftway.worker.kafka.librdkafka.bulk_producer import BulkProducer
 
     with refused_properties():
-        return NativeFeeder(proven(), properties)
+        return BulkProducer(checked_library(), properties)

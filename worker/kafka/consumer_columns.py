@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from confluent_kafka import Message
 
-from driftway.worker.wire.columns import Integers, Listed
+from driftway.worker.wire.columns import Integers, ListColumn
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header, Headers
 
@@ -43,8 +43,8 @@ def records_of(partition: int, messages: list[Message], headers: bool = False) -
     return Records(
         partition,
         _offsets(messages),
-        Listed(list(map(Message.value, messages))),
-        Listed(list(map(Message.key, messages))),
+        ListColumn(list(map(Message.value, messages))),
+        ListColumn(list(map(Message.key, messages))),
         Timestamps(messages),
         headers_of(messages) if headers else None,
     )

@@ -16,14 +16,14 @@ from driftway.worker.kafka.deadline import Deadline
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
-    from driftway.worker.kafka.client_config import Link
+    from driftway.worker.kafka.client_config import ClientConfig
 
 Answer = TypeVar("Answer")
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 0.5
 """Between two askings; the broker has just said that it cannot answer yet."""
 
 
-class Verdict(enum.Enum):
+class ErrorAction(enum.Enum):
     """What to do about a failed call on a task's producer or consumer.
 
     FENCED      another owner has taken over: let the partition go, and look later whose it is
@@ -73,29 +73,29 @@ MISSING = {
 """Said of a topic that was deleted, and of any topic by a broker that has just begun."""
 
 
-class Setback(Exception):
+class TaskError(Exception):
     """Something that the client does not call an error, or not of a call, but that no task may go on after."""
 
-    verdict = Verdict.UNKNOWN
+    action = ErrorAction.UNKNOWN
 
 
-class Unfinished(Setback):
+class TimedOut(TaskError):
     """A call did not finish inside its deadline: whether it took effect is not known."""
 
 
-class Unproven(Setback):
+class UnconfirmedDelivery(TaskError):
     """The client says that it has delivered, and where; the place shows that it has not."""
 
-    verdict = Verdict.ABORT
+    action = ErrorAction.ABORT
 
 
-class Missing(Setback):
+class TopicMissing(TaskError):
     """The broker does not know a topic, or not that many partitions: for a moment after its start, or for good."""
 
-    verdict = Verdict.RETRY
+    action = ErrorAction.RETRY
 
 
-class Undelivered(Setback):
+class DeliveryFailed(TaskError):
     """A record was refused; what the transaction's own error hides behind "erroneous state".
 
     Parameters
@@ -108,11 +108,11 @@ class Undelivered(Setback):
 
     def __init__(self, topic: str, error: KafkaError) -> None:
         super().__init__(f"{topic} cannot be written: {error.str()}")
-        found = judge(error)
-        self.verdict = found if found in (Verdict.FENCED, Verdict.FATAL) else Verdict.ABORT
+        found = classify(error)
+        self.action = found if found in (ErrorAction.FENCED, ErrorAction.FATAL) else ErrorAction.ABORT
 
 
-def judge(error: KafkaError) -> Verdict:
+def classify(error: KafkaError) -> ErrorAction:
     """Sort an error.
 
     A stale member means that the group has moved on: its generation is as good a fence as the producer's epoch. But
@@ -121,25 +121,25 @@ def judge(error: KafkaError) -> Verdict:
     """
     code = error.code()
     if code in FENCED or (code in STALE_MEMBER and not error.txn_requires_abort()):
-        return Verdict.FENCED
+        return ErrorAction.FENCED
     if code in REFUSED:
-        return Verdict.FATAL
+        return ErrorAction.FATAL
     if error.txn_requires_abort():
-        return Verdict.ABORT
+        return ErrorAction.ABORT
     if code in (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._STATE):
-        return Verdict.UNKNOWN
+        return ErrorAction.UNKNOWN
     if error.retriable() or code in MISSING:
-        return Verdict.RETRY
-    return Verdict.UNKNOWN
+        return ErrorAction.RETRY
+    return ErrorAction.UNKNOWN
 
 
-def about(what: str, error: KafkaError) -> KafkaException:
+def with_context(what: str, error: KafkaError) -> KafkaException:
     """The client's error, with what it is about, where the client does not name that."""
     told = f"{what}: {error.str()}"
     return KafkaException(KafkaError(error.code(), told, error.fatal(), error.retriable(), error.txn_requires_abort()))
 
 
-def fatality(producer: Producer) -> KafkaError | None:
+def fatal_error(producer: Producer) -> KafkaError | None:
     """The fatal error of a transactional producer, which no call has told; None: there is none.
 
     Any call in a transaction is refused with it; to begin another does nothing else.
@@ -153,31 +153,31 @@ def fatality(producer: Producer) -> KafkaError | None:
     return None
 
 
-def hopeless(error: KafkaError) -> bool:
+def is_permanent(error: KafkaError) -> bool:
     """Whether a reader that is told so need not wait: its client reports a missing topic after asking for long."""
-    return error.fatal() or error.code() in MISSING or judge(error) is Verdict.FATAL
+    return error.fatal() or error.code() in MISSING or classify(error) is ErrorAction.FATAL
 
 
-def weigh(failure: KafkaException | Setback) -> tuple[Verdict, str]:
+def classify_failure(failure: KafkaException | TaskError) -> tuple[ErrorAction, str]:
     """What a failure means, and its sentence."""
-    if isinstance(failure, Setback):
-        return failure.verdict, str(failure)
-    return judge(failure.args[0]), failure.args[0].str()
+    if isinstance(failure, TaskError):
+        return failure.action, str(failure)
+    return classify(failure.args[0]), failure.args[0].str()
 
 
-def insist(call: Callable[[], Any], deadline: Deadline) -> None:
+def retry(call: Callable[[], Any], deadline: Deadline) -> None:
     """Repeat a call of a transaction while its error says that nothing happened yet and time is left."""
     while True:
         try:
             call()
         except KafkaException as error:
-            if judge(error.args[0]) is not Verdict.RETRY or deadline.passed:
+            if classify(error.args[0]) is not ErrorAction.RETRY or deadline.passed:
                 raise
         else:
             return
 
 
-def ask(question: Callable[[], Answer], deadline: Deadline) -> Answer:
+def query(question: Callable[[], Answer], deadline: Deadline) -> Answer:
     """Ask until there is an answer, time is up, or the broker will never give one: asking again changes nothing.
 
     The client calls hardly any error of a question retriable, not even that of a coordinator which is still loading.
@@ -192,14 +192,14 @@ def ask(question: Callable[[], Answer], deadline: Deadline) -> Answer:
         try:
             return question()
         except KafkaException as error:
-            if judge(error.args[0]) is Verdict.FATAL or deadline.passed:
+            if classify(error.args[0]) is ErrorAction.FATAL or deadline.passed:
                 raise
         time.sleep(min(pause, deadline.remaining()))
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 @contextlib.contextmanager
-def told(link: Link) -> Iterator[None]:
+def translated_errors(config: ClientConfig) -> Iterator[None]:
     """Make a sentence of what the client raises.
 
     Raises
@@ -214,13 +214,13 @@ def told(link: Link) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
-        verdict, sentence = judge(error.args[0]), error.args[0].str()
-        if verdict is Verdict.FENCED:
-            raise Fenced(f"another worker of group {link.group} has taken over meanwhile: {sentence}") from None
-        if verdict in (Verdict.UNKNOWN, Verdict.RETRY):
-            raise Unreachable(f"the broker at {link.bootstrap} does not answer: {sentence}") from None
+        verdict, sentence = classify(error.args[0]), error.args[0].str()
+        if verdict is ErrorAction.FENCED:
+            raise Fenced(f"another worker of group {config.group} has taken over meanwhile: {sentence}") from None
+        if verdict in (ErrorAction.UNKNOWN, ErrorAction.RETRY):
+            raise Unreachable(f"the broker at {config.bootstrap} does not answer: {sentence}") from None
         raise Failure(f"the broker refused: {sentence}") from None
-    except Unfinished as error:
+    except TimedOut as error:
         raise Unreachable(str(error)) from None
 
 

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError
 
-from driftway.worker.kafka.error_handling import Unproven
-from driftway.worker.wire.columns import Strings
+from driftway.worker.kafka.error_handling import UnconfirmedDelivery
+from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Headers
 
 Partitions = Callable[[list[int]], None]
-"""Called inside `Member.take`, and `Member.close`, with the partitions that a rebalance hands over or takes away."""
+"""Called inside `Member.poll`, and `Member.close`, with the partitions that a rebalance hands over or takes away."""
 
 
 Offsets = Mapping[str, tuple[int, str | None]]
 """Topic -> an offset of a partition, and its metadata."""
 
 
-class Problem(NamedTuple):
+class ClientError(NamedTuple):
     """An error that came in a message's place."""
 
     error: KafkaError
@@ -34,15 +34,15 @@ class Problem(NamedTuple):
     offset: int | None
 
 
-class Taken(NamedTuple):
+class PollResult(NamedTuple):
     """What a client has handed over: columns of each partition, then what came in messages' places."""
 
     records: list[Records]
-    problems: list[Problem]
+    errors: list[ClientError]
 
 
 @dataclass(frozen=True)
-class Span:
+class OffsetRange:
     """Where a commit's records of one topic lie.
 
     Parameters
@@ -58,7 +58,7 @@ class Span:
     count: int
 
     @classmethod
-    def proven(cls, topic: str, first: int | None, last: int | None, count: int, end: int) -> Span:
+    def confirmed(cls, topic: str, first: int | None, last: int | None, count: int, end: int) -> OffsetRange:
         """The span of `count` records whose first and last reports name these offsets.
 
         Parameters
@@ -78,7 +78,7 @@ class Span:
             A report cannot be true: the broker took a batch for the repetition of an older one, and did not write it.
         """
         if first is None or last is None or first < end or last - first < count - 1:
-            raise Unproven(
+            raise UnconfirmedDelivery(
                 f"{count} records of {topic} are said to be at offsets {first} to {last}, but were handed over when "
                 f"its log ended at {end} or later"
             )
@@ -89,15 +89,15 @@ class Member(Protocol):
     """A member of a consumer group, subscribed to one topic. One thread calls it, but for `commit`."""
 
     def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
-        """Join; whoever is called back says `accept` or `release`."""
+        """Join; whoever is called back says `assign_paused` or `unassign`."""
 
-    def accept(self, partitions: list[int]) -> None:
+    def assign_paused(self, partitions: list[int]) -> None:
         """Have partitions, paused."""
 
-    def release(self, partitions: list[int]) -> None:
+    def unassign(self, partitions: list[int]) -> None:
         """Have them no longer."""
 
-    def take(self, most: int, wait: float) -> Taken:
+    def poll(self, most: int, wait: float) -> PollResult:
         """What has arrived, at most so many messages, after waiting up to `wait` seconds for the first.
 
         Buffers of the columns are written anew by the next call, but those of keys and offsets.
@@ -113,7 +113,7 @@ class Member(Protocol):
         """Hand its messages over again."""
 
     def metadata(self) -> Any:
-        """The group metadata that fences a commit by a member whom the group has left behind; for a `Sender`."""
+        """The group metadata that fences a commit by a member whom the group has left behind; for a `KafkaSink`."""
 
     def commit(self, partition: int, offset: int, metadata: str | None) -> None:
         """Commit an offset outside of any transaction, and wait for it."""
@@ -125,11 +125,11 @@ class Member(Protocol):
 class Fetcher(Protocol):
     """A reader of one topic that is of no group."""
 
-    def send_to(self, begins: Mapping[int, int]) -> None:
+    def assign(self, begins: Mapping[int, int]) -> None:
         """Read these partitions, and no others, from offsets on."""
 
-    def take(self, most: int, wait: float) -> Taken:
-        """As `Member.take`, but the columns stay as they are."""
+    def poll(self, most: int, wait: float) -> PollResult:
+        """As `Member.poll`, but the columns stay as they are."""
 
     def close(self) -> None:
         """End the client."""
@@ -141,17 +141,17 @@ class Sender(Protocol):
     def __len__(self) -> int:
         """Records that are not yet delivered, or whose reports were not looked at."""
 
-    def know(self, topic: str, seconds: float) -> None:
+    def load_metadata(self, topic: str, seconds: float) -> None:
         """Learn who leads the partitions of a topic."""
 
-    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+    def send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
         """Hand records over, as many as there is room for; they are copied. With headers each is a call by itself."""
 
     def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
         """Hand one record over."""
 
-    def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
-        """Where everything sent since `begin_spans` is, once nothing is on its way any more.
+    def ranges(self, ends: Mapping[str, int]) -> dict[str, OffsetRange]:
+        """Where everything sent since `start_ranges` is, once nothing is on its way any more.
 
         Parameters
         ----------
@@ -163,10 +163,10 @@ class Sender(Protocol):
         Undelivered
             Something was refused.
         Unproven
-            As `Span.proven`.
+            As `OffsetRange.confirmed`.
         """
 
-    def begin_spans(self) -> None:
+    def start_ranges(self) -> None:
         """What is sent from here on is counted anew; nothing may be on its way."""
 
     def poll(self, seconds: float) -> None:

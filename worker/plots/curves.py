@@ -18,6 +18,12 @@ window of 1000 rows at 87 %."""
 SEARCH_WINDOWS = 4
 """A drift's dip is looked for this many windows behind it: later lows are noise or another drift's."""
 
+NO_METRICS = (
+    *("partition", "offset", "labels", "window", "experts", "drift", "learner", "group", "model_digest", "t"),
+    "model",  # the digest's name in earlier versions
+)
+"""Fields of a point that cannot be drawn."""
+
 
 class Line(NamedTuple):
     """A curve: x f8[n] rows, increasing; y f8[n] values."""
@@ -78,8 +84,7 @@ class Curves:
     def metrics(self) -> list[str]:
         """What may be drawn: the numbers of the newest point."""
         newest = next((point for _, point in self._newest()), {})
-        place = ("partition", "offset", "labels", "window", "experts", "drift", "learner", "group", "model", "t")
-        return [name for name in newest if name not in place]
+        return [name for name in newest if name not in NO_METRICS]
 
     @property
     def window(self) -> int:

@@ -9,16 +9,16 @@ from typing import Any
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import PYTHON
-from driftway.worker.kafka.registry.event_format import Form
+from driftway.worker.kafka.registry.event_format import EventFormat
 from driftway.worker.kafka.topics import Topics, require_prefix
-from driftway.worker.settings.option_values import Share, Wait
+from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import FORMATS, JSON, PACKED
 from driftway.worker.wire.events import REGRESSION, Schema, Target
 from driftway.worker.wire.headers import ALL
 from driftway.worker.wire.packed import MOST_SCORES
-from driftway.worker.wire.rejections import Limit
-from driftway.worker.wire.schema.feature import REJECT, Missing
+from driftway.worker.wire.rejections import RejectionLimit
+from driftway.worker.wire.schema.feature import REJECT, MissingPolicy
 from driftway.worker.wire.schema.paths import HEADER
 from driftway.worker.wire.schema.schema import EventSchema
 from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
@@ -33,7 +33,7 @@ OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
 
-DEFEATS = {
+FORBIDDEN_PROPERTIES = {
     "queue.buffering.max.messages": "a batch that does not fit as a whole leaves a hole in the outputs",
     "queue.buffering.max.kbytes": "a batch that does not fit as a whole leaves a hole in the outputs",
     "delivery.report.only.error": "a commit proves by delivery reports that its outputs are in the log",
@@ -70,7 +70,7 @@ class ModelSettings:
     share : Share or None
         How partitions share what their learners believe; None: each learns alone.
     form, registry, registry_properties
-        How the events are written, see `Form`.
+        How the events are written, see `EventFormat`.
     output_form : str
         Format of the predictions, likewise. No part of the state: a group may change it from one start to the next.
     standardize : bool
@@ -96,10 +96,10 @@ class ModelSettings:
     n_features: int | None = None
     feature_names: tuple[str, ...] | None = None
     events: EventSchema | None = None
-    missing: Missing = field(default_factory=Missing)
+    missing: MissingPolicy = field(default_factory=MissingPolicy)
     indicators: bool = False
-    wait: Wait | None = None
-    share: Share | None = None
+    wait: LabelWait | None = None
+    share: SharingOption | None = None
     form: str = JSON
     registry: str | None = None
     registry_properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -109,7 +109,7 @@ class ModelSettings:
     window: int = 1000
     accuracy_every: int = 500
     detectors: tuple[Spec, ...] = ()
-    max_rejected: Limit | None = None
+    max_rejected: RejectionLimit | None = None
     warm: WarmStart | None = None
     pass_headers: tuple[str, ...] = ()
 
@@ -120,7 +120,7 @@ class ModelSettings:
             raise UsageFailure("the same --learner is given twice")
         if len(set(self.detectors)) < len(self.detectors):
             raise UsageFailure("the same --detector is given twice")
-        if self.written.registered and self.events is None:
+        if self.event_format.uses_registry and self.events is None:
             raise UsageFailure(f"--format {self.form}: name with --feature what is learned from")
         if self.output_form not in FORMATS:
             raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
@@ -155,13 +155,13 @@ class ModelSettings:
         return None if self.n_features is None else Schema(self.n_features, self.feature_names)
 
     @property
-    def written(self) -> Form:
+    def event_format(self) -> EventFormat:
         """How the events are written."""
-        return Form(self.form, self.registry, self.registry_properties)
+        return EventFormat(self.form, self.registry, self.registry_properties)
 
     def loads(self) -> Callable[[bytes], Any] | None:
-        """As `Form.loads`."""
-        return self.written.loads()
+        """As `EventFormat.loads`."""
+        return self.event_format.loads()
 
     @property
     def width(self) -> int | None:
@@ -170,7 +170,7 @@ class ModelSettings:
             return len(self.events.columns) + len(self.events.indicator_names)
         return None if self.n_features is None else self.n_features * (2 if self.indicators else 1)
 
-    def filling(self, schema: Schema) -> tuple[tuple[Missing, ...], tuple[int, ...]] | None:
+    def filling(self, schema: Schema) -> tuple[tuple[MissingPolicy, ...], tuple[int, ...]] | None:
         """What stands for missing values by column, and which columns have an indicator; None: none may be missing."""
         if self.events is not None:
             policies, watched = self.events.policies, self.events.watched
@@ -196,10 +196,10 @@ class ModelSettings:
     def names(self) -> tuple[str, ...]:
         """What the learners are called in outputs: their specs, a champion out of a file with `warm:` or `frozen:`."""
         champion, *challengers = (spec.text for spec in self.specs)
-        return champion if self.warm is None else self.warm.called(champion), *challengers
+        return champion if self.warm is None else self.warm.display_name(champion), *challengers
 
     @property
-    def expected(self) -> str:
+    def usage_example(self) -> str:
         """What an event looks like that can be used, in words."""
         if self.form == PACKED:
             return "packed events: version, bytes per feature, label, features"
@@ -208,7 +208,7 @@ class ModelSettings:
         return f'{{"x": [number, ..] or {{"name": number, ..}}, "y": {self.target.expected()} or null}}'
 
     @property
-    def behind(self) -> str:
+    def maps_suffix(self) -> str:
         """What identities say of the feature maps after a learner's name: nothing if there are none."""
         return " behind " + ", ".join(spec.text for spec in self.maps) if self.maps else ""
 
@@ -286,7 +286,7 @@ class WorkerSettings:
         if self.unknown_fields != IGNORE and self.model.form == PACKED:
             raise UsageFailure("packed events have no fields: leave --unknown-fields out")
         require_prefix(self.outputs, self.input)
-        for key, why in DEFEATS.items():
+        for key, why in FORBIDDEN_PROPERTIES.items():
             if key in self.passthrough:
                 raise UsageFailure(f"client property {key} cannot be set for a worker: {why}")
 

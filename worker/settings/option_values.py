@@ -18,7 +18,7 @@ SHARE_ROWS = 100
 
 
 @dataclass(frozen=True)
-class Wait:
+class LabelWait:
     """How long a row waits for its label.
 
     Parameters
@@ -36,7 +36,7 @@ class Wait:
         return f"{self.millis // 1000}s/{self.rows}" if self.millis else str(self.rows)
 
     @classmethod
-    def parse(cls, text: str) -> Wait:
+    def parse(cls, text: str) -> LabelWait:
         """Read ``10000``, ``12h`` or ``7d/50000``.
 
         Raises
@@ -59,7 +59,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Share:
+class SharingOption:
     """How partitions share what their learners believe.
 
     Parameters
@@ -77,7 +77,7 @@ class Share:
         return f"{self.method}:rows={self.rows}"
 
     @classmethod
-    def parse(cls, text: str) -> Share:
+    def parse(cls, text: str) -> SharingOption:
         """Read ``average:rows=100`` or ``gossip:rows=100``.
 
         Raises

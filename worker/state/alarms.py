@@ -20,7 +20,7 @@ from driftway.worker.wire.events import REGRESSION, Batch
 NONE_YET = -1
 
 
-class Alarm(NamedTuple):
+class DriftAlarm(NamedTuple):
     """A drift that a detector called at an input offset, and the record that says so."""
 
     detector: str
@@ -59,7 +59,7 @@ def errors_of(score: NDArray[np.float64], y: NDArray[np.float64], kind: str) -> 
     return missed if kind == REGRESSION else np.where(np.isnan(y), np.nan, missed != 0.0)
 
 
-class Alarms:
+class DriftMonitor:
     """Detectors side by side, each told of every labelled row whether it was predicted; of a target how far it was off.
 
     Parameters
@@ -81,31 +81,31 @@ class Alarms:
         self._kind, self._whose = kind, whose
         self._names = [spec.text for spec in specs]
         self._detectors = make_detectors(specs, kind)
-        self._since = np.full(len(specs), NONE_YET, np.int64)
+        self._pending = np.full(len(specs), NONE_YET, np.int64)
         """Each one's last alarm since the last accuracy point; part of the state."""
 
     def parts(self) -> list[NDArray[np.uint8]]:
         """The state: that of the detectors, and what is still to be told in a point."""
-        return [detector.state.memory for detector in self._detectors] + [self._since.view(np.uint8)]
+        return [detector.state.memory for detector in self._detectors] + [self._pending.view(np.uint8)]
 
-    def observe(self, batch: Batch, score: NDArray[np.float64]) -> list[Alarm]:
+    def observe(self, batch: Batch, score: NDArray[np.float64]) -> list[DriftAlarm]:
         """Take in how the champion did on a batch; what was called, in the order of rows."""
         errors, called = errors_of(score, batch.y, self._kind), []
         for name, detector in zip(self._names, self._detectors, strict=True):
             key = key_of(name, batch.partition)
             for row in np.flatnonzero(detector.observe(errors) == DRIFT).tolist():
                 value = encode_alarm(name, batch, row, self._whose)
-                called.append(Alarm(name, int(batch.offsets[row]), key, value))
+                called.append(DriftAlarm(name, int(batch.offsets[row]), key, value))
         return sorted(called, key=lambda alarm: alarm.offset)
 
-    def note(self, called: Sequence[Alarm]) -> None:
+    def record(self, called: Sequence[DriftAlarm]) -> None:
         """Keep alarms for the next accuracy point."""
         for alarm in called:
-            self._since[self._names.index(alarm.detector)] = alarm.offset
+            self._pending[self._names.index(alarm.detector)] = alarm.offset
 
-    def tell(self) -> dict[str, int] | None:
+    def take_pending(self) -> dict[str, int] | None:
         """Detector -> offset of its last alarm since this was last asked; None if there was none."""
-        offsets = zip(self._names, self._since.tolist(), strict=True)
+        offsets = zip(self._names, self._pending.tolist(), strict=True)
         told: dict[str, int] | None = {name: offset for name, offset in offsets if offset != NONE_YET} or None
-        self._since[:] = NONE_YET
+        self._pending[:] = NONE_YET
         return told

@@ -18,10 +18,10 @@ from driftway.worker.wire.events import Schema
 from driftway.worker.wire.schema.feature import LAST, MEAN
 
 if TYPE_CHECKING:
-    from driftway.learners.preprocessing.imputation import Filling
+    from driftway.learners.preprocessing.imputation import Imputer
 
 
-def make_filling(settings: ModelSettings, schema: Schema) -> Filling | None:
+def make_imputer(settings: ModelSettings, schema: Schema) -> Imputer | None:
     """What puts something in the place of missing values; None where none may be missing."""
     asked = settings.filling(schema)
     if asked is None:
@@ -30,7 +30,7 @@ def make_filling(settings: ModelSettings, schema: Schema) -> Filling | None:
 
     kinds = {MEAN: imputation.MEAN, LAST: imputation.LAST}
     policies, watched = asked
-    made = imputation.Filling([(kinds.get(one.word, imputation.CONSTANT), one.value) for one in policies], watched)
+    made = imputation.Imputer([(kinds.get(one.word, imputation.CONSTANT), one.value) for one in policies], watched)
     if settings.warm is not None and settings.warm.filling:
         made.state.memory[:] = np.frombuffer(settings.warm.filling, np.uint8)
     return made

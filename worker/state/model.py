@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.update_loop import Late
+from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.alarms import Alarms
-from driftway.worker.state.delayed_labels.pending_rows import Arranged, Piece, Waiting
-from driftway.worker.state.factory import allocating, make_filling, make_learner
-from driftway.worker.state.model_sharing.model_exchange import Talk
+from driftway.worker.state.alarms import DriftMonitor
+from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows, Segment
+from driftway.worker.state.factory import allocating, make_imputer, make_learner
+from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, merged
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, write_json
-from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
-from driftway.worker.wire.rejections import Flags, Watch
+from driftway.worker.wire.rejections import Flags, RejectionWindow
 from driftway.worker.wire.schema.feature import REJECT, indicator_of
 
 if TYPE_CHECKING:
-    from driftway.learners.preprocessing.imputation import Filling
+    from driftway.learners.preprocessing.imputation import Imputer
 
 SHARE_DIGITS = 4
 """Of an expert's share in an accuracy point."""
@@ -44,14 +44,14 @@ DIGEST_BYTES = 6
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedState:
     """A model at rest: enough to go back to it, or to write it down."""
 
     schema: Schema | None
     rows: int
     parts: tuple[NDArray[np.uint8], ...]
     recent: Flags | None = None
-    """Memory of `driftway.worker.wire.rejections.Watch`; for going back only, a snapshot leaves it out."""
+    """Memory of `driftway.worker.wire.rejections.RejectionWindow`; for going back only, a snapshot leaves it out."""
 
     @property
     def nbytes(self) -> int:
@@ -82,20 +82,22 @@ class Model:
             settings.target,
             settings.shape,
             settings.form,
-            self._admit,
+            self._check_schema,
             lenient=lenient,
             late=settings.wait is not None,
             events=settings.events,
             loads=settings.loads(),
         )
-        self._waiting: Waiting | None = None
-        self._filling: Filling | None = None
+        self._pending: PendingRows | None = None
+        self._imputer: Imputer | None = None
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
-        self._alarms: Alarms | None = None
+        self._drift_monitor: DriftMonitor | None = None
         self._digests: list[str] = []
-        self.talk = None if settings.share is None else Talk(settings.share, partition)
-        self._watch = Watch(settings.max_rejected, partition) if settings.max_rejected is not None else None
+        self.exchange = None if settings.share is None else ModelExchange(settings.share, partition)
+        self._rejection_window = (
+            RejectionWindow(settings.max_rejected, partition) if settings.max_rejected is not None else None
+        )
         self._fit_to_schema()
 
     @property
@@ -110,7 +112,7 @@ class Model:
         if schema is None:
             return ()
         names = schema.names or tuple(f"x[{j}]" for j in range(schema.n_features))
-        if self._filling is None:
+        if self._imputer is None:
             return names
         if self.settings.events is not None:
             return (*names, *self.settings.events.indicator_names)
@@ -122,9 +124,9 @@ class Model:
         return tuple(self._learners)
 
     @property
-    def filling(self) -> Filling | None:
+    def imputer(self) -> Imputer | None:
         """What stands for missing values; None where none may be missing, or before the schema is known."""
-        return self._filling
+        return self._imputer
 
     def advance(self, records: Records, emit: bool = True) -> Outputs:
         """Decode, predict, learn, observe, encode.
@@ -138,45 +140,51 @@ class Model:
         """
         batch = self.decode(records)
         outputs = Outputs(batch.next_offset, batch.offsets, rejected=batch.rejected)
-        steps = self._arranged(batch)
+        steps = self._ordered(batch)
         outputs.rejected = merged(batch.rejected, steps.rejected)
         scores = [np.empty((len(steps.batch), learner.n_scores)) for learner in self._learners]
-        if self.talk is not None:
-            self.talk.begin(steps.batch.y, emit)
+        if self.exchange is not None:
+            self.exchange.plan_rounds(steps.batch.y, emit)
         weights = [self._learn(i, steps, score) for i, score in enumerate(scores)]
-        if self.talk is not None:
-            outputs.shares = self.talk.conclude(steps.batch.offsets)
+        if self.exchange is not None:
+            outputs.shares = self.exchange.finish_rounds(steps.batch.offsets)
         self._observe(steps, scores, weights, outputs if emit else None)
         self.rows += len(batch)
         if emit and len(batch):
-            outputs.predictions = self._encode(batch, scores[0] if steps.at is None else scores[0][steps.at])
+            outputs.predictions = self._encode(
+                batch, scores[0] if steps.row_operations is None else scores[0][steps.row_operations]
+            )
             outputs.keys = batch.keys
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
-        if emit and self._watch is not None:
-            outputs.excess = self._watch.observe(batch.offsets, outputs.rejected)
+        if emit and self._rejection_window is not None:
+            outputs.excess = self._rejection_window.observe(batch.offsets, outputs.rejected)
         return outputs
 
-    def _arranged(self, batch: Batch) -> Arranged:
+    def _ordered(self, batch: Batch) -> OrderedBatch:
         """The batch in the order in which it is learned from, cut where accuracy points stand."""
         n, every = len(batch), self.settings.accuracy_every
         cuts = list(range(every - self.rows % every, n + 1, every))
-        if self._waiting is not None:
-            return self._waiting.arrange(batch, cuts)
+        if self._pending is not None:
+            return self._pending.arrange(batch, cuts)
         starts, ends = [0, *cuts], [*cuts, *([n] if n and cuts[-1:] != [n] else [])]
-        pieces = [Piece(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
-        return Arranged(batch, NO_SLOTS, None, pieces)
+        pieces = [Segment(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
+        return OrderedBatch(batch, NO_SLOTS, None, pieces)
 
-    def _learn(self, i: int, steps: Arranged, score: NDArray[np.float64]) -> list[dict[str, float]]:
+    def _learn(self, i: int, steps: OrderedBatch, score: NDArray[np.float64]) -> list[dict[str, float]]:
         """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""
         learner, batch, weights = self._learners[i], steps.batch, []
-        whole = [(0, len(batch))] if self.talk is None else self.talk.stretches(i, len(batch))
-        for start, end in [piece[:2] for piece in steps.pieces] if learner.mixes else whole:  # a mixture shares nothing
+        whole = [(0, len(batch))] if self.exchange is None else self.exchange.segments(i, len(batch))
+        for start, end in (
+            [piece[:2] for piece in steps.segments] if learner.mixes else whole
+        ):  # a mixture shares nothing
             X, y, s = batch.X[start:end], batch.y[start:end], score[start:end]
             if i == 0 and self.settings.frozen:
                 learner.predict(X, s)
-            elif self._waiting is not None:
-                learner.take_late(X, y, s, Late(steps.slot[start:end], self._waiting.opinions[i]))
+            elif self._pending is not None:
+                learner.predict_then_update_delayed(
+                    X, y, s, DelayedRows(steps.slot[start:end], self._pending.cached_predictions[i])
+                )
             else:
                 learner.predict_then_update(X, y, s)
             if learner.mixes:
@@ -190,8 +198,8 @@ class Model:
         """
         batch = self._decoder.decode(records)
         self._fit_to_schema()
-        if self._filling is not None:
-            batch.X = self._filling.fill(batch.X)
+        if self._imputer is not None:
+            batch.X = self._imputer.transform(batch.X)
         return batch
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
@@ -204,20 +212,20 @@ class Model:
         pairs = zip(self.settings.names, self._learners, strict=False)
         return {name: learner.experts() for name, learner in pairs if learner.mixes}
 
-    def late_figures(self) -> dict[str, int]:
+    def delay_metrics(self) -> dict[str, int]:
         """Rows that wait for their labels, and how late these are; empty where none is late."""
-        told = {} if self._waiting is None else self._waiting.point()
+        told = {} if self._pending is None else self._pending.delay_fields()
         flat = {key: value for key, value in told.items() if isinstance(value, int)}
         nested = ((key, value) for key, value in told.items() if isinstance(value, dict))
         return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}
 
-    def save(self) -> Saved:
+    def save(self) -> SavedState:
         """Copy the state."""
-        recent = None if self._watch is None else self._watch.save()
-        waiting = () if self._waiting is None else (self._waiting.save(),)
-        return Saved(self.schema, self.rows, (*(part.copy() for part in self._parts()), *waiting), recent)
+        recent = None if self._rejection_window is None else self._rejection_window.save()
+        waiting = () if self._pending is None else (self._pending.save(),)
+        return SavedState(self.schema, self.rows, (*(part.copy() for part in self._parts()), *waiting), recent)
 
-    def load(self, saved: Saved) -> None:
+    def load(self, saved: SavedState) -> None:
         """Go back to a saved state, bit for bit.
 
         Raises
@@ -227,26 +235,26 @@ class Model:
         """
         if self.settings.shape is None:
             self._decoder.schema = saved.schema
-            self._learners, self._metrics, self._alarms, self._filling, self._waiting = [], [], None, None, None
-            self.talk = None if self.talk is None else self.talk.fresh()
+            self._learners, self._metrics, self._drift_monitor, self._imputer, self._pending = [], [], None, None, None
+            self.exchange = None if self.exchange is None else self.exchange.clone_empty()
             self._fit_to_schema()
         parts, theirs = self._parts(), list(saved.parts)
-        if self._waiting is not None and theirs:
-            self._waiting.load(theirs.pop())
+        if self._pending is not None and theirs:
+            self._pending.load(theirs.pop())
         if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
             raise ValueError("the saved state has other sizes than these learners")
         for part, memory in zip(parts, theirs, strict=True):
             part[:] = memory
         self.rows = saved.rows
-        if self._watch is not None:
-            self._watch.load(saved.recent)
+        if self._rejection_window is not None:
+            self._rejection_window.load(saved.recent)
 
     def identity(self) -> dict[str, Any]:
         """Everything that a written state must agree on before it may be loaded."""
         settings, target = self.settings, self.settings.target
         warm = settings.warm
         return {
-            "learners": [spec.text + settings.behind for spec in settings.specs],
+            "learners": [spec.text + settings.maps_suffix for spec in settings.specs],
             "standardize": settings.standardize,
             "task": target.task,
             "n_classes": target.n_classes,
@@ -281,12 +289,12 @@ class Model:
         return [_short(one) for one in told]
 
     def _parts(self) -> list[NDArray[np.uint8]]:
-        watching = [] if self._alarms is None else self._alarms.parts()
-        filling = [] if self._filling is None else [self._filling.state.memory]
-        talk = [] if self.talk is None else self.talk.parts()
+        watching = [] if self._drift_monitor is None else self._drift_monitor.parts()
+        filling = [] if self._imputer is None else [self._imputer.state.memory]
+        talk = [] if self.exchange is None else self.exchange.parts()
         return [part.state.memory for part in (*self._learners, *self._metrics)] + watching + filling + talk
 
-    def _admit(self, found: Schema) -> Schema:
+    def _check_schema(self, found: Schema) -> Schema:
         """The schema that the first good event fixes.
 
         Raises
@@ -308,8 +316,8 @@ class Model:
         if self._learners or self.schema is None:
             return
         settings, target = self.settings, self.settings.target
-        self._filling = make_filling(settings, self.schema)
-        d = self.schema.n_features if self._filling is None else self._filling.width
+        self._imputer = make_imputer(settings, self.schema)
+        d = self.schema.n_features if self._imputer is None else self._imputer.width
         for i, spec in enumerate(settings.specs):
             with allocating(spec.text, d):
                 learner = make_learner(spec, settings, d)
@@ -318,13 +326,13 @@ class Model:
                 learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
             self._learners.append(learner)
             self._metrics.append(metrics)
-        self._waiting = None if settings.wait is None else Waiting(settings.wait, d, self._learners)
+        self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)
         self._digests = self.digests()
-        if self.talk is not None:
-            self.talk.attach(self._learners, int(settings.frozen), _short([self._digests, self.schema.names]))
+        if self.exchange is not None:
+            self.exchange.attach(self._learners, int(settings.frozen), _short([self._digests, self.schema.names]))
         if settings.detectors:
-            whose = {"learner": settings.names[0], "group": self.group, "model": self._digests[0]}
-            self._alarms = Alarms(settings.detectors, self._learners[0].kind, whose)
+            whose = {"learner": settings.names[0], "group": self.group, "model_digest": self._digests[0]}
+            self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, whose)
 
     @property
     def champion(self) -> Learner:
@@ -339,7 +347,7 @@ class Model:
             raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
         return self._learners[0]
 
-    def _encode(self, batch: Batch, score: NDArray[np.float64]) -> Strings:
+    def _encode(self, batch: Batch, score: NDArray[np.float64]) -> BytesColumn:
         """The champion's predictions in the output format."""
         settings = self.settings
         predicted = predicted_class(score, self._learners[0].kind)
@@ -349,43 +357,43 @@ class Model:
 
     def _observe(
         self,
-        steps: Arranged,
+        steps: OrderedBatch,
         scores: list[NDArray[np.float64]],
         weights: list[list[dict[str, float]]],
         outputs: Outputs | None,
     ) -> None:
         """Feed metrics and detectors; write alarms and accuracy points, unless nothing is to be written."""
         batch, guesses = steps.batch, [NO_GUESSES] * len(scores)
-        if self._waiting is not None:
-            scores = self._waiting.observed(steps, scores)
-            guesses = self._waiting.guess.shared(len(batch), len(scores))
-        called = self._alarms.observe(batch, scores[0]) if self._alarms is not None and len(batch) else []
+        if self._pending is not None:
+            scores = self._pending.scores_at_prediction(steps, scores)
+            guesses = self._pending.cached_guesses.shared(len(batch), len(scores))
+        called = self._drift_monitor.observe(batch, scores[0]) if self._drift_monitor is not None and len(batch) else []
         if outputs is not None:
             outputs.alarms = called
         counters = [
             metrics.counter(score, batch.y, steps.slot, own)
             for metrics, score, own in zip(self._metrics, scores, guesses, strict=True)
         ]
-        for number, piece in enumerate(steps.pieces):
+        for number, piece in enumerate(steps.segments):
             for count in counters:
                 count(piece.start, piece.end)
             drift = None
-            if self._alarms is not None:
+            if self._drift_monitor is not None:
                 first, last = batch.offsets[piece.start], batch.offsets[piece.end - 1]
-                self._alarms.note([alarm for alarm in called if first <= alarm.offset <= last])
-                drift = self._alarms.tell() if piece.complete else None
+                self._drift_monitor.record([alarm for alarm in called if first <= alarm.offset <= last])
+                drift = self._drift_monitor.take_pending() if piece.complete else None
             if outputs is not None and piece.complete:
                 more = [{"experts": of_learner[number]} if of_learner else {} for of_learner in weights]
                 outputs.points += self._points(batch, piece, drift, more)
 
     def _points(
-        self, batch: Batch, piece: Piece, drift: dict[str, int] | None, more: list[dict[str, Any]]
+        self, batch: Batch, piece: Segment, drift: dict[str, int] | None, more: list[dict[str, Any]]
     ) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values of the accuracy points that stand behind a piece of the batch."""
         row, champion = piece.end - 1, self._metrics[0]
         offset, t = int(batch.offsets[row]), int(batch.t[row])
         for name, metrics, digest, told in zip(self.settings.names, self._metrics, self._digests, more, strict=True):
-            whose = {"group": self.group, "model": digest}
+            whose = {"group": self.group, "model_digest": digest}
             point = {**metrics.point(), **(piece.delays or {}), **told}
             of_champion = drift if metrics is champion else None
             value = encode_point(point, self.partition, offset, name, t, whose, of_champion)

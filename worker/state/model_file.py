@@ -20,16 +20,16 @@ import numpy as np
 from driftway.learners.learner import Learner
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.kafka.registry.event_format import PLAIN, Form
+from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import Share, Wait
+from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state import snapshot
-from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import Schema, Target
-from driftway.worker.wire.schema.feature import REJECT, Missing
+from driftway.worker.wire.schema.feature import REJECT, MissingPolicy
 from driftway.worker.wire.schema.schema import EventSchema
 
 SUFFIX = ".driftway"
@@ -64,7 +64,7 @@ class ModelFile:
         return self.contents.header
 
     @property
-    def saved(self) -> Saved:
+    def saved(self) -> SavedState:
         """The state of learners and metrics."""
         return self.contents.saved
 
@@ -84,7 +84,7 @@ class ModelFile:
         found = self.header.get("origin")
         return dict(found) if isinstance(found, dict) else None
 
-    def settings(self, form: Form = PLAIN) -> ModelSettings:
+    def settings(self, form: EventFormat = JSON_FORMAT) -> ModelSettings:
         """What the model learns, for events of that format.
 
         Raises
@@ -94,7 +94,7 @@ class ModelFile:
         Failure
             This version does not know the learner's form, or the header says nonsense.
         """
-        if form.registered and "event" not in self.contents.identity:
+        if form.uses_registry and "event" not in self.contents.identity:
             raise UsageFailure(
                 f"{self.name} has learned from events without a schema, not {form.name}: give --format json or packed"
             )
@@ -109,7 +109,7 @@ class ModelFile:
         except (TypeError, ValueError, AttributeError, UsageFailure) as error:
             raise self._cannot(error) from None
 
-    def model(self, form: Form = PLAIN) -> Model:
+    def model(self, form: EventFormat = JSON_FORMAT) -> Model:
         """The model, standing where it was written down.
 
         Raises
@@ -139,14 +139,14 @@ class ModelFile:
             raise Failure(f"{self.name} holds no learner yet: it was written before the first good event")
         model = self.model()
         state = model.champion.state.memory.tobytes()
-        filling = b"" if model.filling is None else model.filling.state.memory.tobytes()
+        filling = b"" if model.imputer is None else model.imputer.state.memory.tobytes()
         return WarmStart(self.name, self.digest, frozen, self.saved.schema, state, filling)
 
     def _cannot(self, error: object) -> Failure:
         return Failure(f"{self.name} cannot be used by this version: {error}")
 
 
-def settings_of(identity: dict[str, Any], form: Form = PLAIN) -> ModelSettings:
+def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> ModelSettings:
     """What a model of this identity learns; its features come with the state.
 
     Parameters
@@ -182,15 +182,15 @@ def settings_of(identity: dict[str, Any], form: Form = PLAIN) -> ModelSettings:
         accuracy_every=int(identity["accuracy_every"]),
         detectors=tuple(Spec.parse(text) for text in identity.get("detectors", ())),
         events=EventSchema.of_dict(identity["event"]) if "event" in identity else None,
-        wait=Wait.parse(identity["label_wait"]) if "label_wait" in identity else None,
-        share=Share.parse(identity["share"]) if "share" in identity else None,
-        missing=Missing.parse(identity.get("missing", REJECT)),
+        wait=LabelWait.parse(identity["label_wait"]) if "label_wait" in identity else None,
+        share=SharingOption.parse(identity["share"]) if "share" in identity else None,
+        missing=MissingPolicy.parse(identity.get("missing", REJECT)),
         indicators=bool(identity.get("missing_indicators", False)),
         warm=warm,
     )
 
 
-def pack(model: Model, saved: Saved, offset: int, origin: dict[str, Any] | None = None) -> bytes:
+def pack(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:
     """The bytes of a file with that model, standing at input offset `offset`."""
     return snapshot.write(model, saved, offset, origin)
 
@@ -239,12 +239,12 @@ def trained(
     if model.champion.identity() != learner.identity():
         raise ValueError(f"{spec.text} makes another learner than the trained one")
     model.champion.state.memory[:] = learner.state.memory
-    if model.filling is not None and filling:
-        model.filling.state.memory[:] = np.frombuffer(filling, np.uint8)
+    if model.imputer is not None and filling:
+        model.imputer.state.memory[:] = np.frombuffer(filling, np.uint8)
     saved = model.save()
     n_features = model.schema.n_features if model.schema is not None else learner.n_features
     schema = Schema(n_features, None if names is None else tuple(names))
-    return pack(model, Saved(schema, saved.rows, saved.parts), 0, origin)
+    return pack(model, SavedState(schema, saved.rows, saved.parts), 0, origin)
 
 
 def _text(value: Any) -> str:

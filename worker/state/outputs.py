@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftway.worker.state.alarms import Alarm
-from driftway.worker.state.model_sharing.exchange_record import Minute
+from driftway.worker.state.alarms import DriftAlarm
+from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.wire import columns
-from driftway.worker.wire.columns import Strings, none
-from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.columns import BytesColumn, empty_column
+from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.headers import Headers, joined_headers
 from driftway.worker.wire.rejections import TooManyRejected
 
@@ -26,16 +26,16 @@ class Outputs:
     next_offset: int
     offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
     """Of the rows that were predicted, i8[rows]."""
-    keys: Strings = field(default_factory=none)
-    predictions: Strings = field(default_factory=none)
+    keys: BytesColumn = field(default_factory=empty_column)
+    predictions: BytesColumn = field(default_factory=empty_column)
     headers: Headers | None = None
     """Of the predictions; None: none has any."""
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
-    alarms: list[Alarm] = field(default_factory=list)
+    alarms: list[DriftAlarm] = field(default_factory=list)
     """Drifts that the champion's detectors called."""
-    shares: list[Minute] = field(default_factory=list)
-    """What the learners took in of other partitions, and tell them."""
-    rejected: list[Rejection] = field(default_factory=list)
+    shares: list[ExchangeRecord] = field(default_factory=list)
+    """What the learners combined with their own models, and send to other partitions."""
+    rejected: list[RejectedEvent] = field(default_factory=list)
     excess: TooManyRejected | None = None
     """Too many of the last events were rejected: to be raised once the batch is dealt with."""
 
@@ -45,7 +45,7 @@ class Outputs:
         return len(self.offsets)
 
 
-def merged(some: list[Rejection], others: list[Rejection]) -> list[Rejection]:
+def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:
     """Both in the order of their offsets."""
     return sorted([*some, *others], key=lambda one: one.offset) if others else some
 
@@ -55,8 +55,8 @@ def joined(*parts: Outputs) -> Outputs:
     if len(parts) == 1:
         return parts[0]
     whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
-    whole.keys = columns.joined([part.keys for part in parts])
-    whole.predictions = columns.joined([part.predictions for part in parts])
+    whole.keys = columns.concatenated([part.keys for part in parts])
+    whole.predictions = columns.concatenated([part.predictions for part in parts])
     whole.headers = joined_headers([(part.headers, len(part.predictions)) for part in parts])
     for part in parts:
         whole.points += part.points

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.model import Model, SavedState
 from driftway.worker.wire.codec import read_json, write_json
 from driftway.worker.wire.events import Schema
 
@@ -24,11 +24,11 @@ FORMAT = 2
 DIGEST_BYTES = 16
 CHUNK_BYTES = 900_000
 """Below the broker's default limit of 1 MiB a record, with room for key and framing."""
-CLAIMED = 0
+CLAIM_PARTITION = 0
 """The partition that has the claims."""
-CLAIM = b"claim "
+CLAIM_PREFIX = b"claim "
 """What keys of claims begin with; no partition is called so."""
-PLAIN = ":plain"
+AT_LEAST_ONCE_SUFFIX = ":plain"
 """Behind a pointer: no position was written with it, since at-least-once has no transaction that would hold both."""
 NOT_UNDERSTOOD = "the snapshot is whole, but this version does not understand its header"
 
@@ -70,11 +70,11 @@ class Pointer:
     @classmethod
     def parse(cls, text: str | None) -> Pointer | None:
         """Read metadata text; None if it is not a pointer (someone else committed the offset)."""
-        found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{PLAIN})?", text or "")
+        found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{AT_LEAST_ONCE_SUFFIX})?", text or "")
         return cls(*map(int, found.groups())) if found else None
 
 
-def write(model: Model, saved: Saved, offset: int, origin: dict[str, Any] | None = None) -> bytes:
+def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:
     """Write down `saved`, which stands at input offset `offset`; `origin` says in a file where it comes from."""
     schema = saved.schema
     header = write_json(
@@ -106,7 +106,7 @@ class Contents:
     """
 
     header: dict[str, Any]
-    saved: Saved
+    saved: SavedState
 
     @property
     def offset(self) -> int:
@@ -124,7 +124,7 @@ class Contents:
         return dict(self.header["model"])
 
 
-def read(blob: bytes, model: Model) -> tuple[Saved, int]:
+def read(blob: bytes, model: Model) -> tuple[SavedState, int]:
     """Load a snapshot into `model`; return what was loaded and the input offset it stands at.
 
     Raises
@@ -179,7 +179,7 @@ def _parse(blob: bytes) -> Contents:
         start += nbytes
     schema = header["schema"]
     names = schema and schema["names"] and tuple(schema["names"])
-    saved = Saved(Schema(schema["n_features"], names) if schema else None, int(header["rows"]), tuple(parts))
+    saved = SavedState(Schema(schema["n_features"], names) if schema else None, int(header["rows"]), tuple(parts))
     contents = Contents(header, saved)
     lists = contents.identity["learners"], contents.identity["states"]
     if contents.offset < 0 or contents.partition < 0 or not all(isinstance(one, list) for one in lists):
@@ -204,20 +204,20 @@ def load(contents: Contents, model: Model) -> None:
 
 
 @dataclass(frozen=True)
-class Outline:
+class SnapshotHeader:
     """What a first chunk says of its snapshot, on its own word: nothing is checked before `read`."""
 
     state_offset: int
     nbytes: int
 
 
-def outline(chunk: bytes) -> Outline | None:
+def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
     """The outline of the snapshot that begins with `chunk`; None if that cannot be read."""
     if chunk[:4] != MAGIC:
         return None
     try:
         header, state = _header(chunk)
-        return Outline(int(header["offset"]), state + sum(header["sizes"]) + DIGEST_BYTES)
+        return SnapshotHeader(int(header["offset"]), state + sum(header["sizes"]) + DIGEST_BYTES)
     except (ValueError, TypeError, KeyError):
         return None
 
@@ -270,7 +270,7 @@ def _beginning(identity: dict[str, Any]) -> str:
     return f"with --warm-start of model file {identity['warm']}{frozen}"
 
 
-def unlike(written: Saved, computed: Saved) -> str | None:
+def first_difference(written: SavedState, computed: SavedState) -> str | None:
     """How a written state differs from the computed one; None if it does not."""
     if written.schema != computed.schema:
         return f"expected the schema {computed.schema}, found {written.schema}"
@@ -285,7 +285,7 @@ def unlike(written: Saved, computed: Saved) -> str | None:
     return None
 
 
-def cut(blob: bytes) -> list[bytes]:
+def split_chunks(blob: bytes) -> list[bytes]:
     """The blob's chunks, at least one."""
     return [blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES)]
 
@@ -295,7 +295,7 @@ def chunk_key(partition: int, chunk: int) -> bytes:
     return f"{partition}.{chunk}".encode()
 
 
-def position_key(partition: int) -> bytes:
+def commit_record_key(partition: int) -> bytes:
     """Key of the record that says up to where the partition is committed; see `changelog.snapshot_scan`."""
     return f"{partition}.position".encode()
 
@@ -312,9 +312,14 @@ def is_order_key(key: bytes | None, partition: int) -> bool:
 
 def claim_key(group: str, input_topic: str) -> bytes:
     """Key of the record that says whose the outputs are; see `driftway.worker.state.changelog.ownership`."""
-    return CLAIM + f"{group}/{input_topic}".encode()
+    return CLAIM_PREFIX + f"{group}/{input_topic}".encode()
 
 
 def mark_key(partition: int) -> bytes:
     """Key of the mark that says where a partition's present history began; see `changelog.snapshot_scan`."""
-    return f"{partition}.began".encode()
+    return f"{partition}.history".encode()
+
+
+def is_mark_key(key: bytes | None, partition: int) -> bool:
+    """Whether a record is such a mark; earlier versions called it `began`."""
+    return key in (mark_key(partition), f"{partition}.began".encode())

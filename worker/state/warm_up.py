@@ -9,19 +9,19 @@ import numpy as np
 from driftway.learners.engine.parameters import ParameterError
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.delayed_labels.label_merger import Confluence
-from driftway.worker.state.delayed_labels.merge_order import Order, Place
+from driftway.worker.state.delayed_labels.label_merger import LabelMerger
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import MAX_FEATURES, Records
 
 NO_FIELDS = b'{"payload":{"after":{}}}'
 """An event without any field, in every envelope."""
 
 
-def warm(settings: ModelSettings) -> None:
+def compile_kernels(settings: ModelSettings) -> None:
     """Compile every kernel of a batch's way on scratch data, so that no message waits for a compiler.
 
     Raises
@@ -30,16 +30,16 @@ def warm(settings: ModelSettings) -> None:
         A learner or one of its parameters is not valid.
     """
     if settings.wait is not None:  # labels may have a topic of their own
-        event, label = (Records(0, np.zeros(1, np.int64), Listed([b"{}"]), Listed([None]), [t]) for t in (1, 0))
-        flow = Confluence(Order(Place(0, 0)))
+        event, label = (Records(0, np.zeros(1, np.int64), ListColumn([b"{}"]), ListColumn([None]), [t]) for t in (1, 0))
+        flow = LabelMerger(MergeOrder(MergePosition(0, 0)))
         flow.add_labels(label)
         flow.take(event, 0.0)
     if settings.events is not None:
         settings = replace(settings, events=settings.events.lenient(), form=JSON, registry=None)
     model = Model(settings, partition=0)
     for values in _scratch_events(settings):
-        outputs = model.advance(Records(0, np.zeros(1, np.int64), Listed([values]), Listed([None]), [0]))
-        outputs.predictions.listed()
+        outputs = model.advance(Records(0, np.zeros(1, np.int64), ListColumn([values]), ListColumn([None]), [0]))
+        outputs.predictions.to_list()
 
 
 def _least(settings: ModelSettings) -> int:
@@ -47,7 +47,7 @@ def _least(settings: ModelSettings) -> int:
     least = 1
     for spec in settings.specs:
         try:
-            least = max(least, spec.narrowest(settings.target.n_classes, settings.target.task))
+            least = max(least, spec.min_features(settings.target.n_classes, settings.target.task))
         except ParameterError as error:
             raise Failure(f"learner {spec.text}: {error}") from None
     return min(least, MAX_FEATURES)  # a first event has no more

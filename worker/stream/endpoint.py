@@ -14,7 +14,7 @@ from driftway.worker.stream.worker import Worker
 
 
 class Endpoint:
-    """Serves a worker's telemetry from a daemon thread.
+    """Serves a worker's metrics from a daemon thread.
 
     Parameters
     ----------
@@ -53,15 +53,18 @@ def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             tasks = list(worker.tasks.values())
             if self.path == "/metrics":
-                worker.instruments.look()
-                self._answer(200, generate_latest(worker.telemetry.registry), CONTENT_TYPE_LATEST)
+                worker.reporter.refresh()
+                self._answer(200, generate_latest(worker.metrics.registry), CONTENT_TYPE_LATEST)
             elif self.path == "/healthz":
-                pulse = worker.instruments.pulse
-                alive, ages = pulse.alive, {"turn": round(pulse.still, 1), "commit": round(pulse.unsettled, 1)}
+                health = worker.reporter.health
+                alive, ages = (
+                    health.alive,
+                    {"turn": round(health.idle_seconds, 1), "commit": round(health.uncommitted_seconds, 1)},
+                )
                 told = {"alive": alive, "seconds_since": ages}
                 self._answer(200 if alive else 503, json.dumps(told).encode(), "application/json")
             elif self.path == "/readyz":
-                ready, facts = readiness(tasks, worker.instruments.pulse.reachable)
+                ready, facts = readiness(tasks, worker.reporter.health.reachable)
                 self._answer(200 if ready else 503, json.dumps(facts).encode(), "application/json")
             else:
                 self._answer(404, b"try /metrics, /healthz or /readyz\n", "text/plain")

@@ -6,12 +6,12 @@ import ctypes
 import gc
 import time
 
-TIDY_SECONDS = 30.0
+COLLECT_SECONDS = 30.0
 ARENAS, ARENA_MAX = 2, -8
 """How many, and what `mallopt` calls it (glibc's malloc.h)."""
 
 
-class Housekeeping:
+class MemoryManager:
     """Collects garbage and gives memory back now and then.
 
     Collecting every few hundred records took more than a third of the loop's time: each batch makes thousands of
@@ -23,18 +23,18 @@ class Housekeeping:
         self._due_at = 0.0
 
     def begin(self) -> None:
-        """What there is now stays; from here on nothing is collected but by `tidy`."""
-        self.tidy()
+        """What there is now stays; from here on nothing is collected but by `collect`."""
+        self.collect()
         gc.freeze()
         gc.disable()
 
-    def tidy(self) -> None:
+    def collect(self) -> None:
         """Do it, if it is time."""
         if time.monotonic() < self._due_at:
             return
         gc.collect()
-        give_back()
-        self._due_at = time.monotonic() + TIDY_SECONDS
+        trim_heap()
+        self._due_at = time.monotonic() + COLLECT_SECONDS
 
 
 def share_arenas() -> None:
@@ -48,7 +48,7 @@ def share_arenas() -> None:
         mallopt(ARENA_MAX, ARENAS)
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Let go of free memory, where the C library can (glibc).
 
     An arena stays as large as the backlog it once held: 8 backlogs of 150,000 rows with a rebalance each left 268 MB,

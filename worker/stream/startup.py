@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import require_broker
-from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.changelog.ownership import claim
-from driftway.worker.stream.observability.event_log import Journal
-from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.state.changelog.ownership import claim_ownership
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 
 
 def check_properties(settings: WorkerSettings) -> None:
@@ -20,12 +20,12 @@ def check_properties(settings: WorkerSettings) -> None:
     UsageFailure
         A property is not valid, or does not go with a transaction.
     """
-    checkpoint = TransactionalCheckpoint(settings, partition=0)
-    checkpoint.renew()
-    checkpoint.discard()
+    checkpoint = ExactlyOnceCheckpoint(settings, partition=0)
+    checkpoint.new_producer()
+    checkpoint.close_producer()
 
 
-def prepare_topics(settings: WorkerSettings, journal: Journal) -> int:
+def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     """Require the input; create what is missing of the outputs, grow what is too small.
 
     Returns
@@ -55,8 +55,8 @@ def prepare_topics(settings: WorkerSettings, journal: Journal) -> int:
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:
         grow_topics(settings.bootstrap, settings.passthrough, small, wanted)
-        journal.event("grew topics", topics=small, partitions=wanted)
+        event_log.event("grew topics", topics=small, partitions=wanted)
     for name in create_topics(settings.bootstrap, settings.passthrough, plan):
-        journal.event("created topic", topic=name)
-    with told(settings):
-        return claim(settings, wanted)
+        event_log.event("created topic", topic=name)
+    with translated_errors(settings):
+        return claim_ownership(settings, wanted)

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Callable
 
 from driftway.worker.kafka.client_factory import warm_client
-from driftway.worker.processes import run_apart
+from driftway.worker.processes import run_in_process
 from driftway.worker.settings import ModelSettings, WorkerSettings
-from driftway.worker.state.warm_up import warm
+from driftway.worker.state.warm_up import compile_kernels
 
 
-def prepare(settings: WorkerSettings, over: Callable[[], bool] = lambda: False) -> None:
-    """Have every kernel of a batch's way ready; `over` is asked meanwhile whether that is still wanted.
+def prepare_kernels(settings: WorkerSettings, cancelled: Callable[[], bool] = lambda: False) -> None:
+    """Have every kernel of a batch's way ready; `cancelled` is asked meanwhile whether that is still wanted.
 
     Raises
     ------
@@ -25,29 +25,29 @@ def prepare(settings: WorkerSettings, over: Callable[[], bool] = lambda: False) 
     """
     from driftway.learners.engine.kernel_cache import mark_of
 
-    mark = mark_of(_what(settings.model, settings.client))
+    mark = mark_of(_kernels_needed(settings.model, settings.client))
     if mark is not None and not mark.exists():
-        run_apart(_warm_silently, (settings.model, settings.client), over)
-    if over():
+        run_in_process(_compile_silently, (settings.model, settings.client), cancelled)
+    if cancelled():
         return
-    _warm(settings.model, settings.client)
+    _compile(settings.model, settings.client)
     if mark is not None:
         with contextlib.suppress(OSError):  # a disk that is full costs a process at the next start
             mark.touch()
 
 
-def _warm_silently(job: tuple[ModelSettings, str]) -> None:
-    """As `_warm`; what cannot be kept is said by the process that stays, which then compiles it once more."""
+def _compile_silently(job: tuple[ModelSettings, str]) -> None:
+    """As `_compile`; what cannot be kept is said by the process that stays, which then compiles it once more."""
     logging.getLogger("driftway").disabled = True
-    _warm(*job)
+    _compile(*job)
 
 
-def _warm(settings: ModelSettings, client: str) -> None:
-    warm(settings)
+def _compile(settings: ModelSettings, client: str) -> None:
+    compile_kernels(settings)
     warm_client(client)
 
 
-def _what(settings: ModelSettings, client: str) -> str:
+def _kernels_needed(settings: ModelSettings, client: str) -> str:
     """Everything that decides which kernels are needed, and for which types."""
     specs = sorted({spec.text for spec in (*settings.specs, *settings.maps)})
     target = settings.target

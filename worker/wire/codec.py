@@ -15,20 +15,20 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from driftway.worker.wire.columns import Listed, none
+from driftway.worker.wire.columns import ListColumn, empty_column
 from driftway.worker.wire.events import DEEP_ID, NOT_JSON, REGRESSION, Batch, Reject, Target, as_number
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import Strings
+    from driftway.worker.wire.columns import BytesColumn
     from driftway.worker.wire.scanner import Floats
-    from driftway.worker.wire.writer import Layout
+    from driftway.worker.wire.writer import RowTemplate
 
 JSON, PACKED = "json", "packed"
 FORMATS = (JSON, PACKED)
 NULL = b"null"
 LARGEST_TIME = 2**63
 LARGEST_SHORT = 2.0**53
-MOST_LAYOUTS = 1024
+MAX_TEMPLATES = 1024
 """Of predictions that are kept, one for each partition; far more than a worker has."""
 
 
@@ -48,7 +48,7 @@ def id_text(value: Any) -> bytes:
         raise Reject(DEEP_ID) from None
 
 
-def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> Strings:
+def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> BytesColumn:
     """One JSON record per row.
 
     Parameters
@@ -68,7 +68,7 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
 
     n, k = score.shape
     if n == 0:
-        return none()
+        return empty_column()
     if target.task == REGRESSION:
         front = back = np.zeros(n, np.int64)
         numbers = np.column_stack([score, score, batch.y])
@@ -76,24 +76,24 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
         front = predicted.astype(np.int64, copy=False)
         back = np.where(np.isnan(batch.y), target.n_classes, batch.y).astype(np.int64)
         numbers = score
-    layout = _layout(target, batch.partition, learner, k)
+    layout = _row_template(target, batch.partition, learner, k)
     return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t)
 
 
-@lru_cache(maxsize=MOST_LAYOUTS)
-def _layout(target: Target, partition: int, learner: str, k: int) -> Layout:
+@lru_cache(maxsize=MAX_TEMPLATES)
+def _row_template(target: Target, partition: int, learner: str, k: int) -> RowTemplate:
     """What a learner's predictions with k scores have in common; kept, since it takes microseconds per class."""
-    from driftway.worker.wire.writer import Layout
+    from driftway.worker.wire.writer import RowTemplate
 
     start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
     end = b',"learner":' + orjson.dumps(learner) + b',"t":'
     if target.task == REGRESSION:  # numbers of a row: the score as prediction, the score, the label
-        return Layout(start, middle, [b',"prediction":'], [b',"score":', b',"y":'], [end])
+        return RowTemplate(start, middle, [b',"prediction":'], [b',"score":', b',"y":'], [end])
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
     words = target.words()
     fronts = [b',"prediction":' + word + b',"score":' + opening for word in words[:-1]]
     backs = [closing + b',"y":' + word + end for word in words]
-    return Layout(start, middle, fronts, [b","] * (k - 1), backs)
+    return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs)
 
 
 def encode_point(
@@ -165,7 +165,7 @@ def encode_events(
 
 def write_events(
     X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
-) -> Strings:
+) -> BytesColumn:
     """JSON events of a block of rows.
 
     Parameters
@@ -182,18 +182,18 @@ def write_events(
         Write class k as labels[k], a number where that is one: as a worker with these ``--labels`` reads it.
     """
     from driftway.worker.wire.scanner import NO_TIME
-    from driftway.worker.wire.writer import Layout, as_text, write
+    from driftway.worker.wire.writer import RowTemplate, as_text, write
 
     (n, d), unknown = X.shape, np.isnan(y)
     if not n or not (labels or (unknown | _short(y)).all()):
-        return Listed(_events_one_by_one(X, y, first_id, names))
+        return ListColumn(_events_one_by_one(X, y, first_id, names))
     marks = [b"", *([b","] * (d - 1))] if names is None else [orjson.dumps(name) + b":" for name in names]
     opening, closing = (b"[", b"]") if names is None else (b"{", b"}")
     front = b',"x":' + opening + marks[0]
     between = marks[1:] if names is None else [b"," + mark for mark in marks[1:]]
     words = [orjson.dumps(as_number(label)) for label in labels or ()]
     backs = [closing + b',"y":' + word for word in [*words, NULL]] if labels else [closing + b',"y":']
-    layout = Layout(b"", b'{"id":', [front], between, backs, timed=not labels)
+    layout = RowTemplate(b"", b'{"id":', [front], between, backs, timed=not labels)
     known = np.where(unknown, 0.0, y).astype(np.int64)
     first, none_at_all = np.zeros(n, np.int64), (as_text(bytes(8)), np.zeros((2, n), np.int64))
     back = np.where(unknown, len(words), known) if labels else first

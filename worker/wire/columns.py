@@ -36,24 +36,24 @@ def read_only(text: Text) -> Text:
     return view
 
 
-class Strings(Sequence[bytes | None]):
+class BytesColumn(Sequence[bytes | None]):
     """A column of byte strings, some of them None."""
 
     @abstractmethod
     def _at(self, place: int) -> bytes | None: ...
 
     @abstractmethod
-    def _part(self, part: slice) -> Strings: ...
+    def _part(self, part: slice) -> BytesColumn: ...
 
     @overload
     def __getitem__(self, place: int) -> bytes | None: ...
     @overload
-    def __getitem__(self, place: slice) -> Strings: ...
-    def __getitem__(self, place: int | slice) -> bytes | Strings | None:
+    def __getitem__(self, place: slice) -> BytesColumn: ...
+    def __getitem__(self, place: int | slice) -> bytes | BytesColumn | None:
         return self._part(place) if isinstance(place, slice) else self._at(place)
 
     def __iter__(self) -> Iterator[bytes | None]:
-        return iter(self.listed())
+        return iter(self.to_list())
 
     def __eq__(self, other: object) -> bool:
         """Whether the strings are the same, wherever they lie."""
@@ -62,11 +62,11 @@ class Strings(Sequence[bytes | None]):
     __hash__ = None  # type: ignore[assignment]
 
     @abstractmethod
-    def listed(self) -> Sequence[bytes | None]:
+    def to_list(self) -> Sequence[bytes | None]:
         """As Python's objects."""
 
     @abstractmethod
-    def located(self) -> tuple[Text, Integers, Integers]:
+    def to_buffer(self) -> tuple[Text, Integers, Integers]:
         """Text u1[bytes] and where in it each string begins i8[n] and how long it is i8[n]; NOTHING: it is None."""
 
     @abstractmethod
@@ -74,11 +74,11 @@ class Strings(Sequence[bytes | None]):
         """Of each string i8[n]; of None NOTHING."""
 
     @abstractmethod
-    def chosen(self, keep: Flags) -> Strings:
+    def chosen(self, keep: Flags) -> BytesColumn:
         """Those where `keep`, bool[n], is true."""
 
     @abstractmethod
-    def terminated(self) -> Text:
+    def to_terminated(self) -> Text:
         """One text, u1[bytes]: each string, an empty one for None, and END; then TAIL."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class Strings(Sequence[bytes | None]):
         """Nobody looks at these any more: their buffer may be written anew."""
 
 
-class Listed(Strings):
+class ListColumn(BytesColumn):
     """Python's objects.
 
     Parameters
@@ -117,13 +117,13 @@ class Listed(Strings):
     def _at(self, place: int) -> bytes | None:
         return self._items[place]
 
-    def _part(self, part: slice) -> Listed:
-        return Listed(self._items[part])
+    def _part(self, part: slice) -> ListColumn:
+        return ListColumn(self._items[part])
 
-    def listed(self) -> Sequence[bytes | None]:
+    def to_list(self) -> Sequence[bytes | None]:
         return self._items
 
-    def located(self) -> tuple[Text, Integers, Integers]:
+    def to_buffer(self) -> tuple[Text, Integers, Integers]:
         lengths = self.lengths()
         sizes = np.maximum(lengths, 0)
         return np.frombuffer(b"".join(self._present()), np.uint8), np.cumsum(sizes) - sizes, lengths
@@ -134,10 +134,10 @@ class Listed(Strings):
         except TypeError:  # None is rare, and looking for it takes longer
             return np.array([NOTHING if item is None else len(item) for item in self._items], np.int64)
 
-    def chosen(self, keep: Flags) -> Listed:
-        return Listed(list(compress(self._items, keep.tolist())))
+    def chosen(self, keep: Flags) -> ListColumn:
+        return ListColumn(list(compress(self._items, keep.tolist())))
 
-    def terminated(self) -> Text:
+    def to_terminated(self) -> Text:
         try:
             text = END.join(cast("list[bytes]", [*self._items, TAIL]))
         except TypeError:
@@ -162,12 +162,12 @@ class Listed(Strings):
         return [item or b"" for item in self._items]
 
 
-def none() -> Strings:
+def empty_column() -> BytesColumn:
     """A column without rows."""
-    return Listed([])
+    return ListColumn([])
 
 
-class Located(Strings):
+class BufferColumn(BytesColumn):
     """Places in one buffer.
 
     Parameters
@@ -188,57 +188,57 @@ class Located(Strings):
         start, length = int(self._starts[place]), int(self._lengths[place])
         return None if length == NOTHING else self._text[start : start + length].tobytes()
 
-    def _part(self, part: slice) -> Located:
-        return Located(self._text, self._starts[part], self._lengths[part])
+    def _part(self, part: slice) -> BufferColumn:
+        return BufferColumn(self._text, self._starts[part], self._lengths[part])
 
-    def listed(self) -> Sequence[bytes | None]:
+    def to_list(self) -> Sequence[bytes | None]:
         return [self._at(i) for i in range(len(self))]
 
-    def located(self) -> tuple[Text, Integers, Integers]:
+    def to_buffer(self) -> tuple[Text, Integers, Integers]:
         return self._text, self._starts, self._lengths
 
     def lengths(self) -> Integers:
         return self._lengths
 
-    def chosen(self, keep: Flags) -> Located:
-        return Located(self._text, self._starts[keep], self._lengths[keep])
+    def chosen(self, keep: Flags) -> BufferColumn:
+        return BufferColumn(self._text, self._starts[keep], self._lengths[keep])
 
-    def terminated(self) -> Text:
-        return Listed(self.listed()).terminated()
+    def to_terminated(self) -> Text:
+        return ListColumn(self.to_list()).to_terminated()
 
     def blocks(self, width: int) -> Iterator[Text]:
-        return Listed(self.listed()).blocks(width)
+        return ListColumn(self.to_list()).blocks(width)
 
     @property
     def nbytes(self) -> int:
         return int(np.maximum(self._lengths, 0).sum())
 
 
-def joined(parts: Sequence[Strings]) -> Strings:
+def concatenated(parts: Sequence[BytesColumn]) -> BytesColumn:
     """One after the other, as one column."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:
-        return parts[0] if parts else none()
-    if any(isinstance(part, Listed) for part in parts):
-        return Listed([string for part in parts for string in part])
+        return parts[0] if parts else empty_column()
+    if any(isinstance(part, ListColumn) for part in parts):
+        return ListColumn([string for part in parts for string in part])
     texts, starts, lengths, size = list[Text](), list[Integers](), list[Integers](), 0
     for part in parts:
-        text, begins, sizes = part.located()
+        text, begins, sizes = part.to_buffer()
         first, end = int(begins.min()), int((begins + np.maximum(sizes, 0)).max())
         texts.append(text[first:end])
         starts.append(begins + (size - first))
         lengths.append(sizes)
         size += end - first
-    return Located(np.concatenate(texts), np.concatenate(starts), np.concatenate(lengths))
+    return BufferColumn(np.concatenate(texts), np.concatenate(starts), np.concatenate(lengths))
 
 
-class Terminated(Located):
-    """A text as `terminated` gives it, or some of its strings one after the other."""
+class TerminatedColumn(BufferColumn):
+    """A text as `to_terminated` gives it, or some of its strings one after the other."""
 
-    def _part(self, part: slice) -> Terminated:
-        return Terminated(self._text, self._starts[part], self._lengths[part])
+    def _part(self, part: slice) -> TerminatedColumn:
+        return TerminatedColumn(self._text, self._starts[part], self._lengths[part])
 
-    def terminated(self) -> Text:
+    def to_terminated(self) -> Text:
         if not len(self):
             return np.frombuffer(TAIL, np.uint8)
         first, end = int(self._starts[0]), self._end()

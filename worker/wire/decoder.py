@@ -30,13 +30,13 @@ from driftway.worker.wire.events import (
     Labels,
     Records,
     Reject,
-    Rejection,
+    RejectedEvent,
     Schema,
     Target,
     finite,
 )
 from driftway.worker.wire.headers import chosen_headers
-from driftway.worker.wire.schema.decoder import Reader
+from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ class Decoder:
         self._admit = admit
         self._lenient = lenient
         self._late = late
-        self._reader = None if events is None else Reader(events, target, loads or parse_json, id_text, loads is None)
+        self._schema_decoder = (
+            None if events is None else SchemaDecoder(events, target, loads or parse_json, id_text, loads is None)
+        )
 
     @property
     def schema(self) -> Schema | None:
@@ -100,11 +102,11 @@ class Decoder:
 
     def decode(self, records: Records) -> Batch:
         """Read records; each becomes a row or a rejection. How records are cut into calls changes nothing."""
-        rejected: list[Rejection] = []
+        rejected: list[RejectedEvent] = []
         start = 0
         while self.schema is None and start < len(records):
             try:
-                if records.apart[start]:
+                if records.is_label[start]:
                     raise Reject(UNKNOWN_ID)
                 found = self._schema_of(records.values[start])
                 self.schema = found if self._admit is None else self._admit(found)
@@ -120,8 +122,8 @@ class Decoder:
         return batch
 
     def _read(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        if self._reader is not None:
-            X, y, ids, t, reasons, labels = self._reader.read(records, self._late)
+        if self._schema_decoder is not None:
+            X, y, ids, t, reasons, labels = self._schema_decoder.decode(records, self._late)
             return self._batch(records, X, y, ids, t, reasons, labels), reasons
         return self._packed(records, schema) if self.form == PACKED else self._json(records, schema)
 
@@ -157,14 +159,14 @@ class Decoder:
         return x, self.target.index(event.get("y")), id_text(event.get("id")), t if known else None
 
     def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
-        from driftway.worker.wire.scanner import LABEL, LEFT, NO_TIME, Names, scan
+        from driftway.worker.wire.scanner import LABEL, NEEDS_PARSER, NO_TIME, Names, scan
         from driftway.worker.wire.writer import as_text
 
         self._names = self._names or Names.of(schema.names or ())
         text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names, self._lenient)
         y, known = self.target.indices(y)
         labels = found == LABEL
-        left = (found == LEFT) | ~known | (labels & np.isnan(y) if self._late else labels)
+        left = (found == NEEDS_PARSER) | ~known | (labels & np.isnan(y) if self._late else labels)
         labels &= ~left
         reasons: dict[int, str] = {}
         tail: list[bytes] = []
@@ -206,8 +208,8 @@ class Decoder:
         labels: NDArray[np.bool_],
     ) -> Batch:
         """Everything that was not rejected."""
-        if records.own is not None:
-            strangers = np.flatnonzero(records.apart & ~labels).tolist()
+        if records.label_offsets is not None:
+            strangers = np.flatnonzero(records.is_label & ~labels).tolist()
             reasons |= {i: NOT_A_LABEL for i in strangers if i not in reasons}
         stamps = np.asarray(records.timestamps, np.int64) if self._late else None
         if not reasons and not labels.any():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.columns import Strings
+from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.headers import Headers
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ EMPTY_X = "x is empty"
 DEEP_ID = "id is nested too deeply"
 NOT_A_LABEL = "late label: an event stands in the topic of labels"
 
-APART = -1
-"""In `Records.own`: an event, no label out of the topic of labels."""
+NO_LABEL_OFFSET = -1
+"""In `Records.label_offsets`: an event, no label out of the topic of labels."""
 
 
 class Reject(Exception):
@@ -179,13 +179,13 @@ class Records:
 
     partition: int
     offsets: Integers
-    values: Strings
-    keys: Strings
+    values: BytesColumn
+    keys: BytesColumn
     timestamps: Sequence[int] | Integers
     """Of the records, in ms."""
     headers: Headers | None = None
     """Of each record, in their order; None: nobody asked for them."""
-    own: Integers | None = None
+    label_offsets: Integers | None = None
     """Offsets of labels in a topic of their own, APART from events; None: there is no such topic. The offset of such a
     label is that of the event before which it was taken."""
 
@@ -197,22 +197,26 @@ class Records:
         found = None if self.headers is None else dict(self.headers[i]).get(name)
         return found or None
 
-    def rejection(self, i: int, reason: str) -> Rejection:
+    def rejection(self, i: int, reason: str) -> RejectedEvent:
         """Record `i`, set aside."""
-        own = None if self.own is None or self.own[i] == APART else int(self.own[i])
-        return Rejection(reason, int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i]), own)
+        own = (
+            None
+            if self.label_offsets is None or self.label_offsets[i] == NO_LABEL_OFFSET
+            else int(self.label_offsets[i])
+        )
+        return RejectedEvent(reason, int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i]), own)
 
     @property
-    def apart(self) -> NDArray[np.bool_]:
+    def is_label(self) -> NDArray[np.bool_]:
         """Which records, bool[n], are out of the topic of labels."""
-        return np.zeros(len(self), np.bool_) if self.own is None else self.own != APART
+        return np.zeros(len(self), np.bool_) if self.label_offsets is None else self.label_offsets != NO_LABEL_OFFSET
 
     def chosen(self, keep: NDArray[np.bool_]) -> Records:
         """The records where `keep`, bool[n], is true."""
         rows = np.flatnonzero(keep).tolist()
         headers = None if self.headers is None else [self.headers[i] for i in rows]
         stamps = np.asarray(self.timestamps, np.int64)[keep]
-        own = None if self.own is None else self.own[keep]
+        own = None if self.label_offsets is None else self.label_offsets[keep]
         return Records(
             self.partition, self.offsets[keep], self.values.chosen(keep), self.keys.chosen(keep), stamps, headers, own
         )
@@ -228,12 +232,12 @@ class Records:
     def _slice(self, part: slice) -> Records:
         offsets, stamps = self.offsets[part], self.timestamps[part]
         headers = None if self.headers is None else self.headers[part]
-        own = None if self.own is None else self.own[part]
+        own = None if self.label_offsets is None else self.label_offsets[part]
         return Records(self.partition, offsets, self.values[part], self.keys[part], stamps, headers, own)
 
 
 @dataclass(frozen=True)
-class Rejection:
+class RejectedEvent:
     """An event that cannot be used, and why."""
 
     reason: str
@@ -241,20 +245,20 @@ class Rejection:
     value: bytes | None
     key: bytes | None
     timestamp: int
-    own: int | None = None
+    label_offset: int | None = None
     """Of a label out of a topic of its own, its offset there; `offset` is that of the event it was taken before."""
 
     @property
-    def answers(self) -> tuple[int, bytes | None]:
-        """See `driftway.worker.wire.rejections.answered`."""
-        return self.offset, None if self.own is None else b"%d" % self.own
+    def answered_offset(self) -> tuple[int, bytes | None]:
+        """See `driftway.worker.wire.rejections.answered_offset`."""
+        return self.offset, None if self.label_offset is None else b"%d" % self.label_offset
 
 
 @dataclass
 class Labels:
     """Labels of earlier events of a partition, m of them, in offset order."""
 
-    behind: Integers
+    row_index: Integers
     """i8[m]: how many of the batch's rows stand before each."""
     offsets: Integers
     y: Floats
@@ -270,7 +274,7 @@ class Labels:
         """Times of the records, i8[m] in ms."""
         return np.asarray(self.records.timestamps, np.int64)
 
-    def rejection(self, i: int, reason: str) -> Rejection:
+    def rejection(self, i: int, reason: str) -> RejectedEvent:
         """Label `i`, set aside."""
         return self.records.rejection(i, reason)
 
@@ -286,10 +290,10 @@ class Batch:
     y: Floats
     ids: Column
     t: Integers
-    keys: Strings
+    keys: BytesColumn
     headers: Headers | None = None
     """As in `Records`."""
-    rejected: list[Rejection] = field(default_factory=list)
+    rejected: list[RejectedEvent] = field(default_factory=list)
     stamps: Integers | None = None
     """Of the records, in ms; with `labels` only."""
     labels: Labels | None = None

@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.columns import Located, Strings
+from driftway.worker.wire.columns import BufferColumn, BytesColumn
 from driftway.worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, Schema, Target, finite
-from driftway.worker.wire.json_tokens.buffer_pool import Written, give_buffer, runs, take_buffer
+from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, give_buffer, runs, take_buffer
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
@@ -88,11 +88,11 @@ def encode_events(X: Floats, y: Floats) -> list[bytes]:
     return _records(_event_rows(X, y))
 
 
-def write_events(X: Floats, y: Floats) -> Strings:
+def write_events(X: Floats, y: Floats) -> BytesColumn:
     """As `encode_events`, as a column."""
     rows = _event_rows(X, y)
     n, width = len(rows), rows.itemsize
-    return Located(rows.view(np.uint8), np.arange(n) * width, np.full(n, width))
+    return BufferColumn(rows.view(np.uint8), np.arange(n) * width, np.full(n, width))
 
 
 def _event_rows(X: Floats, y: Floats) -> NDArray[Any]:
@@ -118,7 +118,7 @@ def schema_of(value: bytes | None, target: Target, lenient: bool = False) -> Sch
 
 
 def decode_events(
-    values: Strings, schema: Schema, target: Target, lenient: bool = False
+    values: BytesColumn, schema: Schema, target: Target, lenient: bool = False
 ) -> tuple[Floats, Floats, dict[int, str]]:
     """Read packed events, all at once where they have the same length; `lenient`: a feature may be NaN.
 
@@ -166,7 +166,7 @@ def why_unusable(value: bytes | None, schema: Schema, target: Target, lenient: b
     return None
 
 
-def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], target: Target) -> Written:
+def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], target: Target) -> PooledColumn:
     """One packed record per row.
 
     Parameters
@@ -188,11 +188,11 @@ def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], tar
     rows["partition"], rows["offset"], rows["t"] = batch.partition, batch.offsets, batch.t
     rows["y"], rows["prediction"], rows["scores"] = batch.y, predicted, score
     text, bounds = batch.ids
-    if (text[bounds[0]] == LOWER_N).all():  # as in `stitch`: no event has an id
-        return Written(buffer, np.arange(1, n + 1) * form.itemsize, runs)
-    from driftway.worker.wire.json_tokens.append import stitch
+    if (text[bounds[0]] == LOWER_N).all():  # as in `append_text`: no event has an id
+        return PooledColumn(buffer, np.arange(1, n + 1) * form.itemsize, runs)
+    from driftway.worker.wire.json_tokens.append import append_text
 
-    stitched = stitch(rows.view(np.uint8).reshape(n, -1), text, bounds)
+    stitched = append_text(rows.view(np.uint8).reshape(n, -1), text, bounds)
     give_buffer(buffer)
     return stitched
 
@@ -202,9 +202,9 @@ def is_packed(value: bytes) -> bool:
     return value[:1] != b"{"
 
 
-def are_packed(values: Strings) -> NDArray[np.bool_]:
+def are_packed(values: BytesColumn) -> NDArray[np.bool_]:
     """`is_packed` of each."""
-    text, starts, lengths = values.located()
+    text, starts, lengths = values.to_buffer()
     packed = np.ones(len(starts), np.bool_)
     some = lengths > 0
     packed[some] = text[starts[some]] != ord("{")
@@ -249,7 +249,7 @@ def _why_no_prediction(value: bytes, i: int) -> str:
     return f"record {i} is no packed prediction: {len(value)} bytes, beginning with {value[:2].hex(' ') or 'nothing'}"
 
 
-def _rows(values: Strings, size: int, d: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _rows(values: BytesColumn, size: int, d: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Features, labels, and whether the head is right, of events that all have the length of d features."""
     n, start = len(values), 0
     X, y, right = np.empty((n, d)), np.empty(n), np.empty(n, np.bool_)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.headers import Header
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ WINDOW = 1000
 """Events that a share without a window is of."""
 
 Flags = NDArray[np.bool_]
-BEFORE = "before"
-"""Header of a label's rejection: the input offset of the event before which it was taken."""
+INPUT_OFFSET, EARLIER_INPUT_OFFSET = "input-offset", "before"
+"""Header of a label's rejection: the input offset of the event before which it was taken; what earlier versions called
+it."""
 
 KINDS = {
     "null value": "null",
@@ -62,23 +63,23 @@ OTHER = "features"
 """Of reasons that compare the features of an event with those of the first: x has, lacks."""
 
 
-def headers_of(bad: Rejection, topic: str, partition: int, label_topic: str = "") -> tuple[Header, ...]:
+def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str = "") -> tuple[Header, ...]:
     """The headers of the record that a rejection becomes: why, and where its event stands in the input.
 
     Of a label out of a topic of its own where it stands there, and the event in the input that it was taken before.
     """
-    topic, offset = (topic, bad.offset) if bad.own is None else (label_topic, bad.own)
+    topic, offset = (topic, bad.offset) if bad.label_offset is None else (label_topic, bad.label_offset)
     return (
         ("reason", bad.reason.encode()),
         ("topic", topic.encode()),
         ("partition", b"%d" % partition),
         ("offset", b"%d" % offset),
         ("timestamp", b"%d" % bad.timestamp),
-        *(() if bad.own is None else ((BEFORE, b"%d" % bad.offset),)),
+        *(() if bad.label_offset is None else ((INPUT_OFFSET, b"%d" % bad.offset),)),
     )
 
 
-def answered(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:
+def answered_offset(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:
     """The input offset that a rejection answers, and what tells it from others that answer the same.
 
     Raises
@@ -86,8 +87,9 @@ def answered(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:
     KeyError, ValueError
         It has not the headers of a rejection.
     """
-    if BEFORE in headers:
-        return int(headers[BEFORE]), headers["offset"]
+    for name in (INPUT_OFFSET, EARLIER_INPUT_OFFSET):
+        if name in headers:
+            return int(headers[name]), headers["offset"]
     return int(headers["offset"]), None
 
 
@@ -99,7 +101,7 @@ def kind_of(reason: str) -> str:
     return next((kind for words, kind in KINDS.items() if reason.startswith(words)), OTHER)
 
 
-def tally(kinds: Mapping[str, int]) -> str:
+def format_counts(kinds: Mapping[str, int]) -> str:
     """Counts by kind in words, the most frequent first; empty if there are none."""
     return ", ".join(f"{kind} {count:,}" for kind, count in Counter(kinds).most_common())
 
@@ -109,7 +111,7 @@ class TooManyRejected(Failure):
 
 
 @dataclass(frozen=True)
-class Limit:
+class RejectionLimit:
     """The largest share of a partition's last `window` events that may be rejected.
 
     Parameters
@@ -127,7 +129,7 @@ class Limit:
     window: int
 
     @classmethod
-    def parse(cls, text: str) -> Limit:
+    def parse(cls, text: str) -> RejectionLimit:
         """Read ``SHARE[/WINDOW]``; the share is exact, so that 0.29 of 100 events are 29.
 
         Raises
@@ -147,7 +149,7 @@ class Limit:
         return cls(text, int(part * window), window)
 
 
-class Watch:
+class RejectionWindow:
     """The last events of one partition: which of them were rejected.
 
     Parameters
@@ -158,12 +160,12 @@ class Watch:
         For the sentence.
     """
 
-    def __init__(self, limit: Limit, partition: int) -> None:
+    def __init__(self, limit: RejectionLimit, partition: int) -> None:
         self.limit = limit
         self.partition = partition
         self._recent: Flags = np.zeros(0, np.bool_)
 
-    def observe(self, offsets: Integers, rejected: Sequence[Rejection]) -> TooManyRejected | None:
+    def observe(self, offsets: Integers, rejected: Sequence[RejectedEvent]) -> TooManyRejected | None:
         """Look at a batch: accepted offsets and rejections, both rising; return the first excess."""
         places = np.fromiter((bad.offset for bad in rejected), np.int64, len(rejected))
         flags = np.zeros(len(offsets) + len(rejected), np.bool_)

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import bare_kernel, fragment, load8
-from driftway.worker.wire.columns import END, SPARE, Integers, Listed, Strings
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.worker.wire.columns import END, SPARE, BytesColumn, Integers, ListColumn
 from driftway.worker.wire.json_tokens.decimals import (
     FOUR,
     MINUS,
@@ -49,20 +49,20 @@ from driftway.worker.wire.json_tokens.tokens import (
     THREE_BYTES,
     integer,
     literal,
+    load_word,
     same,
     skip,
     string,
-    word,
 )
 
 Floats = NDArray[np.float64]
 
 
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
-LEFT, ROW, LABEL = 0, 1, 2
+NEEDS_PARSER, ROW, LABEL = 0, 1, 2
 """What `scan` makes of an event: it is left to orjson, a row, or the label of an earlier one."""
 NO_TIME = np.iinfo(np.int64).min
-X_NAME, Y_NAME, T_NAME, ID_NAME = word(b'"x"'), word(b'"y"'), word(b'"t"'), word(b'"id"')
+X_NAME, Y_NAME, T_NAME, ID_NAME = load_word(b'"x"'), load_word(b'"y"'), load_word(b'"t"'), load_word(b'"id"')
 
 PATIENCE = 64
 """Comparisons in vain that a name of a feature costs on average before its event is left to orjson: no order of names
@@ -94,7 +94,7 @@ NO_NAMES = Names.of(())
 
 
 def scan(
-    values: Strings, n_features: int, names: Names = NO_NAMES, lenient: bool = False
+    values: BytesColumn, n_features: int, names: Names = NO_NAMES, lenient: bool = False
 ) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.int8]]:
     """Read plain events.
 
@@ -130,16 +130,16 @@ def scan(
     t = np.empty(n, np.int64)
     found = np.empty(n, np.int8)
     names.patience[0] = len(names.places) * (len(names.places) + PATIENCE * n)
-    text = values.terminated()
+    text = values.to_terminated()
     run = _scan_with_gaps if lenient else _scan
     if not run(text, names, X, y, spans, t, found):
         # An event with a zero byte is no JSON, so nothing is lost with it.
-        text = Listed([value if value and END not in value else b"" for value in values]).terminated()
+        text = ListColumn([value if value and END not in value else b"" for value in values]).to_terminated()
         run(text, names, X, y, spans, t, found)
     return text, X, y, spans, t, found
 
 
-@bare_kernel
+@kernel_without_refcounts
 def _scan(
     text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:
@@ -147,7 +147,7 @@ def _scan(
     return _events(text, names, X, y, spans, t, found, False)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def _scan_with_gaps(
     text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:
@@ -175,10 +175,10 @@ def _events(
         spans[0, i] = null
         spans[1, i] = null + 4
         end, kind = _event(text, p, names, X, y, spans, t, i, lenient)
-        found[i] = LEFT
+        found[i] = NEEDS_PARSER
         if end != NOWHERE:
             p = end
-            found[i] = kind if text[p] == 0 else LEFT
+            found[i] = kind if text[p] == 0 else NEEDS_PARSER
         while text[p] != 0:
             p += ONE
         p += ONE
@@ -192,24 +192,24 @@ def _event(
     """Read one event into row i: (position after it, ROW or LABEL); position NOWHERE if it is not plain."""
     p = skip(text, p)
     if text[p] != OPEN:
-        return NOWHERE, LEFT
+        return NOWHERE, NEEDS_PARSER
     seen = 0
     while True:
         p, field = _name(text, skip(text, p + ONE))
         if p == NOWHERE or seen & field:
-            return NOWHERE, LEFT
+            return NOWHERE, NEEDS_PARSER
         seen |= field
         p = skip(text, p)
         if text[p] != COLON:
-            return NOWHERE, LEFT
+            return NOWHERE, NEEDS_PARSER
         p = _field(text, skip(text, p + ONE), field, names, X, y, spans, t, i, lenient)
         if p == NOWHERE:
-            return NOWHERE, LEFT
+            return NOWHERE, NEEDS_PARSER
         p = skip(text, p)
         if text[p] != COMMA:
             break
     if text[p] != CLOSE or (seen & SEEN_X == 0 and seen & (SEEN_ID | SEEN_Y) != SEEN_ID | SEEN_Y):
-        return NOWHERE, LEFT
+        return NOWHERE, NEEDS_PARSER
     return skip(text, p + ONE), ROW if seen & SEEN_X else LABEL
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8, store8, trailing_zeros
 from driftway.worker.wire.columns import Integers, Text
-from driftway.worker.wire.json_tokens.buffer_pool import Written, give_buffer, slices, take_buffer
+from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, give_buffer, slices, take_buffer
 from driftway.worker.wire.json_tokens.decimals import HIGH_BITS, MINUS, THREE
 from driftway.worker.wire.json_tokens.tokens import CLOSE, LOW_BITS
 from driftway.worker.wire.scanner import NO_TIME
@@ -35,7 +35,7 @@ TEN_THOUSAND, HUNDRED_MILLION = np.uint64(10**4), np.uint64(10**8)
 BYTE, HALF_WORD, TOP_BYTE = np.uint64(8), np.uint64(32), np.uint64(56)
 
 
-class Layout:
+class RowTemplate:
     """What the records of `write` have in common.
 
     Parameters
@@ -76,13 +76,13 @@ def as_text(data: bytes) -> Text:
 
 
 def write(
-    layout: Layout, ids: Column, offsets: Integers, front: Integers, listed: bytes, back: Integers, t: Integers
-) -> Written:
+    template: RowTemplate, ids: Column, offsets: Integers, front: Integers, listed: bytes, back: Integers, t: Integers
+) -> PooledColumn:
     """One record per row: id, offset, numbers and time between the layout's pieces, then a closing brace.
 
     Parameters
     ----------
-    layout : Layout
+    template : Layout
         The constant pieces.
     ids : Column
         Copied as they stand; the text is the whole input of a batch, of which nothing else is copied.
@@ -109,12 +109,14 @@ def write(
     n = len(offsets)
     # Commas after the last number too, so that its end is found like any other's.
     numbers = as_text(listed[1:-1] + b"," * SPARE)
-    room = n * (layout.longest + 2 * LONGEST_INTEGER) + int((bounds[1] - bounds[0]).sum()) + len(numbers)
+    room = n * (template.longest + 2 * LONGEST_INTEGER) + int((bounds[1] - bounds[0]).sum()) + len(numbers)
     out = take_buffer(room + SPARE)
     ends = np.empty(n, np.int64)
-    if not _write(layout.text, layout.cuts, layout.counts, source, bounds, offsets, front, numbers, back, t, out, ends):
+    if not _write(
+        template.text, template.cuts, template.counts, source, bounds, offsets, front, numbers, back, t, out, ends
+    ):
         raise IndexError("a row names a text that the layout does not have")
-    return Written(out, ends, cut)
+    return PooledColumn(out, ends, cut)
 
 
 def cut(text: Text, ends: Integers) -> list[bytes]:
@@ -166,7 +168,7 @@ def _write(
     out: Text,
     ends: NDArray[np.int64],
 ) -> bool:
-    """Write the records, and their ends i8[n]; False if a text is not there. Other shapes as in `write` and `Layout`.
+    """Write the records, and their ends i8[n]; False if a text is not there. Other shapes as in `write`, `RowTemplate`.
 
     The row loop has one way out, and its pieces touch arrays without conditions: otherwise numba counts references
     in it (twice the time).

@@ -6,7 +6,7 @@ the result is subnormal.
 
 import math
 
-from driftway.learners.engine.jit import bare_kernel, fragment
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.learners.numeric.elementary.tables import EXP2, EXP2_REST
 from driftway.learners.numeric.elementary.words import bits_of, number_of, scaled
 
@@ -41,7 +41,7 @@ def exp(x: float) -> float:
     return scale + scale * p
 
 
-@bare_kernel
+@kernel_without_refcounts
 def far_exp(x: float) -> float:
     """e^x where the result is infinite, subnormal, 0 or not a number, or nearly."""
     if math.isnan(x):

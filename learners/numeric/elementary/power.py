@@ -6,13 +6,13 @@ ulp, and 0.8 where the result is subnormal.
 
 import math
 
-from driftway.learners.engine.jit import bare_kernel
+from driftway.learners.engine.jit import kernel_without_refcounts
 from driftway.learners.numeric.elementary.exponential import OVERFLOW, UNDERFLOW, exp_parts
 from driftway.learners.numeric.elementary.logarithm import LARGEST, log_parts
 from driftway.learners.numeric.elementary.words import product_rest, scaled
 
 
-@bare_kernel
+@kernel_without_refcounts
 def power(x: float, p: float) -> float:
     """x^p for x >= 0, nan below; as C has it, 1 for x = 1 and for p = 0 whatever the other is."""
     if p == 0.0 or x == 1.0:
@@ -29,7 +29,7 @@ def power(x: float, p: float) -> float:
     return scaled(first, k)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def far_power(x: float, p: float) -> float:
     """x^p where either is infinite or not a number, or x is not above 0; neither p = 0 nor x = 1."""
     if not x >= 0.0 or math.isnan(p):

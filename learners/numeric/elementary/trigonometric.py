@@ -8,7 +8,7 @@ ulp.
 
 import math
 
-from driftway.learners.engine.jit import bare_kernel, fragment
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.learners.numeric.elementary.tables import TWO_OVER_PI
 from driftway.learners.numeric.elementary.words import bits_of, product_rest
 
@@ -72,7 +72,7 @@ def reduced(x: float) -> tuple[float, float, int]:
     return r, (second - r) + low, n
 
 
-@bare_kernel
+@kernel_without_refcounts
 def far_reduced(x: float) -> tuple[float, float, int]:
     """As `reduced`, for |x| > 2^20: x = M 2^e, and the digits of 2/pi that make multiples of 4 are left out."""
     if not math.isfinite(x):
@@ -118,7 +118,7 @@ def far_reduced(x: float) -> tuple[float, float, int]:
     return (r, r_rest, quarters) if x > 0.0 else (-r, -r_rest, -quarters & 3)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def sin(x: float) -> float:
     """Sine of x radians; nan for an infinite x."""
     if abs(x) < TINY:
@@ -128,7 +128,7 @@ def sin(x: float) -> float:
     return -value if n & 2 else value
 
 
-@bare_kernel
+@kernel_without_refcounts
 def cos(x: float) -> float:
     """Cosine of x radians; nan for an infinite x."""
     r, rest, n = reduced(x)
@@ -136,7 +136,7 @@ def cos(x: float) -> float:
     return -value if (n + 1) & 2 else value
 
 
-@bare_kernel
+@kernel_without_refcounts
 def sin_cos(x: float) -> tuple[float, float]:
     """`sin` and `cos` of x by one reduction, with their bits."""
     r, rest, n = reduced(x)

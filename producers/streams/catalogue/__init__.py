@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from driftway.producers.streams.catalogue.cache import cache_home, fetched_file
 from driftway.producers.streams.catalogue.drift_datasets import LOSING_STREAMS
-from driftway.producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.entry import DownloadSource, Entry
 from driftway.producers.streams.catalogue.kddcup99 import KDDCUP99
 from driftway.producers.streams.catalogue.nonstationary_archive import NONSTATIONARY
 from driftway.producers.streams.catalogue.well_known import WELL_KNOWN
 
-__all__ = ["CATALOGUE", "Entry", "Source", "cache_home", "fetched_file"]
+__all__ = ["CATALOGUE", "DownloadSource", "Entry", "cache_home", "fetched_file"]
 
 CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in (*WELL_KNOWN, KDDCUP99, *LOSING_STREAMS, *NONSTATIONARY)}
 """name -> entry, in the order in which they are listed."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from driftway.producers.streams.catalogue.entry import Source
+from driftway.producers.streams.catalogue.entry import DownloadSource
 from driftway.worker.errors import Failure
 
 SECONDS = 30.0
@@ -26,7 +26,7 @@ Progress = Callable[[int, int | None], None]
 """Told bytes received so far and bytes in all, None if not known."""
 
 
-def download(source: Source, target: Path, progress: Progress) -> None:
+def download(source: DownloadSource, target: Path, progress: Progress) -> None:
     """Bring a file to `target`; until it is whole and checked it lies beside as ``.part``.
 
     Raises
@@ -58,7 +58,7 @@ def _ask(address: str) -> Any:
         raise Failure(f"cannot reach {_host(address)}: {_reason(error)}; is there a network?") from None
 
 
-def _copy(source: Source, answer: Any, file: IO[bytes], progress: Progress) -> None:
+def _copy(source: DownloadSource, answer: Any, file: IO[bytes], progress: Progress) -> None:
     host = _host(source.address)
     stated = answer.headers.get("Content-Length", "")
     total = int(stated) if stated.isdecimal() else source.size
@@ -95,7 +95,7 @@ def _is_page(kind: str, start: bytes) -> bool:
     )
 
 
-def _check_sum(source: Source, path: Path) -> None:
+def _check_sum(source: DownloadSource, path: Path) -> None:
     if source.checksum is None:
         return
     kind, _, wanted = source.checksum.partition(":")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftway.producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.entry import DownloadSource, Entry
 
 RELEASE = "https://raw.githubusercontent.com/vlosing/driftDatasets/01d08dec716870a36ea793e26e7e896ba921fe5d/"
 LICENCE = "none stated; cite the paper"
@@ -25,12 +25,12 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="sea_nse",
         about="SEA, Elwell and Polikar's copy: 4 sudden concepts of 12,500 rows, 10 % label noise",
         sources=(
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/sea/SEA_training_data.csv",
                 "sha256:dd2d7d5d08fa9c60ae4cb460f096e15e714cab4fa882b9a359eb24bd095f9f91",
                 1_049_885,
             ),
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/sea/SEA_training_class.csv",
                 "sha256:03ee15105c454a4359724109feda3b3117c70115251f30ae4ca43549ef113a40",
                 100_000,
@@ -49,12 +49,12 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="weather",
         about="rain or not on a day at Offutt Air Force Base, Bellevue, Nebraska, 1949-1999",
         sources=(
-            Source(
+            DownloadSource(
                 f"{RELEASE}realWorld/weather/NEweather_data.csv",
                 "sha256:e38ef95890ec0df3daee0493e92e59c38ae1c27cd01c4805367f189d52dfeed9",
                 664_639,
             ),
-            Source(
+            DownloadSource(
                 f"{RELEASE}realWorld/weather/NEweather_class.csv",
                 "sha256:90f39b754a9c95fc34047beb41752ebeb6fa1cde4e2d03fad3d3c5a46aee360f",
                 36_318,
@@ -73,12 +73,12 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="movingSquares",
         about="four squares, one class each, that move side by side; the row index predicts the label",
         sources=(
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/movingSquares/movingSquares.data",
                 "sha256:aa2952968b0e821672db12e1d04b3ea588cf965871d7e3f76767b38761c4e100",
                 4_000_000,
             ),
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/movingSquares/movingSquares.labels",
                 "sha256:0425ff3c9d279917fe53c5189c91a58283c4616fe747c8879f2dfd6cb576d954",
                 400_000,
@@ -98,12 +98,12 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="transientChessboard",
         about="virtual drift: fields of a chessboard of eight classes shown one by one",
         sources=(
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/chess/transientChessboard.data",
                 "sha256:0b3167b4b32a6937880f86c705a9090de9752f98dcf23204e6aa60914cdd0062",
                 3_999_999,
             ),
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/chess/transientChessboard.labels",
                 "sha256:bf20f3e2ff1b53b7e3b69368b60850a85fa2ab7a390a631f657f68438a362f51",
                 399_999,
@@ -123,12 +123,12 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="interchangingRBF",
         about="15 Gaussians that swap places every 3,000 rows",
         sources=(
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/rbf/interchangingRBF.data",
                 "sha256:268f1d3086949ccf2de3f7c4d3d6089002f38c5ede8d537186d16d2bddc66216",
                 4_012_984,
             ),
-            Source(
+            DownloadSource(
                 f"{RELEASE}artificial/rbf/interchangingRBF.labels",
                 "sha256:f2163890a0aea3a48638c7cb8be4a33acd27998b7e2f107528d5c87309e2e563",
                 466_665,
@@ -148,12 +148,12 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="outdoor",
         about="40 objects in a garden, colour histograms of a mobile's camera under changing light",
         sources=(
-            Source(
+            DownloadSource(
                 f"{RELEASE}realWorld/outdoor/outdoorStream.data",
                 "sha256:53f9d793056bf60f832ded0122a9f7286ea35e42fa019d2f4b2158bf6ef4ec1b",
                 582_962,
             ),
-            Source(
+            DownloadSource(
                 f"{RELEASE}realWorld/outdoor/outdoorStream.labels",
                 "sha256:e2dceebd3ab87380f7d60c03d8838a07135ba661ba0d626ab519bd97d6244435",
                 11_000,
@@ -174,8 +174,8 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="rialto",
         about="ten buildings beside the Rialto bridge on 20 days, colour histograms of a webcam",
         sources=(
-            Source(f"{RELEASE}realWorld/rialto/rialto.data", "git:87d6693ef7acb30e1daac126ea6f5f3b4553b65f"),
-            Source(
+            DownloadSource(f"{RELEASE}realWorld/rialto/rialto.data", "git:87d6693ef7acb30e1daac126ea6f5f3b4553b65f"),
+            DownloadSource(
                 f"{RELEASE}realWorld/rialto/rialto.labels",
                 "sha256:42c7fc42363c11f9da91caf9c115b82286228c59b74b19a8977af5d2034bca97",
                 164_500,
@@ -194,8 +194,8 @@ LOSING_STREAMS: tuple[Entry, ...] = (
         name="poker",
         about="poker hands, normalised, sorted so that virtual drift appears; the class is what the hand is worth",
         sources=(
-            Source(f"{RELEASE}realWorld/poker/poker.data", "git:ee81b5d7ea017ed5e3dfce11c6ffb9242c62a3e8"),
-            Source(
+            DownloadSource(f"{RELEASE}realWorld/poker/poker.data", "git:ee81b5d7ea017ed5e3dfce11c6ffb9242c62a3e8"),
+            DownloadSource(
                 f"{RELEASE}realWorld/poker/poker.labels",
                 "sha256:7c29d40bcfbfb7aec6b558efbb0c126b7cf83cdcc13ee4128feac4b8441953a4",
                 1_658_402,

@@ -12,7 +12,7 @@ Verified = Literal["rows", "checksum", "address"]
 
 
 @dataclass(frozen=True)
-class Source:
+class DownloadSource:
     """One file as its server sends it.
 
     Attributes
@@ -77,7 +77,7 @@ class Entry:
 
     name: str
     about: str
-    sources: tuple[Source, ...]
+    sources: tuple[DownloadSource, ...]
     rows: int
     features: int
     task: Task

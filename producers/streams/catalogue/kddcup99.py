@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftway.producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.entry import DownloadSource, Entry
 
 COLUMNS = (
     "duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot num_failed_logins "
@@ -28,7 +28,7 @@ KDDCUP99 = Entry(
     name="kddcup99_10pct",
     about="network connections, normal or one of 22 attacks, in long runs; a tenth of the whole",
     sources=(
-        Source(
+        DownloadSource(
             "https://ndownloader.figshare.com/files/5976042",
             "sha256:8045aca0d84e70e622d1148d7df782496f6333bf6eb979a1b0837c42a9fd9561",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftway.producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.entry import DownloadSource, Entry
 
 COPY = "https://raw.githubusercontent.com/ATISLabs/SCARGC.jl/84368f3bd275ad86efcbf3f7ba2bd97e1aab2c8d/src/datasets/"
 LICENCE = "none stated; published for research, cite the paper"
@@ -19,7 +19,7 @@ def _read(name: str, about: str, file: str, shape: tuple[int, int, int], sums: t
     return Entry(
         name=name,
         about=about,
-        sources=(Source(f"{COPY}{file}", f"sha256:{sha256}", size),),
+        sources=(DownloadSource(f"{COPY}{file}", f"sha256:{sha256}", size),),
         rows=rows,
         features=features,
         task="classification",
@@ -37,7 +37,7 @@ def _unread(name: str, about: str, file: str, shape: tuple[int, int, int], blob:
     return Entry(
         name=name,
         about=about,
-        sources=(Source(f"{COPY}{file}", f"git:{blob}"),),
+        sources=(DownloadSource(f"{COPY}{file}", f"git:{blob}"),),
         rows=rows,
         features=features,
         task="classification",

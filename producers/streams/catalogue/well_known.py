@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftway.producers.streams.catalogue.entry import Entry, Source
+from driftway.producers.streams.catalogue.entry import DownloadSource, Entry
 
 DRIFT = "https://raw.githubusercontent.com/Anjin-Liu/ConceptDriftDatasets/32048078fcdce2f639c882b4d92c2c1d1f019d77/"
 CAPYMOA = (
@@ -25,7 +25,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="electricity",
         about="whether the price in New South Wales is above that of the last 24 hours, half-hourly 1996-1998",
         sources=(
-            Source(
+            DownloadSource(
                 f"{DRIFT}RealWorld/Classification/elecNorm/elecNorm.arff",
                 "sha256:2d86fbc74c69a5c04bcde0119bce280dd6d8efa0115987edc75b77ccf024d7f2",
                 3_092_013,
@@ -45,7 +45,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="usenet1",
         about="messages of 20 Newsgroups; what is of interest flips every 300 rows",
         sources=(
-            Source(
+            DownloadSource(
                 f"{DRIFT}RealWorld/Classification/usenet1/usenet1.arff",
                 "sha256:103b2ecb08b7251e39f82e1cac9f9e0c9d2691bd45a6ffd5e797e3d64da7d99d",
                 302_952,
@@ -65,7 +65,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="usenet2",
         about="messages of 20 Newsgroups; the topic of interest changes every 300 rows",
         sources=(
-            Source(
+            DownloadSource(
                 f"{DRIFT}RealWorld/Classification/usenet2/usenet2.arff",
                 "sha256:af81185cd58425efd60f0a45e0c03ac74ab6643a5042e590f67ca6e5b5ad2b9b",
                 302_956,
@@ -85,7 +85,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="powersupply",
         about="the hour of the day from the power of two sources, hourly 1995-1998; the row index predicts the label",
         sources=(
-            Source(
+            DownloadSource(
                 f"{DRIFT}RealWorld/powersupply.arff",
                 "sha256:3922fce2b263777668bf62f5203650a32b8a79e211132c512c3ca1e9807c1c90",
                 367_120,
@@ -105,7 +105,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="hyperplane_moa",
         about="MOA's rotating hyperplane, -t 0.001 -n 10: gradual drift, 10 % label noise",
         sources=(
-            Source(
+            DownloadSource(
                 f"{DRIFT}Synthetic/HYP/HYP0.arff",
                 "sha256:3c56a1fdbbd3991ed9749c99e310b68fb19d5604e419287d6f57bbb6df3deef7",
                 1_997_272,
@@ -125,7 +125,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="fried",
         about="Friedman's synthetic function, without drift",
         sources=(
-            Source(
+            DownloadSource(
                 f"{CAPYMOA}data/fried.csv",
                 "sha256:8921a96371c0f6615e13d651db8ec7b1216e1a42d8957c79372c356b5477a65b",
                 2_673_779,
@@ -144,7 +144,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="beijing_pm25",
         about="fine dust PM2.5 in Beijing, hourly 2010-2014",
         sources=(
-            Source(
+            DownloadSource(
                 f"{BROWNLEE}pollution.csv",
                 "sha256:892e9559205d16d32623135c127a3951c12e46ea1e0b3093e107ce89a9fd60e2",
                 2_010_492,
@@ -166,7 +166,7 @@ WELL_KNOWN: tuple[Entry, ...] = (
     Entry(
         name="bike_hour",
         about="bicycles rented in Washington, hourly 2011-2012",
-        sources=(Source(f"{UCI}00275/Bike-Sharing-Dataset.zip", member="hour.csv"),),
+        sources=(DownloadSource(f"{UCI}00275/Bike-Sharing-Dataset.zip", member="hour.csv"),),
         rows=17_379,
         features=12,
         task="regression",
@@ -183,7 +183,9 @@ WELL_KNOWN: tuple[Entry, ...] = (
         name="covtype",
         about="forest cover type of 30 x 30 m cells in Colorado, in the order of the file",
         sources=(
-            Source(f"{FIGSHARE}5976039", "sha256:614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771"),
+            DownloadSource(
+                f"{FIGSHARE}5976039", "sha256:614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771"
+            ),
         ),
         rows=581_012,
         features=54,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from driftway.producers.streams.stream import BLOCK_ROWS
-from driftway.worker.wire.columns import Listed, Strings
+from driftway.worker.wire.columns import BytesColumn, ListColumn
 
 
 class EventFile(ABC):
@@ -36,7 +36,7 @@ class EventFile(ABC):
             The file cannot be read.
         """
 
-    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Strings]:
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[BytesColumn]:
         """The events from the first one on, in blocks of `size`; the last one may be shorter.
 
         Raises
@@ -48,7 +48,7 @@ class EventFile(ABC):
         for chunk in self.chunks():
             held += chunk
             while len(held) >= size:
-                yield Listed(held[:size])
+                yield ListColumn(held[:size])
                 held = held[size:]
         if held:
-            yield Listed(held)
+            yield ListColumn(held)

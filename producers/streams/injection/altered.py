@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from driftway.producers.streams.injection.injection_kind import Request, Window, Words, drift_points_of, words
+from driftway.producers.streams.injection.injection_kind import (
+    DriftWindow,
+    InjectionRequest,
+    Words,
+    drift_points_of,
+    words,
+)
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
 
 Alter = Callable[[Words, int, Block], Block]
@@ -27,7 +33,7 @@ class Altered(Stream):
         Changes a block; sees every row, so that draws do not depend on the window.
     """
 
-    def __init__(self, stream: Stream, request: Request, window: Window, alter: Alter) -> None:
+    def __init__(self, stream: Stream, request: InjectionRequest, window: DriftWindow, alter: Alter) -> None:
         self._inner, self._window, self._alter = stream, window, alter
         self._seed = request.seed
         copy_schema(self, stream, request.text)

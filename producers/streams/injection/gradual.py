@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.random import uniform
-from driftway.producers.streams.injection.injection_kind import MOST_ROWS, Kind, Request, Words
+from driftway.producers.streams.injection.injection_kind import MOST_ROWS, InjectionKind, InjectionRequest, Words
 from driftway.producers.streams.injection.switched import Switched
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Change, Stream
@@ -28,7 +28,7 @@ def choose_gradually(rng: NDArray[np.uint64], at: int, width: int, start: int, l
         late[i] = uniform(rng) < 1.0 / (1.0 + exp(-4.0 * (start + i - at) / width))
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     at, width = request.values["at"], request.values["width"]
     own = (Change("gradual", at, max(0, at - width // 2), at + (width + 1) // 2),)
 
@@ -40,7 +40,7 @@ def _build(stream: Stream, request: Request) -> Stream:
     return Switched(stream, request, choose, at + SURE_WIDTHS * width, lambda _rows: own)
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="gradual",
     summary="Row t is the second stream's with probability 1 / (1 + exp(-4 (t - at) / width)), else the first one's.",
     source="Bifet et al., New ensemble methods for evolving data streams, KDD 2009, section 2.1; MOA's and River's "

@@ -10,8 +10,8 @@ from driftway.learners.numeric.random import uniform
 from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     WINDOW,
-    Kind,
-    Request,
+    InjectionKind,
+    InjectionRequest,
     Words,
     class_count,
     window_of,
@@ -57,7 +57,7 @@ def thin_classes(
         memory[1] = fading * memory[1] + (0.0 if ours else 1.0)
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     values = request.values
     window = window_of("imbalance", values)
     n_classes = class_count(stream, request, "imbalance")
@@ -73,7 +73,7 @@ def _build(stream: Stream, request: Request) -> Stream:
     return Thinned(stream, request, window, keep, np.ones(2))
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="imbalance",
     summary="Rows are left out at random so that class `class` makes up `share` of those that stay: the others' rows "
     "if it is to be commoner, its own if it is to be rarer. P(x | y) stays.",

@@ -20,13 +20,13 @@ from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     END,
     MOST_ROWS,
-    Kind,
-    Request,
+    InjectionKind,
+    InjectionRequest,
     check_classes,
     class_count,
     drift_points_of,
 )
-from driftway.producers.streams.injection.rows import Rows
+from driftway.producers.streams.injection.rows import TracedRows
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
 from driftway.worker.errors import UsageFailure
@@ -76,7 +76,7 @@ class Sliding(Stream):
         `until` is not after `from`.
     """
 
-    def __init__(self, stream: Stream, request: Request) -> None:
+    def __init__(self, stream: Stream, request: InjectionRequest) -> None:
         assert request.second is not None  # noqa: S101 - `spec` requires it
         self._first, self._second = stream, request.second
         self._from: int = request.values["from"]
@@ -89,11 +89,11 @@ class Sliding(Stream):
         self._n_classes = 0 if self.task == "regression" else class_count(self, request, "incremental")
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
-        first = Rows(self._first.traced(size), self.n_features)
-        second = Rows(self._second.traced(size), self.n_features)
+        first = TracedRows(self._first.traced(size), self.n_features)
+        second = TracedRows(self._second.traced(size), self.n_features)
         counts = len(self._first.concepts), len(self._second.concepts)
         latest, seen = np.zeros((self._n_classes, self.n_features)), np.zeros(self._n_classes, np.bool_)
-        joined = Rows(self._phases(first, second, counts, latest, seen, size), self.n_features)
+        joined = TracedRows(self._phases(first, second, counts, latest, seen, size), self.n_features)
         while len((part := joined.take(size))[1]):
             yield part
 
@@ -133,7 +133,13 @@ class Sliding(Stream):
         return drift_points_of(self.changes)
 
     def _phases(
-        self, first: Rows, second: Rows, counts: tuple[int, int], latest: Array, seen: NDArray[np.bool_], size: int
+        self,
+        first: TracedRows,
+        second: TracedRows,
+        counts: tuple[int, int],
+        latest: Array,
+        seen: NDArray[np.bool_],
+        size: int,
     ) -> Iterator[Traced]:
         row = 0
         while row < self._until:
@@ -168,7 +174,7 @@ class Sliding(Stream):
         return Block(X, ya)
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="incremental",
     summary="From row `from` to row `until` features slide from the stream to the second, class by class; after that "
     "come the second's own rows. Targets of a regression slide along.",

@@ -31,7 +31,7 @@ WINDOW = (
 )
 
 
-class Request(NamedTuple):
+class InjectionRequest(NamedTuple):
     """One injection as it was asked for."""
 
     text: str
@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
+class InjectionKind:
     """One kind of injection.
 
     Parameters
@@ -70,12 +70,12 @@ class Kind:
     source: str
     options: tuple[Option, ...]
     required: tuple[str, ...]
-    build: Callable[[Stream, Request], Stream]
+    build: Callable[[Stream, InjectionRequest], Stream]
     second: bool = False
     columns: bool = False
 
 
-class Window(NamedTuple):
+class DriftWindow(NamedTuple):
     """Rows start <= t < end of a stream are touched.
 
     `word` is what the rows' concepts are then called, or None if no concept changes: see `Change.drift`.
@@ -109,7 +109,7 @@ class Window(NamedTuple):
         return [Change(kind, row, row, row, self.word is not None) for kind, row in edges]
 
 
-def window_of(kind: str, values: Values, word: str | None = None, start: str = "from") -> Window:
+def window_of(kind: str, values: Values, word: str | None = None, start: str = "from") -> DriftWindow:
     """The window that the options `start` and ``until`` ask for.
 
     Raises
@@ -119,7 +119,7 @@ def window_of(kind: str, values: Values, word: str | None = None, start: str = "
     """
     if values["until"] <= values[start]:
         raise UsageFailure(f"{kind}: until must lie after {start}, got {values['until']} and {values[start]}")
-    return Window(kind, values[start], values["until"], word)
+    return DriftWindow(kind, values[start], values["until"], word)
 
 
 def words(seed: int) -> Words:
@@ -134,7 +134,7 @@ def drift_points_of(changes: tuple[Change, ...]) -> tuple[int, ...]:
     return tuple(sorted({change.at for change in changes if change.drift and change.at > 0}))
 
 
-def class_count(stream: Stream, request: Request, kind: str) -> int:
+def class_count(stream: Stream, request: InjectionRequest, kind: str) -> int:
     """How many classes a stream has: the option ``classes``, else its labels, else 2.
 
     Raises

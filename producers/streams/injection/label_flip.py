@@ -9,8 +9,8 @@ from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     END,
     MOST_ROWS,
-    Kind,
-    Request,
+    InjectionKind,
+    InjectionRequest,
     Words,
     check_classes,
     class_count,
@@ -20,7 +20,7 @@ from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Block, Stream
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     window = window_of("label_flip", request.values, "flipped", "at")
     n_classes = max(2, class_count(stream, request, "label_flip"))
 
@@ -34,7 +34,7 @@ def _build(stream: Stream, request: Request) -> Stream:
     return Altered(stream, request, window, alter)
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="label_flip",
     summary="Inside the window class k becomes k + 1 and the last one 0: P(x) stays, every label is another.",
     source="the largest change of P(y | x) that leaves P(x) alone; Webb et al., Characterizing concept drift, Data "

@@ -11,8 +11,8 @@ from driftway.producers.streams.injection.altered import Altered
 from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     WINDOW,
-    Kind,
-    Request,
+    InjectionKind,
+    InjectionRequest,
     Words,
     check_classes,
     class_count,
@@ -36,7 +36,7 @@ def add_noise(rng: NDArray[np.uint64], share: float, n_classes: int, inside: NDA
             y[i] = other if other < y[i] else other + 1.0
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     window = window_of("label_noise", request.values)
     n_classes = max(2, class_count(stream, request, "label_noise"))
     share: float = request.values["share"]
@@ -50,7 +50,7 @@ def _build(stream: Stream, request: Request) -> Stream:
     return Altered(stream, request, window, alter)
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="label_noise",
     summary="Every label is wrong with probability `share`; wrong labels are uniform over the other classes.",
     source="Angluin and Laird, Learning from noisy examples, Machine Learning 2, 1988: random classification noise",

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.random import uniform
 from driftway.producers.streams.injection.altered import Altered
-from driftway.producers.streams.injection.injection_kind import WINDOW, Kind, Request, Words, window_of
+from driftway.producers.streams.injection.injection_kind import (
+    WINDOW,
+    InjectionKind,
+    InjectionRequest,
+    Words,
+    window_of,
+)
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Array, Block, Stream
 
@@ -32,7 +38,7 @@ def make_holes(
                 X[i, j] = fill
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     window = window_of("missing", request.values)
     share, fill = request.values["share"], request.values["fill"]
     hole = np.nan if fill is None else fill
@@ -46,7 +52,7 @@ def _build(stream: Stream, request: Request) -> Stream:
     return Altered(stream, request, window, alter)
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="missing",
     summary="Every value of the columns is missing with probability `share`, whatever the row says. A worker rejects "
     "rows with a missing feature; with fill=0, or another number in its place, it learns from them.",

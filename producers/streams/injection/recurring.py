@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.producers.streams.injection.injection_kind import END, MOST_ROWS, Kind, Request, Words
+from driftway.producers.streams.injection.injection_kind import END, MOST_ROWS, InjectionKind, InjectionRequest, Words
 from driftway.producers.streams.injection.switched import Switched
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Change, Stream
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     period: int = request.values["period"]
 
     def choose(_: Words, start: int, n: int) -> NDArray[np.bool_]:
@@ -24,7 +24,7 @@ def _build(stream: Stream, request: Request) -> Stream:
     return Switched(stream, request, choose, END, own)
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="recurring",
     summary="`period` rows of the stream, `period` rows of the second, and so on; the concepts' ids come back.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from driftway.producers.streams.injection.injection_kind import Kind
+    from driftway.producers.streams.injection.injection_kind import InjectionKind
 
 KINDS: dict[str, tuple[str, str]] = {
     "sudden": ("driftway.producers.streams.injection.sudden:KIND", "a second stream takes over at a row"),
@@ -25,8 +25,8 @@ KINDS: dict[str, tuple[str, str]] = {
 """name -> (module:attribute, one line)."""
 
 
-def find_kind(name: str) -> Kind:
+def find_kind(name: str) -> InjectionKind:
     """The kind called `name`, which must be in `KINDS`."""
     module, attribute = KINDS[name][0].split(":")
-    kind: Kind = getattr(import_module(module), attribute)
+    kind: InjectionKind = getattr(import_module(module), attribute)
     return kind

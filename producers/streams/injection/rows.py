@@ -9,7 +9,7 @@ import numpy as np
 from driftway.producers.streams.stream import Block, Concepts, Traced
 
 
-class Rows:
+class TracedRows:
     """The rows of an iterator over traced blocks, as many at a time as asked for.
 
     Parameters

@@ -13,7 +13,7 @@ from driftway.producers.streams.stream import FirstRows, Stream
 from driftway.worker.errors import UsageFailure
 
 if TYPE_CHECKING:
-    from driftway.producers.streams.injection.injection_kind import Kind
+    from driftway.producers.streams.injection.injection_kind import InjectionKind
 
 Open = Callable[[str, int], Stream]
 """(stream's name, seed) -> the second stream."""
@@ -83,7 +83,7 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
         near = difflib.get_close_matches(name, KINDS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there is: {', '.join(KINDS)}"
         raise UsageFailure(f"there is no injection {name!r}; {hint}")
-    from driftway.producers.streams.injection.injection_kind import SALT, Request
+    from driftway.producers.streams.injection.injection_kind import SALT, InjectionRequest
 
     kind = find_kind(name)
     _check_names(kind, given, to)
@@ -100,7 +100,7 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
         second = opened(to, (seed + place) % SEEDS)
         second.name = to
         _check_alike(name, stream, second)
-    return kind.build(stream, Request(text, values, ((chosen ^ SALT) + place) % SEEDS, second, columns))
+    return kind.build(stream, InjectionRequest(text, values, ((chosen ^ SALT) + place) % SEEDS, second, columns))
 
 
 def split(text: str) -> tuple[str, dict[str, Any], str | None]:
@@ -121,13 +121,13 @@ def split(text: str) -> tuple[str, dict[str, Any], str | None]:
     return name, dict(given), to
 
 
-def option_names(kind: Kind) -> list[str]:
+def option_names(kind: InjectionKind) -> list[str]:
     """Everything that may be given, as users write it."""
     extra = ["columns"] * kind.columns + ["seed"] + ["to"] * kind.second
     return [option.name for option in kind.options] + extra
 
 
-def _check_names(kind: Kind, given: dict[str, Any], to: str | None) -> None:
+def _check_names(kind: InjectionKind, given: dict[str, Any], to: str | None) -> None:
     known = option_names(kind)
     for name in [*given, *(["to"] if to is not None else [])]:
         if name not in known:
@@ -138,7 +138,7 @@ def _check_names(kind: Kind, given: dict[str, Any], to: str | None) -> None:
         raise UsageFailure(f"{kind.name} needs {' and '.join(missing)}{last}")
 
 
-def _columns(kind: Kind, stream: Stream, text: str | None) -> tuple[int, ...]:
+def _columns(kind: InjectionKind, stream: Stream, text: str | None) -> tuple[int, ...]:
     if text is None:
         return tuple(range(stream.n_features))
     names = [name.strip() for name in text.split("/")]

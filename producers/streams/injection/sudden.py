@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftway.producers.streams.injection.injection_kind import MOST_ROWS, Kind, Request
+from driftway.producers.streams.injection.injection_kind import MOST_ROWS, InjectionKind, InjectionRequest
 from driftway.producers.streams.injection.switched import Switched
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Change, Stream
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     at: int = request.values["at"]
     own = (Change("sudden", at, at, at),)
     return Switched(stream, request, lambda _, start, n: np.arange(start, start + n) >= at, at, lambda _rows: own)
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="sudden",
     summary="Row `at` and all later ones are the second stream's, from its first row on.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",

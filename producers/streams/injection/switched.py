@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.producers.streams.injection.injection_kind import Request, Words, drift_points_of, words
-from driftway.producers.streams.injection.rows import Rows, portion
+from driftway.producers.streams.injection.injection_kind import InjectionRequest, Words, drift_points_of, words
+from driftway.producers.streams.injection.rows import TracedRows, portion
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
 
 Choose = Callable[[Words, int, int], NDArray[np.bool_]]
@@ -42,7 +42,7 @@ class Switched(Stream):
     def __init__(
         self,
         stream: Stream,
-        request: Request,
+        request: InjectionRequest,
         choose: Choose,
         settled: int,
         own: Callable[[int], Sequence[Change]],
@@ -60,8 +60,8 @@ class Switched(Stream):
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
         state, start = words(self._seed), 0
         offset = len(self._first.concepts)
-        first = Rows(self._first.traced(size), self.n_features)
-        second = Rows(self._second.traced(size), self.n_features)
+        first = TracedRows(self._first.traced(size), self.n_features)
+        second = TracedRows(self._second.traced(size), self.n_features)
         while True:
             late = self._choose(state, start, size)
             wanted = int(np.count_nonzero(late))

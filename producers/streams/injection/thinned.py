@@ -8,8 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.producers.streams.injection.injection_kind import Request, Window, Words, drift_points_of, words
-from driftway.producers.streams.injection.rows import Rows
+from driftway.producers.streams.injection.injection_kind import (
+    DriftWindow,
+    InjectionRequest,
+    Words,
+    drift_points_of,
+    words,
+)
+from driftway.producers.streams.injection.rows import TracedRows
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
 
 Keep = Callable[[Words, Array, int, Block], NDArray[np.bool_]]
@@ -33,13 +39,15 @@ class Thinned(Stream):
         What `keep` starts with and carries from block to block, f8[m]; copied.
     """
 
-    def __init__(self, stream: Stream, request: Request, window: Window, keep: Keep, memory: Array) -> None:
+    def __init__(
+        self, stream: Stream, request: InjectionRequest, window: DriftWindow, keep: Keep, memory: Array
+    ) -> None:
         self._inner, self._window, self._keep, self._memory = stream, window, keep, memory
         self._seed = request.seed
         copy_schema(self, stream, request.text)
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
-        kept = Rows(self._kept(size), self.n_features)
+        kept = TracedRows(self._kept(size), self.n_features)
         while len((part := kept.take(size))[1]):
             yield part
 

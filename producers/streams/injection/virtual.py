@@ -19,7 +19,14 @@ from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.random import uniform
 from driftway.producers.streams.injection.altered import Altered
-from driftway.producers.streams.injection.injection_kind import END, MOST_ROWS, Kind, Request, Words, window_of
+from driftway.producers.streams.injection.injection_kind import (
+    END,
+    MOST_ROWS,
+    InjectionKind,
+    InjectionRequest,
+    Words,
+    window_of,
+)
 from driftway.producers.streams.injection.thinned import Thinned
 from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Array, Block, Stream
@@ -66,7 +73,7 @@ def choose_tilted(
             stays[i] = draw < 1.0 / (1.0 + exp(-tilt * z / math.sqrt(c)))
 
 
-def _build(stream: Stream, request: Request) -> Stream:
+def _build(stream: Stream, request: InjectionRequest) -> Stream:
     values = request.values
     tilt, shift, scale = values["tilt"], values["shift"], values["scale"]
     displaces = shift != 0.0 or scale != 1.0
@@ -97,7 +104,7 @@ def _build(stream: Stream, request: Request) -> Stream:
     return Thinned(stream, request, window, keep, np.zeros(3 * len(columns)))
 
 
-KIND = Kind(
+KIND = InjectionKind(
     name="virtual",
     summary="Inside the window P(x) moves. tilt: rows are chosen by their features, P(y | x) stays. shift, scale: "
     "features are displaced after labelling.",

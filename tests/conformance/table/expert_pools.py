@@ -36,7 +36,7 @@ ROWS: tuple[Row, ...] = (
             "regression": ({"base": "dfop/mu=0.02", "n": 3},),
         },
         invalid={"n": (0, -1), "seed": (-1,)},
-        # Measured with this seed: ALGORITHMS.md has no figures.
+        # Measured with this seed: there are no published figures.
         accuracy=(({}, (85.78, 66.88, 96.19, 66.73, 78.95, 88.12)),),
         adapts=(({"base": "gaussian_nb/decay=0.995"}, 80.0),),
         opt_out={"recovers@multiclass": "as gaussian_nb: a wild row among the first stays in the moments: 1.13 points"},
@@ -100,7 +100,7 @@ ROWS: tuple[Row, ...] = (
             "multiclass": ({"experts": "mc_arow/cov=diag+gaussian_nb", "beta": 0.9},),
         },
         invalid={"beta": (0.0, 1.0, -1.0), "floor": (-1e-9, 1.0)},
-        # Measured: ALGORITHMS.md has no figures.
+        # Measured: there are no published figures.
         accuracy=(
             ({}, (88.72, 96.39, 97.62, 79.40, 95.23, 97.28)),
             ({"floor": 0.0}, (88.72, 96.40, 97.62, 78.73, 95.22, 97.36)),

@@ -15,13 +15,14 @@ Parameters = Mapping[str, Any]
 class Row:
     """What the suite knows about a learner.
 
-    `accuracy` maps parameters (as JSON) to the columns of ALGORITHMS.md 19.6, in per cent, to `tolerance` points: 0.3
-    of deterministic learners, 1 of others whose figures come from another random order there; `adapts` maps them to the
+    `accuracy` maps parameters (as JSON) to the columns of
+    docs/algorithms/reference-results.md#accuracy-with-the-defaults, in per cent, to `tolerance` points: 0.3 of
+    deterministic learners, 1 of others whose figures come from another random order there; `adapts` maps them to the
     least accuracy in the 1000 rows after a sudden drift and 1000 more; `recovers` are the parameters for that check, if
-    not those of the first variant; `more` has variants for one kind of task only;
-    `symmetric` names covariances and the like, `semidefinite` matrices whose diagonal may be 0;
-    `opt_out` names a check and says why it does not apply; `invalid` lists values that violate each number's bounds;
-    `form` makes rows as the learner reads them, f8[n, width], of made-up ones (`forms`).
+    not those of the first variant; `more` has variants for one kind of task only; `symmetric` names covariances and the
+    like, `semidefinite` matrices whose diagonal may be 0; `opt_out` names a check and says why it does not apply;
+    `invalid` lists values that violate each number's bounds; `form` makes rows as the learner reads them, f8[n, width],
+    of made-up ones (`forms`).
     """
 
     name: str

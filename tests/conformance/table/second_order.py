@@ -77,13 +77,14 @@ ROWS = (
     Row(
         "cw_stdev",
         gaussian.CWStdev,
-        # Without drift, 5 % of wrong labels are too many for it: the hazard that ALGORITHMS.md 4 names.
+        # Without drift, 5 % of wrong labels are too many for it: the hazard that
+        # docs/algorithms/second_order.md#second-order-learners names.
         variants=({"q": 1e-3}, {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9}, {"cov": "full", "intercept": False}),
         symmetric=("covariance",),
         invalid={"eta": (0.5, 1.0), "a": (0.0, -1.0), "q": (-1e-9,)},
         accuracy=(
             ({"cov": "full"}, (55.02, 75.28, 96.95, 72.73, 78.39, 94.92)),
-            # electricity 67.58 by ALGORITHMS.md, before wild values were bounded (docs/decisions/0022)
+            # electricity 67.58 before wild values were bounded (docs/decisions/0022)
             ({"cov": "diag"}, (56.22, 63.32, 82.14, 73.47, 67.94, 94.84)),
             ({"cov": "diag", "q": 1e-4}, (74.54, 94.84, 96.70, 74.07, 94.51, 94.80)),
         ),

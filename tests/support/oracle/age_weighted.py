@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 12.3 and `adaboost_ol`, `eos_elm` of 12.2: experts by the row of their birth, or in a row."""
+"""Experts by the row of their birth, or in a row: flh, saol, condor, adaboost_ol, eos_elm.
+
+See docs/algorithms/ensembles.md#adaptive-regret-and-model-reuse.
+"""
 
 from __future__ import annotations
 

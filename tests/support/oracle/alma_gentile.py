@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 3: ALMA as Gentile published it, on the dual vector, with the norms as they are printed."""
+"""ALMA as Gentile published it, on the dual vector, with the norms as they are printed.
+
+See docs/algorithms/linear.md#linear-learners.
+"""
 
 from __future__ import annotations
 

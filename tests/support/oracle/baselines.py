@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 2: what looks at labels only, and Gaussian naive Bayes."""
+"""docs/algorithms/baselines.md#baselines: what looks at labels only, and Gaussian naive Bayes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""ALGORITHMS.md 13 as it reads: lists, one row after the other, every hypothesis kept.
+"""Online to batch as it reads: lists, one row after the other, every hypothesis kept.
+
+See docs/algorithms/online_to_batch.md#online-to-batch.
 
 Rows are (x, y) with y = -1 or 1; x is standardised and ends with the constant 1. `log` lists (mistakes, rows left,
 hypothesis) of every pass.

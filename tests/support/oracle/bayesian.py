@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 6: a coin, a Kalman filter of weights, and probit regression by moment matching."""
+"""A coin, a Kalman filter of weights, and probit regression by moment matching.
+
+See docs/algorithms/bayesian.md#bayesian-learners.
+"""
 
 from __future__ import annotations
 

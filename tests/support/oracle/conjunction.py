@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 3: the elimination learner, with a set of literals."""
+"""docs/algorithms/linear.md#linear-learners: the elimination learner, with a set of literals."""
 
 from __future__ import annotations
 

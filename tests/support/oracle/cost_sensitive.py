@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 14: csogd1, csogd2, acog, with 1.12 (drift) and 1.13 (covariance form)."""
+"""Csogd1, csogd2, acog, with drift, in both covariance forms.
+
+See docs/algorithms/imbalanced.md#imbalanced-classes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 17: drift detectors, on the whole list of errors since the last drift where that is quick enough."""
+"""Drift detectors, on the whole list of errors since the last drift where that is quick enough.
+
+See docs/algorithms/drift.md#drift-detectors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 12.2: ensembles as lists of experts, each the oracle of its learner."""
+"""docs/algorithms/ensembles.md#ensembles: ensembles as lists of experts, each the oracle of its learner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 12.2: additive experts, bags and pools that are renewed in periods; experts are oracles."""
+"""Additive experts, bags and pools that are renewed in periods; experts are oracles.
+
+See docs/algorithms/ensembles.md#ensembles.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""ALGORITHMS.md 4, learners that keep a Gaussian over weights, by the formulas as they are printed.
+"""Learners that keep a Gaussian over weights, by the formulas as they are printed.
+
+See docs/algorithms/second_order.md#second-order-learners.
 
 With 1.12 (drift) and 1.13 (covariance form). Each gives the two scalars of a row: alpha and the kappa that
 its inverse covariance gains.

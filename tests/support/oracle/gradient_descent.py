@@ -1,4 +1,8 @@
-"""ALGORITHMS.md 3 with 1.9 and 1.14: gradient descent on four losses, its restarts, and Pegasos."""
+"""Gradient descent on four losses, its restarts, and Pegasos.
+
+See docs/algorithms/linear.md#linear-learners, and docs/algorithms/conventions.md#step-size-schedules and
+#loss-functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 7: kernel learners that remove, replace or project when their vectors are too many."""
+"""Kernel learners that remove, replace or project when their vectors are too many.
+
+See docs/algorithms/kernel_methods.md#kernel-methods.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 8: kernel learners of several classes, one coefficient per vector and class."""
+"""Kernel learners of several classes, one coefficient per vector and class.
+
+See docs/algorithms/multiclass.md#multiclass-learners.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 7: gradient descent on features that stand for a kernel, random ones and those of Nystroem."""
+"""Gradient descent on features that stand for a kernel, random ones and those of Nystroem.
+
+See docs/algorithms/kernel_methods.md#kernel-methods.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 7: kernel learners that merge two vectors into one, or move two coefficients at once."""
+"""Kernel learners that merge two vectors into one, or move two coefficients at once.
+
+See docs/algorithms/kernel_methods.md#kernel-methods.
+"""
 
 from __future__ import annotations
 

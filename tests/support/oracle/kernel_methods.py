@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 7: kernels, the width of the Gaussian, and what keeps its newest vectors in a ring."""
+"""Kernels, the width of the Gaussian, and what keeps its newest vectors in a ring.
+
+See docs/algorithms/kernel_methods.md#kernel-methods.
+"""
 
 from __future__ import annotations
 

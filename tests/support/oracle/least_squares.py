@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 11: least squares with forgetting, in the G-DFOP scaling, with the wind-up guard."""
+"""Least squares with forgetting, in the G-DFOP scaling, with the wind-up guard.
+
+See docs/algorithms/least_squares.md#least-squares-with-forgetting.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 3: perceptron and PA-I."""
+"""docs/algorithms/linear.md#linear-learners: perceptron and PA-I."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 12.2: weighted majority, with weights that are kept as logarithms."""
+"""docs/algorithms/ensembles.md#ensembles: weighted majority, with weights that are kept as logarithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 10: online ODM, its restarts, and D-ODM on the explicit grid of epochs, which never forks."""
+"""Online ODM, its restarts, and D-ODM on the explicit grid of epochs, which never forks.
+
+See docs/algorithms/margin_distribution.md#margin-distribution-learners.
+"""
 
 from __future__ import annotations
 

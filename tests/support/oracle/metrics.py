@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 16, each value taken anew from the whole history of (score, label)."""
+"""docs/algorithms/metrics.md#metrics, each value taken anew from the whole history of (score, label)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 4, second-order learners that sum up rows or cut an ellipsoid: sop, narow, iellip."""
+"""Second-order learners that sum up rows or cut an ellipsoid: sop, narow, iellip.
+
+See docs/algorithms/second_order.md#second-order-learners.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 8: first-order learners of several classes."""
+"""docs/algorithms/multiclass.md#multiclass-learners: first-order learners of several classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""ALGORITHMS.md 8, learners that keep a covariance per class, and `arowa` of section 4, by their definitions.
+"""Learners that keep a covariance per class, and `arowa` of section 4, by their definitions.
+
+See docs/algorithms/multiclass.md#multiclass-learners.
 
 The two scalars of a row, alpha and kappa, are those of two classes: as in `gaussian`, by the formulas as printed.
 """

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 9: hyperplanes of regions, and a network weighed by a hedge; vectors where that reads more easily."""
+"""Hyperplanes of regions, and a network weighed by a hedge; vectors where that reads more easily.
+
+See docs/algorithms/neural.md#neural-networks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 17, policy wrapper: learner and detector are oracles of their own."""
+"""docs/algorithms/drift.md#drift-detectors, policy wrapper: learner and detector are oracles of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 8, `ova`: an oracle of two classes per class, taught whether a row is of it."""
+"""docs/algorithms/ensembles.md#ova: an oracle of two classes per class, taught whether a row is of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 3: p-norm perceptron, NORMA and ALMA, with the link as KSW print it."""
+"""docs/algorithms/linear.md#linear-learners: p-norm perceptron, NORMA and ALMA, with the link as KSW print it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 3: PA and PA-II; PA-I lies in `linear`."""
+"""docs/algorithms/linear.md#linear-learners: PA and PA-II; PA-I lies in `linear`."""
 
 from __future__ import annotations
 

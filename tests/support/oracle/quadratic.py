@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 13.1: the perceptron with the kernel (p.q)^2 on rows with the 1, as the list of its mistakes."""
+"""The perceptron with the kernel (p.q)^2 on rows with the 1, as the list of its mistakes.
+
+See docs/algorithms/online_to_batch.md#making-passes-cheap.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 1.6 on Python's whole numbers, which never overflow: every step says where it is cut to 64 bits."""
+"""Random numbers on Python's integers, which never overflow: every step says where it is cut to 64 bits.
+
+See docs/algorithms/conventions.md#random-numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 14: oam_seq, oam_gra, opauc, adaoam; 16: AUC and balanced accuracy, over all rows."""
+"""Oam_seq, oam_gra, opauc, adaoam; AUC and balanced accuracy, over all rows.
+
+See docs/algorithms/imbalanced.md#imbalanced-classes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 14 in plain Python: ratings, triplets, pairs, several tasks."""
+"""docs/algorithms/other_tasks.md#other-tasks in plain Python: ratings, triplets, pairs, several tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 3: ROMMA and its aggressive form."""
+"""docs/algorithms/linear.md#linear-learners: ROMMA and its aggressive form."""
 
 from __future__ import annotations
 

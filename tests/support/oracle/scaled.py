@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 1.5, over a whole set: an oracle behind fixed means and deviations."""
+"""docs/algorithms/preprocessing.md#standardiser, over a whole set: an oracle behind fixed means and deviations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 4 (arow) with 1.12 (drift) and 1.13 (covariance form)."""
+"""docs/algorithms/second_order.md#second-order-learners (arow) with 1.12 (drift) and 1.13 (covariance form)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 14 in plain Python: series, parts of rows, rows whose label never came."""
+"""docs/algorithms/other_tasks.md#other-tasks in plain Python: series, parts of rows, rows whose label never came."""
 
 from __future__ import annotations
 

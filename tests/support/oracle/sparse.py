@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 5: gradient steps and averages whose weights are thresholded."""
+"""docs/algorithms/sparse.md#sparse-learners: gradient steps and averages whose weights are thresholded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 1.5 with docs/decisions/0022: the online standardiser in front of an oracle; labelled rows only."""
+"""The online standardiser in front of an oracle; labelled rows only.
+
+See docs/algorithms/preprocessing.md#standardiser and docs/decisions/0022.
+"""
 
 from __future__ import annotations
 

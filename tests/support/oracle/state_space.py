@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 6: hmm_filter and particle_filter, on lists."""
+"""docs/algorithms/bayesian.md#bayesian-learners: hmm_filter and particle_filter, on lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 12.3: normalised Winnow whose probabilities keep a share."""
+"""docs/algorithms/ensembles.md#adaptive-regret-and-model-reuse: normalised Winnow whose probabilities keep a share."""
 
 from __future__ import annotations
 

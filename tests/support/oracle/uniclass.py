@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 3: one-class passive-aggressive learning; a learned radius is one more dimension, written out."""
+"""One-class passive-aggressive learning; a learned radius is one more dimension, written out.
+
+See docs/algorithms/linear.md#linear-learners.
+"""
 
 from __future__ import annotations
 

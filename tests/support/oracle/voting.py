@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 3: the averaged perceptron as the sum of all its past, and the voted perceptron."""
+"""The averaged perceptron as the sum of all its past, and the voted perceptron.
+
+See docs/algorithms/linear.md#linear-learners.
+"""
 
 from __future__ import annotations
 

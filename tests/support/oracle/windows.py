@@ -1,4 +1,7 @@
-"""ALGORITHMS.md 12.1: nearest neighbours, and support vector machines by dual coordinate descent, on a window."""
+"""Nearest neighbours, and support vector machines by dual coordinate descent, on a window.
+
+See docs/algorithms/windows.md#window-methods.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALGORITHMS.md 3: Winnow with separate positive and negative weights, and Winnow2."""
+"""docs/algorithms/linear.md#linear-learners: Winnow with separate positive and negative weights, and Winnow2."""
 
 from __future__ import annotations
 

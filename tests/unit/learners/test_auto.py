@@ -200,7 +200,7 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_w
     assert not any(name.startswith(("filter", "nearest")) for name in wide)
     assert "waves_logistic" in wide
     assert set(create("auto", 8, budget=0.01).experts()) == set(
-        classification.names(classification.Asked(False, False, False))
+        classification.names(classification.ClassificationNumbers(False, False, False))
     )
     assert set(create("auto", 2000, task="regression").experts()) == set(regression.NAMES)
 

@@ -1,4 +1,7 @@
-"""Cost-sensitive learners: what they are without costs, what the costs do, and the numbers of ALGORITHMS.md 14.1."""
+"""Cost-sensitive learners: what they are without costs, what the costs do, and the numbers.
+
+See docs/algorithms/reference-results.md#learners-for-other-tasks.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from driftway import learners
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
 # Those of creditcard_default, and csogd2's costs on electricity, are measured: there values reach beyond what enters
-# the standardiser's statistics (docs/decisions/0022), and ALGORITHMS.md had no bounds: 0.4 points, 1 % of the costs.
+# the standardiser's statistics (docs/decisions/0022), and the first figures had no bounds: 0.4 points, 1 % of the
+# costs.
 STREAMS = (("ozone_eighthr", 2534), ("creditcard_default", 20_000), ("htru2", 17_898), ("electricity", 20_000))
 EQUAL = {"objective": "cost", "c_p": 1.0, "c_n": 1.0}
 

@@ -88,7 +88,7 @@ def test_its_state_is_all_that_it_is(name):
 
 @pytest.mark.parametrize("name", DETECTORS)
 def test_a_change_is_found_within_500_rows_and_hardly_anything_before(name):
-    """1,000 mistakes of share 0.2, then of 0.5: ALGORITHMS.md's figures, by the median of 100 seeds."""
+    """1,000 mistakes of share 0.2, then of 0.5: the figures of docs/algorithms/drift.md, by the median of 100 seeds."""
     delays, early = [], []
     given = {"drift": 0.8} if name == "eddm" else {}  # published levels: four before
     for seed in range(100):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from driftway.learners.engine.jit import bare_kernel
+from driftway.learners.engine.jit import kernel_without_refcounts
 from driftway.learners.numeric.elementary import error_function, exponential, logarithm, power, trigonometric
 from tests.regenerate.elementary import COMMAND, PAGE, page
 
@@ -23,12 +23,12 @@ REDUCED_DIGITS = 380
 """Digits of pi that take whole turns off the largest numbers."""
 
 
-@bare_kernel
+@kernel_without_refcounts
 def exp(x: float) -> float:
     return exponential.exp(x)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def log(x: float) -> float:
     return logarithm.log(x)
 

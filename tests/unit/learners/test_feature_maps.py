@@ -14,7 +14,7 @@ from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.learner import SnapshotMismatch
 from driftway.learners.preprocessing.feature_map import ROOM, Mapped
 from driftway.learners.preprocessing.maps import MAPS, create_mapped, create_maps, find
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.learners.spec import Spec
 from tests.conformance import checks
 from tests.conformance.checks import memory, same, scores
@@ -185,7 +185,7 @@ def test_order_is_map_then_standardiser_then_learner():
     X, y = rows("binary", 300, 3)
     learner = create_mapped(Spec("pa1"), specs("polynomial"), 3, standardize=True)
     assert isinstance(learner, Mapped)
-    assert isinstance(learner.inner, Standardized)
+    assert isinstance(learner.inner, OnlineStandardizer)
     expected = scores(learners.create("pa1", 9, standardize=True), mapped(X, "polynomial"), y)
     assert same(scores(learner, X, y), expected)
 
@@ -214,9 +214,9 @@ def test_public_face():
     assert learner.identity()["learner"] == "rls behind polynomial:degree=2"
     assert learner.identity()["standardize"] is True
     assert np.shares_memory(learner.state.memory, learner.inner.state.memory)
-    learner.warm()
+    learner.compile_kernels()
     assert not learner.state["standardize.rows"][0]
-    assert learner.fresh().identity() == learner.identity()
+    assert learner.clone_empty().identity() == learner.identity()
     assert entries(documented(Mapped)["State"]) == []
 
 

@@ -1,4 +1,7 @@
-"""Learners of rows whose label never came: against the oracle, at the figures of ALGORITHMS.md 14.1, at limits."""
+"""Learners of rows whose label never came: against the oracle, at the figures, at limits.
+
+See docs/algorithms/reference-results.md#learners-for-other-tasks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import numpy as np
 import pytest
 
 from driftway.learners.engine.parameters import ParameterError
-from driftway.learners.engine.update_loop import GONE, NOT_LATE, Late
+from driftway.learners.engine.update_loop import LABEL_EXPIRED, NOT_DELAYED, DelayedRows
 from driftway.learners.spec import Spec
 from tests.conformance.rows import rows
 from tests.support.oracle.series_and_few_labels import OMR, Gap
@@ -24,13 +27,13 @@ def asked_then_told(learner, X, y, known):
     """Scores of rows each of which has its label, or is let go without one, before the next is asked about."""
     n = len(y)
     told = np.where(known, y, np.nan)
-    slot = np.where(np.isnan(told), GONE, NOT_LATE)
+    slot = np.where(np.isnan(told), LABEL_EXPIRED, NOT_DELAYED)
     score = np.empty((2 * n, 1))
     learner.take_late(
         np.repeat(X, 2, axis=0),
         np.column_stack([np.full(n, np.nan), told]).ravel(),
         score,
-        Late(np.column_stack([np.full(n, NOT_LATE), slot]).ravel(), learner.opinions(1)),
+        DelayedRows(np.column_stack([np.full(n, NOT_DELAYED), slot]).ravel(), learner.opinions(1)),
     )
     return score[::2, 0]
 

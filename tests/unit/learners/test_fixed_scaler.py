@@ -11,8 +11,8 @@ import pytest
 from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.learner import SnapshotMismatch
-from driftway.learners.preprocessing.fixed_scaler import LARGEST, Scaled
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.preprocessing.fixed_scaler import LARGEST, FixedScaler
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.learners.registry import UnknownLearner
 from driftway.learners.spec import Spec
 from tests.conformance.checks import CHECKS
@@ -94,15 +94,15 @@ def test_around_takes_over_the_state_and_leaves_the_other_alone():
     inner = learners.create("perceptron", 4, ties="correct")
     scores(inner, X, y)
     before = inner.state.memory.copy()
-    made = Scaled.around(inner, np.array(MEAN), np.array(DEVIATION))
+    made = FixedScaler.around(inner, np.array(MEAN), np.array(DEVIATION))
     assert made.identity() == Spec.parse("scaled:perceptron:ties=correct").create(4).identity()
     assert made.state["weight"].tolist() == inner.state["weight"].tolist()
     again = set_scaling(learners.create("scaled:perceptron", 4, ties="correct"))
     again.inner.state.memory[:] = before
     assert scores(made, X, y).tobytes() == scores(again, X, y).tobytes()
     assert inner.state.memory.tobytes() == before.tobytes()
-    assert not made.fresh().state["weight"].any()
-    assert made.fresh().state["scaled.deviation"].tolist() == [1.0] * 4
+    assert not made.clone_empty().state["weight"].any()
+    assert made.clone_empty().state["scaled.deviation"].tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_around_takes_over_the_state_and_leaves_the_other_alone():
 )  # fmt: skip
 def test_a_scaling_that_does_not_fit_is_refused(mean, deviation):
     with pytest.raises(ValueError, match="mean and deviation must be 4 finite numbers each, deviations >= 0"):
-        Scaled.around(learners.create("pa1", 4), np.array(mean), np.array(deviation))
+        FixedScaler.around(learners.create("pa1", 4), np.array(mean), np.array(deviation))
 
 
 def test_wild_values_stay_finite():
@@ -129,8 +129,8 @@ def test_wild_values_stay_finite():
 
 
 def test_no_standardiser_comes_in_front_and_wrappers_go_together():
-    assert not isinstance(learners.create("scaled:pa1", 3, standardize=True), Standardized)
-    assert not isinstance(learners.create("ova:scaled:pa1", 3, 5, standardize=True), Standardized)
+    assert not isinstance(learners.create("scaled:pa1", 3, standardize=True), OnlineStandardizer)
+    assert not isinstance(learners.create("ova:scaled:pa1", 3, 5, standardize=True), OnlineStandardizer)
     X, y = rows()
     assert scores(learners.create("ova:scaled:pa1", 4, 3), X, y).shape == (400, 3)
     assert (

@@ -11,8 +11,8 @@ import pytest
 from driftway import learners
 from driftway.learners.drift.ddm import DDM, Minimum, detect
 from driftway.learners.drift.detector import DRIFT, QUIET, WARNING
-from driftway.learners.engine.parameters import ParameterError, TooNarrow
-from driftway.learners.numeric.symmetric import downdate, pin
+from driftway.learners.engine.parameters import ParameterError, TooFewFeatures
+from driftway.learners.numeric.symmetric import clamp_diagonal, downdate
 from driftway.learners.spec import Spec
 from tests.conformance import checks
 from tests.conformance.rows import COLUMNS, hostile, rows
@@ -165,12 +165,12 @@ def test_what_cannot_be_is_said_in_one_sentence():
     with pytest.raises(ParameterError, match="column must be < 3, the number of features, got 3"):
         learners.create("g_dfop", 3, lambda_source="field", column=3)
     assert learners.create("g_dfop", 3, column=3).width == 4
-    with pytest.raises(TooNarrow, match="column must be < 1, the number of features, got 3") as narrow:
+    with pytest.raises(TooFewFeatures, match="column must be < 1, the number of features, got 3") as narrow:
         learners.create("g_dfop", 1, lambda_source="field", column=3)
-    assert narrow.value.least == 4
+    assert narrow.value.min_features == 4
     for text in ("g_dfop:lambda_source=field,column=3", "scaled:g_dfop:lambda_source=field,column=3"):
-        assert Spec.parse(text).narrowest() == 4
-    assert Spec.parse("g_dfop:column=3").narrowest() == 1
+        assert Spec.parse(text).min_features() == 4
+    assert Spec.parse("g_dfop:column=3").min_features() == 1
     score, learner = learned("g_dfop", np.ones((5, 1)), np.ones(5), lambda_source="field", intercept=False)
     assert learner.state.nbytes == 72
     assert not score.any()
@@ -222,7 +222,7 @@ def test_ddm_notices_a_jump_from_a_fifth_to_a_half_within_some_hundred_rows():
         alarms = [i for i, e in enumerate(errors) if detector.update(e) == "drift"]
         early += sum(i < 1000 for i in alarms)
         delays.append(min((i for i in alarms if i >= 1000), default=2000) - 1000)
-    assert 40 < statistics.median(delays) < 160  # ALGORITHMS.md 22: 88 with other draws
+    assert 40 < statistics.median(delays) < 160  # docs/algorithms/checklist.md#acceptance-tests: 88 with other draws
     assert early <= 4
 
 
@@ -244,7 +244,10 @@ def test_alarms_of_the_specification(real_streams, column, alarms):
     [("2CDT", 0.01, 96.16, 62.28), ("usenet1", 0.02, 69.92, 61.98), ("usenet2", 0.02, 76.08, 73.76)],
 )
 def test_published_accuracies_by_the_papers_protocol(real_streams, stream, mu, dfop, rls):
-    """ALGORITHMS.md 19.1 and 19.5: the mean of ten sub-streams of consecutive rows, raw features."""
+    """The mean of ten sub-streams of consecutive rows, raw features.
+
+    See docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables and #our-reproduction-of-dfop.
+    """
     X, y = real_streams.rows(stream, 20_000)
     n = len(X)
     for name, parameters, expected in [("dfop", {"mu": mu}, dfop), ("rls", {}, rls)]:
@@ -262,6 +265,6 @@ def test_guard_of_a_feature_that_was_never_there_has_the_bits_of_the_general_one
     expected, column = P.copy(), P[:, 1].copy()
     c = 1.0 / 1e4 - 1.0 / P[1, 1]
     downdate.py_func(expected, column, c / (1.0 + c * P[1, 1]), 1.0)
-    pin(P, 1, 1e4, np.empty(3))
+    clamp_diagonal(P, 1, 1e4, np.empty(3))
     assert P.tobytes() == expected.tobytes()
     assert P[1, 1] == pytest.approx(1e4)

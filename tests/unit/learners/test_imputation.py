@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from driftway.learners.preprocessing.imputation import CONSTANT, LAST, MEAN, Filling
+from driftway.learners.preprocessing.imputation import CONSTANT, LAST, MEAN, Imputer
 
 FAST = settings(max_examples=200, deadline=None)
 POLICIES = [(CONSTANT, -1.5), (MEAN, math.nan), (LAST, math.nan), (CONSTANT, 0.0), (MEAN, math.nan)]
@@ -37,8 +37,8 @@ def filled(rows: list[list[float]]) -> list[list[float]]:
     return out
 
 
-def made() -> Filling:
-    return Filling(POLICIES, WATCHED)
+def made() -> Imputer:
+    return Imputer(POLICIES, WATCHED)
 
 
 def matrix(rows: list[list[float]]) -> np.ndarray:
@@ -52,24 +52,24 @@ def matrix(rows: list[list[float]]) -> np.ndarray:
 def test_equals_plain_python_however_cut(rows: list[list[float]], cuts: list[int]) -> None:
     whole, cut, again = made(), made(), made()
     expected = np.array(filled(rows)).reshape(-1, 7).tobytes()
-    assert whole.fill(matrix(rows)).tobytes() == expected
+    assert whole.transform(matrix(rows)).tobytes() == expected
     places = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
     parts = [matrix(rows[a:b]) for a, b in pairwise(places)]
-    assert b"".join(cut.fill(part).tobytes() for part in parts) == expected
+    assert b"".join(cut.transform(part).tobytes() for part in parts) == expected
     assert cut.state.memory.tobytes() == whole.state.memory.tobytes()
     found = b""
     for part in parts:  # a restart before each part
         fresh = made()
         fresh.state.memory[:] = again.state.memory
         again = fresh
-        found += again.fill(part).tobytes()
+        found += again.transform(part).tobytes()
     assert found == expected
 
 
 def test_rows_are_left_as_they_are() -> None:
     rows = matrix([[math.nan, 1, math.nan, 2, 3]])
     before = rows.tobytes()
-    made().fill(rows)
+    made().transform(rows)
     assert rows.tobytes() == before
 
 
@@ -82,6 +82,6 @@ def test_width_and_size() -> None:
 @pytest.mark.parametrize("watched", [[], [0, 1, 2, 3, 4]])
 def test_indicators_stand_behind_all_columns(watched: list[int]) -> None:
     rows = matrix([[math.nan, 1, math.nan, 2, 3], [0, math.nan, 0, 0, 0]])
-    out = Filling(POLICIES, watched).fill(rows)
+    out = Imputer(POLICIES, watched).transform(rows)
     assert out[:, 5:].tolist() == [[float(np.isnan(row[j])) for j in watched] for row in rows]
     assert not np.isnan(out).any()

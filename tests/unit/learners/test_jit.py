@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numba.core import ir
 from numba.core.errors import TypingError
 
-from driftway.learners.engine.jit import bare_kernel, fragment, kernel, load8, store8, trailing_zeros
+from driftway.learners.engine.jit import fragment, kernel, kernel_without_refcounts, load8, store8, trailing_zeros
 from driftway.learners.engine.kernel_cache import MARKS, SOURCES
 
 BYTES = np.frombuffer(bytes(range(1, 41)), np.uint8)
@@ -35,7 +35,7 @@ def zeros(word):
     return trailing_zeros(word)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def bare_sum(array):
     total = 0.0
     for value in array[1:]:
@@ -43,12 +43,12 @@ def bare_sum(array):
     return total
 
 
-@bare_kernel
+@kernel_without_refcounts
 def makes_an_array(n):
     return len(np.empty(n))
 
 
-@bare_kernel
+@kernel_without_refcounts
 def returns_an_array(array):
     return array[1:]
 
@@ -135,12 +135,12 @@ def test_files_with_pieces_of_kernels_count_for_the_cache():
         assert any(mark in texts[name] for mark in MARKS)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def product_and_sum(a, b, c):
     return a * b + c
 
 
-@bare_kernel
+@kernel_without_refcounts
 def products_and_sums(a, b, c):
     for i in range(a.shape[0]):
         c[i] = a[i] * b[i] + c[i]

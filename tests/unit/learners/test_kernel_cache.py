@@ -11,7 +11,7 @@ import numba
 import pytest
 
 from driftway.learners.engine import kernel_cache
-from driftway.learners.engine.jit import bare_kernel, fragment, kernel
+from driftway.learners.engine.jit import fragment, kernel, kernel_without_refcounts
 
 FACTOR = 3.25
 
@@ -42,7 +42,7 @@ def files(folder, suffix):
     return sorted(folder.rglob(f"*{suffix}"))
 
 
-@pytest.mark.parametrize("decorator", [kernel, bare_kernel])
+@pytest.mark.parametrize("decorator", [kernel, kernel_without_refcounts])
 def test_a_later_process_finds_what_an_earlier_one_compiled(folder, decorator):
     first, second = decorator(scaled), decorator(scaled)
     assert first(2.0) == second(2.0) == 2 * FACTOR

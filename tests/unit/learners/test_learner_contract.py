@@ -10,7 +10,7 @@ from driftway.learners.engine.state import State
 from driftway.learners.metrics.offline import OfflineMetrics
 from driftway.learners.metrics.prequential import prequential
 from driftway.learners.metrics.rolling import create_metrics
-from driftway.learners.numeric.vectors import step_along
+from driftway.learners.numeric.vectors import axpy_guarded
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_zero_row_is_skipped_and_counted():
 
 def test_a_step_that_overflows_changes_nothing():
     weight, x = np.array([1.0, 1e308]), np.array([1.0, 1e308])
-    assert not step_along(weight, x, 1.0)
+    assert not axpy_guarded(weight, x, 1.0)
     assert weight.tolist() == [1.0, 1e308]
-    assert step_along(weight, x, -0.5)
+    assert axpy_guarded(weight, x, -0.5)
     assert weight.tolist() == [0.5, 0.5e308]
     learner = learners.create("rls", 1, task="regression", intercept=False)
     learner.predict_then_update(np.full((2, 1), 1e-3), np.array([1.7e308, -1.7e308]), np.empty((2, 1)))

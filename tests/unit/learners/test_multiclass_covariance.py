@@ -1,4 +1,7 @@
-"""Covariances per class: optimal and tight steps, sound matrices, drift, and what equals what. ALGORITHMS.md 4, 8."""
+"""Covariances per class: optimal and tight steps, sound matrices, drift, and what equals what.
+
+See docs/algorithms/second_order.md#second-order-learners and docs/algorithms/multiclass.md#multiclass-learners.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.ensembles.one_vs_all import OneVsAll
 from driftway.learners.learner import SnapshotMismatch
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.learners.registry import UnknownLearner
 from driftway.learners.spec import Spec
 from tests.conformance.checks import CHECKS
@@ -127,12 +127,12 @@ def test_a_difference_that_overflows_is_0():
 
 def test_state_is_one_buffer_with_a_section_per_class():
     learner = learners.create("ova:pa1", 3, 4, standardize=True)
-    assert isinstance(learner, Standardized)
+    assert isinstance(learner, OnlineStandardizer)
     behind = learner.inner
     assert isinstance(behind, OneVsAll)
     assert list(behind.state) == [f"class_{c}.{name}" for c in range(4) for name in ("weight", "skipped")]
     arena = np.zeros(learner.state.nbytes, np.uint8)
-    learner.attach(arena)
+    learner.move_state_to(arena)
     for c, copy in enumerate(behind.behind):
         assert np.shares_memory(copy.state.memory, arena)
         learner.state[f"class_{c}.weight"][0] = c + 1.0
@@ -144,9 +144,9 @@ def test_public_face():
     face = (learner.name, learner.kind, learner.n_features, learner.n_classes, learner.n_scores, learner.width)
     assert face == ("ova:arow", "multiclass", 3, 5, 5, 4)
     assert learner.identity()["parameters"]["q"] == 1e-4
-    learner.warm()
+    learner.compile_kernels()
     assert not learner.state["class_0.weight"].any()
-    assert not isinstance(learners.create("ova:majority_class", 3, 5, standardize=True), Standardized)
+    assert not isinstance(learners.create("ova:majority_class", 3, 5, standardize=True), OnlineStandardizer)
 
 
 def test_snapshots_of_the_learner_behind_do_not_fit():

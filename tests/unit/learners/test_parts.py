@@ -1,4 +1,7 @@
-"""Parts of non-negative rows: the figures of ALGORITHMS.md 14.1, planted parts, rows that have none."""
+"""Parts of non-negative rows: the figures, planted parts, rows that have none.
+
+See docs/algorithms/reference-results.md#learners-for-other-tasks.
+"""
 
 from __future__ import annotations
 

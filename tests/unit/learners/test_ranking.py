@@ -1,4 +1,7 @@
-"""Ranking learners: gradients of the pairwise loss, tight pairs, fair samples, and numbers of ALGORITHMS.md 14.1."""
+"""Ranking learners: gradients of the pairwise loss, tight pairs, fair samples, and numbers.
+
+See docs/algorithms/reference-results.md#learners-for-other-tasks.
+"""
 
 from __future__ import annotations
 

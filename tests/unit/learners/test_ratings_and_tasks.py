@@ -1,4 +1,7 @@
-"""Ratings, similarity and several tasks: the figures of ALGORITHMS.md 14.1, and rows that name nothing."""
+"""Ratings, similarity and several tasks: the figures, and rows that name nothing.
+
+See docs/algorithms/reference-results.md#learners-for-other-tasks.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.explain import explain
 from driftway.learners.numeric.symmetric import clip_eigenvalues
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 
@@ -128,7 +131,7 @@ def test_a_task_is_not_scaled_by_whatever_stands_before(text):
         rng.integers(0, 2, 200),
     )
     learner = made(text, 3)
-    assert isinstance(learner, Standardized)
+    assert isinstance(learner, OnlineStandardizer)
     assert learner.unscaled == (0,)
     seen = []
     run = learner.inner._run
@@ -235,7 +238,7 @@ def test_rows_of_another_form_are_refused(text, d, sentence):
 def test_the_narrowest_rows_are_known_before_any_event():
     narrowest = {"online_mf": 2, "rdml": 2, "oasis_metric": 3, "omtl_perceptron": 1}
     found = {
-        name: Spec.parse(name).narrowest(task="regression" if name == "online_mf" else "classification")
+        name: Spec.parse(name).min_features(task="regression" if name == "online_mf" else "classification")
         for name in narrowest
     }
     assert found == narrowest

@@ -1,4 +1,7 @@
-"""A row that counts omega (ALGORITHMS.md 1.10) does to a learner what another parameter, or a longer row, would do."""
+"""A row that counts omega does to a learner what another parameter, or a longer row, would do.
+
+See docs/algorithms/conventions.md#sample-weights.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import numpy as np
 import pytest
 
 from driftway import learners
-from driftway.learners.engine.jit import bare_kernel
-from driftway.learners.engine.state_layout import seen_as
+from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.state_layout import as_views
 from driftway.learners.learner import REGRESSION
 from driftway.learners.registry import LEARNERS, find
 from tests.conformance.table import ROWS
@@ -42,7 +45,7 @@ def weighted(rule):
             scores[t, 0] = score(rows[t], parameters, memory)
             learn(rows[t], y[t], omega, scores[t, 0], parameters, memory)
 
-    return bare_kernel(run)
+    return kernel_without_refcounts(run)
 
 
 def stream(kind):
@@ -60,7 +63,7 @@ def made(name, **parameters):
 
 def run_weighted(learner, X, y, omega):
     rule, scores = learner.rule(), np.empty((len(X), 1))
-    memory = seen_as(rule.memory, learner.state, **learner.room())
+    memory = as_views(rule.memory, learner.state, **learner.room())
     weighted(rule)(learner._prepare(X), y, omega, scores, rule.parameters, memory)
     return scores
 
@@ -69,7 +72,7 @@ def run_weighted(learner, X, y, omega):
 def test_a_weighted_row_is_as_another_parameter(name):
     given, instead = SAME_AS[name]
     learner, other = made(name, **given), made(name, **instead)
-    assert learner.rule().weighs
+    assert learner.rule().uses_weight
     X, y = stream(learner.task)
     X = ROWS[name].formed(X)
     other.predict_then_update(X, y if learner.task == REGRESSION else (y > 0).astype(float), np.empty((N, 1)))
@@ -88,6 +91,6 @@ def test_a_weighted_row_is_as_a_longer_row(name):
 
 
 def test_rules_say_whether_they_weigh():
-    weighing = {name for name in LEARNERS if made(name).rule().weighs}
+    weighing = {name for name in LEARNERS if made(name).rule().uses_weight}
     assert {"pa1", "arow", "rls", "dfop", "mc_pa1"} <= weighing
     assert not {"d_odm", "romma", "cw", "gaussian_nb"} & weighing

@@ -1,4 +1,7 @@
-"""Second-order learners at their definitions: optimal steps, tight constraints, and the hazards of ALGORITHMS.md 4."""
+"""Second-order learners at their definitions: optimal steps, tight constraints, and the hazards.
+
+See docs/algorithms/second_order.md#second-order-learners.
+"""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from driftway.learners.engine.jit import kernel
-from driftway.learners.numeric.selection import smallest
+from driftway.learners.numeric.selection import kth_smallest
 
 
 @kernel
 def chosen(values, k):
-    return smallest(values, k)
+    return kth_smallest(values, k)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 101])

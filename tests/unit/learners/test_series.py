@@ -1,4 +1,7 @@
-"""Forecasts of a series: the figures of ALGORITHMS.md 14.1, what noise allows at best, and differences."""
+"""Forecasts of a series: the figures, what noise allows at best, and differences.
+
+See docs/algorithms/reference-results.md#learners-for-other-tasks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Learners of several partitions that share what they believe (ALGORITHMS.md 15)."""
+"""Learners of several partitions that share what they believe.
+
+See docs/algorithms/averaging.md#averaging-between-partitions.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import numpy as np
 import pytest
 
 from driftway import learners
-from driftway.learners.averaging.exchange import Exchange, Heard, Told
-from driftway.learners.averaging.shared_model import Belief, faded, information, solution
+from driftway.learners.averaging.exchange import Aggregate, ModelAverager, ModelUpdate
+from driftway.learners.averaging.shared_model import SharedModel, decay_power, from_information, to_information
 from driftway.learners.learner import REGRESSION
 from driftway.learners.numeric.symmetric import inverse
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 
 D, WORKERS = 4, 4
 
@@ -29,7 +32,7 @@ def fed(learner, X, y):
 def talked(name, rounds, each, gossip=False, **parameters):
     """Learners that meet every `each` rows and hear what was told one round ago; the rows in the order of rounds."""
     group = [learners.create(name, D, task=REGRESSION, **parameters) for _ in range(WORKERS)]
-    exchanges = [Exchange(one, gossip) for one in group]
+    exchanges = [ModelAverager(one, gossip) for one in group]
     X, y = drawn(rounds * WORKERS * each)
     told = []
     for r in range(rounds):
@@ -37,8 +40,8 @@ def talked(name, rounds, each, gossip=False, **parameters):
         for k, (one, exchange) in enumerate(zip(group, exchanges, strict=True)):
             rows = slice((r * WORKERS + k) * each, (r * WORKERS + k + 1) * each)
             fed(one, X[rows], y[rows])
-            heard = exchange.hear(each, [t for j, t in enumerate(told) if j != k])
-            said, taken = exchange.meet(each, heard)
+            heard = exchange.aggregate(each, [t for j, t in enumerate(told) if j != k])
+            said, taken = exchange.exchange(each, heard)
             assert taken == (heard is not None)
             new.append(said)
         told = new
@@ -49,7 +52,7 @@ def test_information_adds_up_to_that_of_one_learner_with_all_rows():
     rounds, each = 6, 20
     group, exchanges, told, (X, y) = talked("rls", rounds, each)
     for k, (one, exchange) in enumerate(zip(group, exchanges, strict=True)):
-        exchange.meet(0, exchange.hear(0, [t for j, t in enumerate(told) if j != k]))
+        exchange.exchange(0, exchange.aggregate(0, [t for j, t in enumerate(told) if j != k]))
         whole = fed(learners.create("rls", D, task=REGRESSION), X, y)
         assert one.state["weight"] == pytest.approx(whole.state["weight"], rel=1e-9)
         assert one.state["P"] == pytest.approx(whole.state["P"], rel=1e-9, abs=1e-13)
@@ -65,11 +68,11 @@ def test_with_forgetting_what_is_heard_counts_as_rows_learned_last():
     mu, each = 0.01, 15
     X, y = drawn(3 * each)
     first, second = (learners.create("dfop", D, task=REGRESSION, mu=mu) for _ in range(2))
-    ours = Exchange(first)
-    told = met(Exchange(second), second, X[:each], y[:each])
+    ours = ModelAverager(first)
+    told = met(ModelAverager(second), second, X[:each], y[:each])
     met(ours, first, X[each : 2 * each], y[each : 2 * each])
     fed(first, X[2 * each :], y[2 * each :])
-    ours.meet(each, ours.hear(each, [told]))
+    ours.exchange(each, ours.aggregate(each, [told]))
     # What is older than the last time it told fades by the rows of others as by its own; their prior is not told.
     lam = 1.0 - mu
     R, b = np.eye(D + 1) * lam ** (3 * each), np.zeros(D + 1)
@@ -79,55 +82,60 @@ def test_with_forgetting_what_is_heard_counts_as_rows_learned_last():
             x, weight = np.append(X[i], 1.0), lam ** (age + faded_by)
             R += weight * np.outer(x, x)
             b += weight * y[i] * x
-    now = information(first.state["weight"], first.state["P"])
+    now = to_information(first.state["weight"], first.state["P"])
     assert pytest.approx(R, rel=1e-9, abs=1e-12) == now.R
     assert now.weight == pytest.approx(b, rel=1e-8, abs=1e-9)
 
 
 def test_weights_become_their_mean_by_rows_and_own_news_is_kept():
     learner = learners.create("pa1", D)
-    exchange = Exchange(learner)
+    exchange = ModelAverager(learner)
     learner.state["weight"][:] = 1.0
-    exchange.meet(3, None)
+    exchange.exchange(3, None)
     learner.state["weight"][:] = 1.5
-    heard = exchange.hear(3, [Told(1, Belief(np.full(D + 1, 5.0))), Told(2, Belief(np.full(D + 1, 4.0)))])
-    told, taken = exchange.meet(3, heard)
+    heard = exchange.aggregate(
+        3, [ModelUpdate(1, SharedModel(np.full(D + 1, 5.0))), ModelUpdate(2, SharedModel(np.full(D + 1, 4.0)))]
+    )
+    told, taken = exchange.exchange(3, heard)
     # 1 + 1/6 (5 - 1) + 2/6 (4 - 1) = 2 2/3 of what all had told, and the half that was learned since.
     assert taken
     assert told.rows == 3
     assert learner.state["weight"] == pytest.approx(1.5 + 4.0 / 6.0 + 1.0)
-    assert (told.belief.weight == learner.state["weight"]).all()
+    assert (told.model.weight == learner.state["weight"]).all()
 
 
 def test_gossip_takes_the_same_share_of_each_neighbour():
     learner = fed(learners.create("dfop", D, task=REGRESSION), *drawn(30))
-    exchange, other = Exchange(learner, gossip=True), fed(learners.create("dfop", D, task=REGRESSION), *drawn(30, 8))
-    first, _ = exchange.meet(30, None)
-    theirs, _ = Exchange(other, gossip=True).meet(30, None)
-    exchange.meet(0, exchange.hear(0, [theirs], neighbour=0.25))
-    mixed = information(learner.state["weight"], learner.state["P"])
-    assert pytest.approx(0.75 * first.belief.R + 0.25 * theirs.belief.R, rel=1e-10) == mixed.R
-    assert mixed.weight == pytest.approx(0.75 * first.belief.weight + 0.25 * theirs.belief.weight, rel=1e-10)
+    exchange, other = (
+        ModelAverager(learner, gossip=True),
+        fed(learners.create("dfop", D, task=REGRESSION), *drawn(30, 8)),
+    )
+    first, _ = exchange.exchange(30, None)
+    theirs, _ = ModelAverager(other, gossip=True).exchange(30, None)
+    exchange.exchange(0, exchange.aggregate(0, [theirs], neighbour=0.25))
+    mixed = to_information(learner.state["weight"], learner.state["P"])
+    assert pytest.approx(0.75 * first.model.R + 0.25 * theirs.model.R, rel=1e-10) == mixed.R
+    assert mixed.weight == pytest.approx(0.75 * first.model.weight + 0.25 * theirs.model.weight, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", ["dfop", "rls"])
 def test_what_was_told_in_two_goes_is_heard_as_one(name):
     X, y = drawn(40)
     teller, whole = (learners.create(name, D, task=REGRESSION) for _ in range(2))
-    exchange, hearer = Exchange(teller), Exchange(learners.create(name, D, task=REGRESSION))
-    folded = hearer.fold(None, met(exchange, teller, X[:10], y[:10]))
-    folded = hearer.fold(folded, met(exchange, teller, X[10:], y[10:]))
-    at_once = met(Exchange(whole), whole, X, y)
+    exchange, hearer = ModelAverager(teller), ModelAverager(learners.create(name, D, task=REGRESSION))
+    folded = hearer.combine(None, met(exchange, teller, X[:10], y[:10]))
+    folded = hearer.combine(folded, met(exchange, teller, X[10:], y[10:]))
+    at_once = met(ModelAverager(whole), whole, X, y)
     assert folded.rows == at_once.rows == 40
-    assert pytest.approx(at_once.belief.R, rel=1e-9, abs=1e-12) == folded.belief.R
-    assert folded.belief.weight == pytest.approx(at_once.belief.weight, rel=1e-9, abs=1e-12)
+    assert pytest.approx(at_once.model.R, rel=1e-9, abs=1e-12) == folded.model.R
+    assert folded.model.weight == pytest.approx(at_once.model.weight, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("wrong", [np.inf, np.nan, -1e6])
 def test_what_makes_no_sense_together_is_not_taken_in(wrong):
     learner = fed(learners.create("rls", D, task=REGRESSION), *drawn(20))
-    exchange, before = Exchange(learner), learner.state.memory.copy()
-    told, taken = exchange.meet(20, Heard(5, Belief(np.zeros(D + 1), np.full((D + 1, D + 1), wrong))))
+    exchange, before = ModelAverager(learner), learner.state.memory.copy()
+    told, taken = exchange.exchange(20, Aggregate(5, SharedModel(np.zeros(D + 1), np.full((D + 1, D + 1), wrong))))
     assert not taken
     assert told is not None
     assert (learner.state.memory == before).all()
@@ -135,9 +143,9 @@ def test_what_makes_no_sense_together_is_not_taken_in(wrong):
 
 def test_a_covariance_that_is_none_any_more_tells_nothing():
     learner = fed(learners.create("rls", D, task=REGRESSION), *drawn(20))
-    exchange = Exchange(learner)
+    exchange = ModelAverager(learner)
     learner.state["P"][:] = -1.0
-    assert exchange.meet(20, None) == (None, False)
+    assert exchange.exchange(20, None) == (None, False)
 
 
 @pytest.mark.parametrize("name", ["d_odm", "ova:pa1", "auto", "majority_class"])
@@ -145,7 +153,7 @@ def test_a_learner_that_shares_nothing_learns_alone(name):
     learner = learners.create(name, D)
     assert learner.sharing is None
     with pytest.raises(ValueError, match="shares nothing"):
-        Exchange(learner)
+        ModelAverager(learner)
 
 
 def test_a_diagonal_covariance_or_drift_is_no_sum_over_rows():
@@ -156,9 +164,9 @@ def test_a_diagonal_covariance_or_drift_is_no_sum_over_rows():
 
 def test_behind_a_standardiser_each_keeps_its_own_scaling():
     X, y = drawn(20)
-    learner = fed(Standardized(learners.create("pa1", D)), X, (y > 0.0).astype(float))
-    exchange, mean = Exchange(learner), learner.state["standardize.mean"].copy()
-    _, taken = exchange.meet(20, Heard(20, Belief(np.ones(D + 1))))
+    learner = fed(OnlineStandardizer(learners.create("pa1", D)), X, (y > 0.0).astype(float))
+    exchange, mean = ModelAverager(learner), learner.state["standardize.mean"].copy()
+    _, taken = exchange.exchange(20, Aggregate(20, SharedModel(np.ones(D + 1))))
     assert taken
     assert (learner.state["standardize.mean"] == mean).all()
 
@@ -166,12 +174,12 @@ def test_behind_a_standardiser_each_keeps_its_own_scaling():
 @pytest.mark.parametrize("name", ["mc_pa1", "mc_softmax", "mc_perceptron_max"])
 def test_learners_of_several_classes_share_all_their_weights(name):
     learner = learners.create(name, D, n_classes=3)
-    told, _ = Exchange(learner).meet(1, None)
-    assert told.belief.weight.shape == learner.state["weight"].shape
+    told, _ = ModelAverager(learner).exchange(1, None)
+    assert told.model.weight.shape == learner.state["weight"].shape
 
 
 def test_p_max_holds_for_what_was_heard_too():
-    w, P = solution(Belief(np.zeros(2), np.diag([1e-9, 1.0])), 100.0)
+    w, P = from_information(SharedModel(np.zeros(2), np.diag([1e-9, 1.0])), 100.0)
     assert P[0, 0] == pytest.approx(100.0)
     assert P[1, 1] == 1.0
     assert not w.any()
@@ -179,8 +187,8 @@ def test_p_max_holds_for_what_was_heard_too():
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])
 def test_a_whole_power_by_squaring(n):
-    assert faded(0.995, n) == pytest.approx(0.995**n, rel=1e-12)
-    assert faded(1.0, n) == 1.0
+    assert decay_power(0.995, n) == pytest.approx(0.995**n, rel=1e-12)
+    assert decay_power(1.0, n) == 1.0
 
 
 def test_the_inverse_is_symmetric_and_refuses_what_is_not_positive_definite():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from driftway import learners
-from driftway.learners.engine.jit import bare_kernel, member
-from driftway.learners.ensembles.stacked_states import Members
+from driftway.learners.engine.jit import kernel_without_refcounts, member
+from driftway.learners.ensembles.stacked_states import StackedStates
 
 D, M, N = 5, 4, 400
 
@@ -27,7 +27,7 @@ def over_members(rule):
                 if shown[t, m] > 0.0:
                     learn(rows[t], 2.0 * y[t] - 1.0, 1.0, margin, parameters, one)
 
-    return bare_kernel(run)
+    return kernel_without_refcounts(run)
 
 
 def stream():
@@ -37,19 +37,19 @@ def stream():
 
 
 def ensemble(name):
-    members = Members(learners.create(name, D), M)
-    states = members.fresh.copy()
-    return members, states, members.stacked(states)
+    members = StackedStates(learners.create(name, D), M)
+    states = members.initial_states.copy()
+    return members, states, members.views(states)
 
 
 @pytest.mark.parametrize("name", ["pa1", "arow", "dfop", "d_odm", "online_odm", "restarted_odm"])
 def test_members_have_the_bits_of_learners_apart(name):
     X, y, shown = stream()
     members, states, memory = ensemble(name)
-    rows, scores = members.one._prepare(X), np.empty((N, M))
+    rows, scores = members.prototype._prepare(X), np.empty((N, M))
     over_members(members.rule)(rows, y, shown, scores, members.rule.parameters, memory)
     for m in range(M):
-        apart, alone = members.like(m), np.empty((N, 1))
+        apart, alone = members.create_member(m), np.empty((N, 1))
         apart.predict_then_update(X, np.where(shown[:, m] > 0, y, np.nan), alone)
         assert (scores[:, m] == alone[:, 0]).all()
         assert (states[m] == apart.state.memory.view(np.float64)).all()
@@ -59,24 +59,24 @@ def test_a_row_of_fresh_states_resets_a_member():
     X, y, shown = stream()
     members, states, memory = ensemble("arow")
     run = over_members(members.rule)
-    run(members.one._prepare(X), y, shown, np.empty((N, M)), members.rule.parameters, memory)
+    run(members.prototype._prepare(X), y, shown, np.empty((N, M)), members.rule.parameters, memory)
     before = states.copy()
-    states[2] = members.fresh[2]
+    states[2] = members.initial_states[2]
     assert (memory.weight[2] == 0.0).all()
     assert (states[[0, 1, 3]] == before[[0, 1, 3]]).all()
 
 
 def test_members_with_a_seed_differ():
-    seeds = {tuple(row) for row in ensemble("restarted_odm")[0].fresh}
+    seeds = {tuple(row) for row in ensemble("restarted_odm")[0].initial_states}
     assert len(seeds) == M
 
 
 def test_reset_in_place():
     X, y, _ = stream()
     learner = learners.create("arow", D)
-    learner.attach(np.zeros(learner.state.nbytes, np.uint8))
+    learner.move_state_to(np.zeros(learner.state.nbytes, np.uint8))
     memory = learner.state.memory
     learner.predict_then_update(X, y, np.empty((N, 1)))
     learner.reset()
     assert learner.state.memory is memory
-    assert (memory == learner.fresh().state.memory).all()
+    assert (memory == learner.clone_empty().state.memory).all()

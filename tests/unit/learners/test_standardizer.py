@@ -9,7 +9,7 @@ import pytest
 
 from driftway import learners
 from driftway.learners.learner import SnapshotMismatch
-from driftway.learners.preprocessing.standardizer import Standardized, standardize, statistics_in
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer, standardize, statistics_in
 from tests.support.oracle.standardize import Standardize
 
 
@@ -27,14 +27,14 @@ def test_first_row_is_zero_and_the_second_is_clipped_or_flat():
 
 def test_state_is_one_buffer_that_holds_the_inner_learner():
     learner = learners.create("dfop", 3, standardize=True)
-    assert isinstance(learner, Standardized)
+    assert isinstance(learner, OnlineStandardizer)
     inner = learner.inner.state
     assert np.shares_memory(inner.memory, learner.state.memory)
     assert learner.state.nbytes == inner.nbytes + (1 + 3 + 3 + 1 + 3 + 3 + 3 + 1 + 1) * 8
     learner.state["weight"][0] = 4.0
     assert inner["weight"][0] == 4.0
     arena = np.zeros(learner.state.nbytes, np.uint8)
-    learner.attach(arena)
+    learner.move_state_to(arena)
     assert np.shares_memory(learner.inner.state.memory, arena)
     assert learner.inner.state["weight"][0] == 4.0
 
@@ -42,15 +42,15 @@ def test_state_is_one_buffer_that_holds_the_inner_learner():
 def test_public_face():
     learner = learners.create("no_change", 3, standardize=True)
     assert learner.name == "no_change"
-    assert not isinstance(learner, Standardized)
+    assert not isinstance(learner, OnlineStandardizer)
     learner = learners.create("rls", 3, task="regression", standardize=True)
     face = (learner.name, learner.kind, learner.task, learner.n_features, learner.n_scores, learner.width)
     assert face == ("rls", "regression", "regression", 3, 1, 4)
     assert learner.identity()["standardize"] is True
-    learner.warm()
+    learner.compile_kernels()
     assert not learner.state["standardize.rows"][0]
     with pytest.raises(ValueError, match="ignores features"):
-        Standardized(learners.create("majority_class", 3))
+        OnlineStandardizer(learners.create("majority_class", 3))
 
 
 def test_plain_and_standardised_snapshots_do_not_mix():

@@ -9,7 +9,15 @@ import pytest
 from driftway import learners
 from driftway.learners.contract import Array, Counts, Parameters, choice, field, flag, integer, number, part, scratch
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import begin, declared, fields_of, named, room_for, seen_as, shape_of
+from driftway.learners.engine.state_layout import (
+    allocate_scratch,
+    as_views,
+    field_specs,
+    fields_of,
+    group_views,
+    shape_of,
+    write_defaults,
+)
 from driftway.learners.registry import find
 
 SIZES = {"d": 3, "K": 2, "form": (3, 3)}
@@ -40,7 +48,7 @@ def test_fields_stand_in_the_order_of_the_declaration():
         ("inner.least", ("f8", (2,))),
         ("age", ("i8", (6,))),
     ]
-    assert [name for name, one in declared(Outer).items() if not one.kept] == ["k"]
+    assert [name for name, one in field_specs(Outer).items() if not one.in_state] == ["k"]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +65,7 @@ def test_a_letter_that_nobody_gave_a_length_is_an_error():
 
 def test_fields_begin_as_declared():
     state = made()
-    begin(Outer, state)
+    write_defaults(Outer, state)
     assert (state["age"] == 7).all()
     assert (state["inner.least"] == 1.0).all()
     assert not state["weight"].any()
@@ -65,16 +73,16 @@ def test_fields_begin_as_declared():
 
 def test_kernels_see_a_part_within_the_whole():
     state = made()
-    memory = seen_as(Outer, state, **room_for(Outer, SIZES))
+    memory = as_views(Outer, state, **allocate_scratch(Outer, SIZES))
     memory.inner.rows[0] = 5
     memory.weight[1, 2] = 2.0
     assert (state["inner.rows"][0], state["weight"][1, 2], memory.k.shape) == (5, 2.0, (3,))
-    assert room_for(Outer, SIZES, 4)["k"].shape == (4, 3)
+    assert allocate_scratch(Outer, SIZES, 4)["k"].shape == (4, 3)
 
 
 def test_parts_of_stacked_views_are_found_too():
     views = {name: np.zeros(1) for name in ("weight", "covariance", "inner.rows", "inner.least", "age", "k")}
-    assert named(Outer, views).inner.least is views["inner.least"]
+    assert group_views(Outer, views).inner.least is views["inner.least"]
 
 
 class Some(Parameters):

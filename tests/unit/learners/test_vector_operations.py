@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from driftway import learners
-from driftway.learners.numeric.symmetric import NARROW, downdate, times
-from driftway.learners.numeric.vectors import dot, step_along, step_both
+from driftway.learners.numeric.symmetric import NARROW, downdate, matvec
+from driftway.learners.numeric.vectors import axpy_guarded, axpy_guarded_pair, dot
 from tests.conformance.checks import scores
 from tests.support.oracle.baselines import NoChange
 from tests.support.oracle.protocol import inner, run
@@ -26,7 +26,7 @@ def test_matrix_times_row_has_the_bits_of_sums_taken_in_order(d):
     P, x, k = symmetric(d, rng), rng.standard_normal(d), np.empty(d)
     P = np.tril(P) + np.tril(P, -1).T
     for row in (x, np.where(rng.random(d) < 0.8, 0.0, x), x * 1e150, np.zeros(d), -np.zeros(d)):
-        got = times(P, row, k)
+        got = matvec(P, row, k)
         expected = [inner(P[i], row) for i in range(d)]
         assert k.tobytes() == np.array(expected).tobytes()
         assert got == inner(row, expected) == dot(row, k)
@@ -40,10 +40,10 @@ def test_a_step_is_taken_whole_or_not_at_all(d, place, weight):
     w[place], x[place] = weight, math.copysign(1e308, weight)
     before = w.copy()
     for step in (1.0, math.inf, -math.inf, math.nan):
-        assert not step_along(w, x, step)
+        assert not axpy_guarded(w, x, step)
         assert w.tobytes() == before.tobytes()
-    assert not step_along(w, np.zeros(d), math.inf)
-    assert step_along(w, x, -0.5)
+    assert not axpy_guarded(w, np.zeros(d), math.inf)
+    assert axpy_guarded(w, x, -0.5)
     assert w.tobytes() == (before - 0.5 * x).tobytes()
 
 
@@ -56,11 +56,11 @@ def test_two_vectors_take_their_steps_together_or_not_at_all(d):
         first, second = rng.standard_normal(d), rng.standard_normal(d)
         first[-1], second[-1] = late, weight
         before = first.tobytes(), second.tobytes()
-        assert not step_both(first, step, second, 1.0, x)
+        assert not axpy_guarded_pair(first, step, second, 1.0, x)
         assert (first.tobytes(), second.tobytes()) == before
     first, second = rng.standard_normal(d), rng.standard_normal(d)
     expected = (first + 1.5 * x).tobytes(), (second - x).tobytes()
-    assert step_both(first, 1.5, second, -1.0, x)
+    assert axpy_guarded_pair(first, 1.5, second, -1.0, x)
     assert (first.tobytes(), second.tobytes()) == expected
 
 
@@ -70,7 +70,7 @@ def test_downdate_stays_symmetric_and_positive(d):
     P, k = np.eye(d), np.empty(d)
     for t in range(300):
         x = rng.standard_normal(d) * 10.0 ** rng.integers(-3, 4)
-        h = 0.9 + times(P, x, k)
+        h = 0.9 + matvec(P, x, k)
         downdate(P, k, 1.0 / h, 1.0 / 0.9)
         assert P.tobytes() == np.ascontiguousarray(P.T).tobytes(), t
         assert (np.diag(P) > 0.0).all()

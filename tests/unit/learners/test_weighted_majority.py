@@ -34,7 +34,7 @@ def flipped(n=600):
 )
 def test_experts_vote_as_their_learners_predict(text, floor):
     X, y = flipped()
-    alone = [spec.create(4) for spec in Spec.several(text)]
+    alone = [spec.create(4) for spec in Spec.parse_list(text)]
     votes = np.hstack([scores(one, X, y) for one in alone]) >= 0.0
     weights, expected = np.full(len(alone), 1.0 / len(alone)), []
     for vote, label in zip(votes, y, strict=True):
@@ -94,7 +94,7 @@ def test_pool_is_no_expert_of_others(make):
 
 
 def test_plus_of_an_exponent_parts_nothing():
-    assert [one.text for one in Spec.several("pa1/C=1e+1+arow/q=1e-4/r=2e+0+rls")] == [
+    assert [one.text for one in Spec.parse_list("pa1/C=1e+1+arow/q=1e-4/r=2e+0+rls")] == [
         "pa1:C=1e+1", "arow:q=1e-4,r=2e+0", "rls"
     ]  # fmt: skip
 

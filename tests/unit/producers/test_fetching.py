@@ -23,7 +23,7 @@ from click.testing import CliRunner, Result
 
 from driftway.cli import main
 from driftway.producers.streams import GENERATORS, open_stream
-from driftway.producers.streams.catalogue import CATALOGUE, Entry, Source, cache_home
+from driftway.producers.streams.catalogue import CATALOGUE, DownloadSource, Entry, cache_home
 from driftway.producers.streams.catalogue.download import download
 from driftway.producers.streams.catalogue.fetch import fetch
 from driftway.worker.errors import Failure
@@ -57,9 +57,9 @@ class Server:
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.http.server_port}"
 
-    def serve(self, path: str, body: bytes, status: int = 200, **headers: str) -> Source:
+    def serve(self, path: str, body: bytes, status: int = 200, **headers: str) -> DownloadSource:
         self.answers[path] = (status, {name.replace("_", "-"): value for name, value in headers.items()}, body)
-        return Source(f"{self.address}{path}", f"sha256:{hashlib.sha256(body).hexdigest()}", len(body))
+        return DownloadSource(f"{self.address}{path}", f"sha256:{hashlib.sha256(body).hexdigest()}", len(body))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache_home()
 
 
-def tiny(*sources: Source, **changes: Any) -> Entry:
+def tiny(*sources: DownloadSource, **changes: Any) -> Entry:
     """Three rows of two features; the digest is of the numbers that a person reads in them."""
     table = np.column_stack([X, Y]).astype("<f8").tobytes()
     entry = Entry(
@@ -199,7 +199,7 @@ def test_a_redirection_is_followed(server: Server) -> None:
 def test_the_checksum_may_be_gits(server: Server, tmp_path: Path) -> None:
     server.serve("/hello", b"hello\n")
     # echo hello | git hash-object --stdin
-    source = Source(f"{server.address}/hello", "git:ce013625030ba8dba906f756967f9e9ca394464a")
+    source = DownloadSource(f"{server.address}/hello", "git:ce013625030ba8dba906f756967f9e9ca394464a")
     download(source, tmp_path / "hello", lambda *_: None)
     assert (tmp_path / "hello").read_bytes() == b"hello\n"
     wrong = replace(source, checksum="git:" + "0" * 40)
@@ -215,17 +215,20 @@ def refused(server: Server) -> Entry:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    return tiny(Source(f"http://127.0.0.1:{port}/x"))
+    return tiny(DownloadSource(f"http://127.0.0.1:{port}/x"))
 
 
-def unsummed(server: Server, body: bytes, **headers: str) -> Source:
-    return Source(server.serve("/x", body, **headers).address)
+def unsummed(server: Server, body: bytes, **headers: str) -> DownloadSource:
+    return DownloadSource(server.serve("/x", body, **headers).address)
 
 
 PAGE = b"\n<!DOCTYPE html><html><body>Log in</body></html>"
 FAULTS: dict[str, tuple[Callable[[Server], Entry], str]] = {
     "no network": (refused, r"cannot reach 127\.0\.0\.1:\d+: Connection refused; is there a network\?"),
-    "404": (lambda s: tiny(Source(f"{s.address}/x")), r"127\.0\.0\.1:\d+ answers 404 Not Found for http://.*/x"),
+    "404": (
+        lambda s: tiny(DownloadSource(f"{s.address}/x")),
+        r"127\.0\.0\.1:\d+ answers 404 Not Found for http://.*/x",
+    ),
     "503": (lambda s: tiny(s.serve("/x", CSV, status=503)), r".* answers 503 Service Unavailable for http://.*/x"),
     "page": (lambda s: tiny(unsummed(s, PAGE)), r".* sends a web page instead of the data set at http://.*/x"),
     "page by type": (
@@ -269,7 +272,7 @@ FAULTS: dict[str, tuple[Callable[[Server], Entry], str]] = {
     ),
     "no arff": (lambda s: tiny(unsummed(s, CSV), format="arff"), r"tiny is not ARFF: it has no @data"),
     "lengths": (
-        lambda s: tiny(unsummed(s, b"1 2\n3 4\n"), Source(s.serve("/y", b"no\n").address), separator=" "),
+        lambda s: tiny(unsummed(s, b"1 2\n3 4\n"), DownloadSource(s.serve("/y", b"no\n").address), separator=" "),
         r"the files of tiny have different numbers of rows",
     ),
     "not text": (lambda s: tiny(unsummed(s, b"\xff\xfe\x00\x01")), r"the files of tiny are not UTF-8 text"),
@@ -291,7 +294,7 @@ def test_a_fault_is_one_sentence_and_leaves_nothing(
 
 def test_a_second_file_that_is_missing_leaves_nothing_of_the_first(server: Server, home: Path) -> None:
     with pytest.raises(Failure, match="answers 404"):
-        fetch(tiny(server.serve("/x", b"1 2\n"), Source(f"{server.address}/absent"), separator=" "))
+        fetch(tiny(server.serve("/x", b"1 2\n"), DownloadSource(f"{server.address}/absent"), separator=" "))
     assert left(home) == []
 
 

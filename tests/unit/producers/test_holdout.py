@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from driftway.producers.streams import GENERATORS, open_stream
-from driftway.producers.streams.generator import Generator, Recipe
+from driftway.producers.streams.generator import Generator, GeneratorSpec
 from driftway.producers.streams.options import option
 from driftway.producers.streams.registry import find_recipe
 from driftway.producers.streams.stream import Array, Block
@@ -190,7 +190,7 @@ def test_regression_noise_too() -> None:
     assert off.std() == pytest.approx(0.2 / math.sqrt(12), rel=0.05)
 
 
-def counting(sample: bool, memory: int) -> tuple[Recipe, list[int]]:
+def counting(sample: bool, memory: int) -> tuple[GeneratorSpec, list[int]]:
     """A recipe in plain Python that notes which rows it makes."""
     made: list[int] = []
 
@@ -202,7 +202,7 @@ def counting(sample: bool, memory: int) -> tuple[Recipe, list[int]]:
         X[:], y[:] = 0.0, 0.0
 
     options = (option("rows", 30_000, "integer", low=1),)
-    recipe = Recipe("counting", "", "", options, lambda _: (2, 1), fill, memory=lambda _: memory)
+    recipe = GeneratorSpec("counting", "", "", options, lambda _: (2, 1), fill, memory=lambda _: memory)
     return (dataclasses.replace(recipe, sample=draw_zeros) if sample else recipe), made
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driftway.producers.streams import GENERATORS, Stream, open_stream
-from driftway.producers.streams.ground_truth import WithTruth, headers_of, part_truth
+from driftway.producers.streams.ground_truth import WithGroundTruth, headers_of, split_truth
 from driftway.producers.streams.injection.injection_kind import END
 from driftway.producers.streams.injection.registry import KINDS
 from driftway.producers.streams.stream import FirstRows
@@ -241,7 +241,7 @@ def expected_headers(stream: Stream) -> list[list[tuple[str, bytes]]]:
 def test_the_truth_travels_beside_the_rows(case: str, size: int) -> None:
     stream = made(case)
     X, y, _ = read(stream)
-    parted = [part_truth(block) for block in WithTruth(stream).blocks(size)]
+    parted = [split_truth(block) for block in WithGroundTruth(stream).blocks(size)]
     assert all(bare.X.flags.c_contiguous for bare, _ in parted)
     assert np.concatenate([bare.X for bare, _ in parted]).tobytes() == X.tobytes()
     assert np.concatenate([bare.y for bare, _ in parted]).tobytes() == y.tobytes()

@@ -10,7 +10,7 @@ import pytest
 
 from driftway.producers.event_time import EventTime
 from driftway.producers.load_profiles import Schedule, kepler, parse_profile
-from driftway.producers.pacer import Pace
+from driftway.producers.pacer import Pacer
 from driftway.producers.streams.stream import Block
 from driftway.worker.errors import UsageFailure
 from tests.support.clock import Clock
@@ -80,7 +80,7 @@ def test_the_sine_stays_exact_after_days() -> None:
 @pytest.mark.parametrize("oversleep", [0.0, 0.004])
 def test_a_pace_follows_its_profile_and_is_never_ahead(text: str, oversleep: float) -> None:
     clock, schedule = Clock(), parse_profile(text)
-    pace = Pace(schedule, clock)
+    pace = Pacer(schedule, clock)
     pace.start()
     sent = wakes = 0
     while sent < 1500:
@@ -97,12 +97,12 @@ def test_a_pace_follows_its_profile_and_is_never_ahead(text: str, oversleep: flo
 
 def test_due_moments_are_on_the_clock() -> None:
     clock = Clock()
-    pace = Pace(100, clock)
+    pace = Pacer(100, clock)
     clock.now += 7.0
     pace.start()
     assert pace.moments(10, 3).tolist() == pytest.approx([107.11, 107.12, 107.13])
     with pytest.raises(ValueError, match="no schedule"):
-        Pace(None).moments(0, 1)
+        Pacer(None).moments(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def follow(schedule: EventTime, blocks: list[Block], clock: Clock) -> list[tuple
 
     stream = open_stream("hyperplane_staged", d=2)
     schedule.bind(stream)
-    pace, left, sent = Pace(schedule, clock), [], 0
+    pace, left, sent = Pacer(schedule, clock), [], 0
     for number, block in enumerate(blocks):
-        schedule.follow(sent, sent, block)
+        schedule.read_times(sent, sent, block)
         if number == 0:
             pace.start()
         end = sent + len(block.y)
@@ -173,7 +173,7 @@ def test_times_come_back_in_whole_milliseconds_whatever_the_column() -> None:
     from driftway.producers.streams import open_stream
 
     schedule.bind(open_stream("hyperplane_staged", d=2))
-    assert schedule.follow(0, 0, timed([10.0004, 11.25, 10.5], label=True)) == [10_000, 11_250, 10_500]
+    assert schedule.read_times(0, 0, timed([10.0004, 11.25, 10.5], label=True)) == [10_000, 11_250, 10_500]
 
 
 @pytest.mark.parametrize("bad", [math.nan, -1.0, math.inf, 2.0**60])
@@ -185,12 +185,12 @@ def test_a_row_without_a_usable_time_is_one_sentence(bad: float) -> None:
         EventTime("z").bind(open_stream("hyperplane_staged", d=2))
     schedule.bind(open_stream("hyperplane_staged", d=2))
     with pytest.raises(UsageFailure, match="row 1001 has no usable time in 'x2'"):
-        schedule.follow(0, 1000, timed([1.0, bad]))
+        schedule.read_times(0, 1000, timed([1.0, bad]))
 
 
 def test_a_pace_of_a_number_is_constant() -> None:
     clock = Clock()
-    pace = Pace(100, clock)
+    pace = Pacer(100, clock)
     assert isinstance(pace.schedule, Schedule)
     run(pace, clock, 1000)
     assert pace.elapsed() == pytest.approx(10.0, abs=0.01)

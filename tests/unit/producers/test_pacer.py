@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from driftway.producers.pacer import SHORTEST_WAIT_SECONDS, Pace
+from driftway.producers.pacer import SHORTEST_WAIT_SECONDS, Pacer
 from tests.support.clock import Clock
 
 
-def run(pace: Pace, clock: Clock, rows: int, oversleep: float = 0.0, stall: tuple[int, float] = (-1, 0.0)) -> int:
+def run(pace: Pacer, clock: Clock, rows: int, oversleep: float = 0.0, stall: tuple[int, float] = (-1, 0.0)) -> int:
     """Send `rows` rows, sleeping as told (and `oversleep` longer); return how often it woke."""
     sent = wakes = 0
     pace.start()
@@ -29,7 +29,7 @@ def run(pace: Pace, clock: Clock, rows: int, oversleep: float = 0.0, stall: tupl
 @pytest.mark.parametrize("oversleep", [0.0, 0.0001, 0.003])
 def test_rate_is_kept_however_badly_the_machine_sleeps(rate: float, oversleep: float) -> None:
     clock = Clock(1000.0)
-    pace = Pace(rate, clock)
+    pace = Pacer(rate, clock)
     rows = max(3, int(rate * 10))
     run(pace, clock, rows, oversleep)
     assert rows / pace.elapsed() == pytest.approx(rate, rel=0.002)
@@ -37,13 +37,13 @@ def test_rate_is_kept_however_badly_the_machine_sleeps(rate: float, oversleep: f
 
 def test_waits_are_slices_and_not_a_busy_loop() -> None:
     clock = Clock(1000.0)
-    wakes = run(Pace(50_000, clock), clock, 500_000)
+    wakes = run(Pacer(50_000, clock), clock, 500_000)
     assert wakes <= 10 * 210  # ten seconds of 5 ms slices
 
 
 def test_a_stall_is_caught_up_and_recorded() -> None:
     clock = Clock(1000.0)
-    pace = Pace(1000, clock)
+    pace = Pacer(1000, clock)
     run(pace, clock, 10_000, stall=(3000, 2.0))
     assert pace.elapsed() == pytest.approx(10.0, abs=0.01)
     assert pace.latest == pytest.approx(2.0, abs=0.01)
@@ -51,7 +51,7 @@ def test_a_stall_is_caught_up_and_recorded() -> None:
 
 def test_never_ahead_of_the_schedule() -> None:
     clock = Clock(1000.0)
-    pace = Pace(100, clock)
+    pace = Pacer(100, clock)
     pace.start()
     assert pace.due(0, 50) == 0
     clock.now += 0.25
@@ -63,7 +63,7 @@ def test_never_ahead_of_the_schedule() -> None:
 
 def test_the_last_rows_do_not_wait_for_a_full_slice() -> None:
     clock = Clock(1000.0)
-    pace = Pace(10_000, clock)
+    pace = Pacer(10_000, clock)
     pace.start()
     assert pace.wait(0, 2) == pytest.approx(0.0005, abs=SHORTEST_WAIT_SECONDS)
     clock.now += 0.001
@@ -71,6 +71,6 @@ def test_the_last_rows_do_not_wait_for_a_full_slice() -> None:
 
 
 def test_without_a_rate_everything_is_due() -> None:
-    pace = Pace(None)
+    pace = Pacer(None)
     assert pace.due(10, 8192) == 8192
     assert pace.wait(10, 8192) == 0.0

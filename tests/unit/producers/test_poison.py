@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from driftway.producers.messages import Encoding, Messages, encoder, stamped
+from driftway.producers.messages import Encoding, Messages, encoder, with_timestamps
 from driftway.producers.poison import Poison, kinds
-from driftway.producers.row_random import POISON, Draws
+from driftway.producers.row_random import POISON, RowRandom
 from driftway.producers.streams import open_stream
 from driftway.producers.streams.stream import Block
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 
@@ -28,7 +28,7 @@ def good(encoding: Encoding, d: int = 3) -> list[bytes]:
 def decode(values: list[bytes | None], encoding: Encoding, target: Target, schema: Schema | None = None) -> list[str]:
     """Reasons of a fresh partition's records; "" for a row."""
     n = len(values)
-    records = Records(0, np.arange(n), Listed(values), Listed([None] * n), [0] * n)
+    records = Records(0, np.arange(n), ListColumn(values), ListColumn([None] * n), [0] * n)
     batch = Decoder(target, schema, encoding.form).decode(records)
     reasons = {int(offset): "" for offset in batch.offsets}
     return [(reasons | {bad.offset: bad.reason for bad in batch.rejected})[offset] for offset in range(n)]
@@ -91,7 +91,7 @@ def messages(first: int, rows: int, timed: bool = False, keyed: bool = False) ->
     block = Block(block.X[first:], block.y[first:])
     values, keys = encoder(open_stream("sea"), Encoding(key="x1" if keyed else None))(first, block)
     times = list(range(first, first + rows)) if timed else None
-    return Messages(first, rows, values if times is None else stamped(values, times), keys, times)
+    return Messages(first, rows, values if times is None else with_timestamps(values, times), keys, times)
 
 
 @pytest.mark.parametrize("size", [1, 17, 500])
@@ -99,7 +99,7 @@ def test_they_stand_before_their_rows_however_rows_are_cut(size: int) -> None:
     poison = Poison(0.2, 9, open_stream("sea"), Encoding())
     whole = messages(0, 500, timed=True, keyed=True)
     assert whole.keys is not None
-    draws = Draws(9, POISON, 2).of(0, 500)
+    draws = RowRandom(9, POISON, 2).uniforms(0, 500)
     wanted: list[tuple[object, ...]] = []
     for row in range(500):
         if draws[row, 0] < 0.2:
@@ -108,15 +108,17 @@ def test_they_stand_before_their_rows_however_rows_are_cut(size: int) -> None:
         wanted.append((row, whole.values[row], whole.keys[row], row))
     found: list[tuple[object, ...]] = []
     for at in range(0, 500, size):
-        part = poison.among(whole.of_rows(at, min(at + size, 500)))
-        found += zip((part.by_row() + part.first).tolist(), part.values, part.keys or (), part.times or (), strict=True)
+        part = poison.interleave(whole.of_rows(at, min(at + size, 500)))
+        found += zip(
+            (part.row_indices() + part.first).tolist(), part.values, part.keys or (), part.times or (), strict=True
+        )
     assert found == wanted
     assert 70 < len(wanted) - 500 < 130
 
 
 def test_all_kinds_turn_up_and_every_row_survives() -> None:
     poison = Poison(1.0, 1, open_stream("sea"), Encoding())
-    part = poison.among(messages(0, 1000))
+    part = poison.interleave(messages(0, 1000))
     assert len(part) == 2000
     assert part.values[1::2] == messages(0, 1000).values
     reasons = decode(list(part.values), Encoding(), Target())
@@ -127,23 +129,23 @@ def test_all_kinds_turn_up_and_every_row_survives() -> None:
 
 def test_none_without_a_share() -> None:
     whole = messages(5, 20)
-    assert Poison(0.0, 1, open_stream("sea"), Encoding()).among(whole) is whole
+    assert Poison(0.0, 1, open_stream("sea"), Encoding()).interleave(whole) is whole
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 7])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_shares_are_by_position_modulo_partitions(partitions: int, share: float) -> None:
-    part = Poison(share, 2, open_stream("sea"), Encoding()).among(messages(11, 50)).of_rows(4, 40)
+    part = Poison(share, 2, open_stream("sea"), Encoding()).interleave(messages(11, 50)).of_rows(4, 40)
     assert (part.first, part.rows) == (15, 36)
     assert sum(value is not None and value[:5] == b'{"id"' and value[-1:] == b"}" for value in part.values) >= 36
-    rows = (part.by_row() + part.first).tolist()
+    rows = (part.row_indices() + part.first).tolist()
     for partition in range(partitions):
         wanted = [i for i, row in enumerate(rows) if row % partitions == partition]
-        assert [list(s) for p, s in part.shares(partitions) if p == partition] == ([wanted] if wanted else [])
-    assert part.weight() == sum(len(value or b"") for value in part.values)
-    assert part.heaviest() == max(len(value or b"") for value in part.values)
+        assert [list(s) for p, s in part.by_partition(partitions) if p == partition] == ([wanted] if wanted else [])
+    assert part.value_bytes() == sum(len(value or b"") for value in part.values)
+    assert part.max_value_bytes() == max(len(value or b"") for value in part.values)
 
 
 def test_a_time_becomes_t() -> None:
-    value = stamped([b'{"id":1,"x":[1.0],"y":null}'], [1_700_000_000_123])[0]
+    value = with_timestamps([b'{"id":1,"x":[1.0],"y":null}'], [1_700_000_000_123])[0]
     assert json.loads(value) == {"id": 1, "x": [1.0], "y": None, "t": 1_700_000_000_123}

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from driftway.cli import main
-from driftway.producers.delayed_labels import LateLabels, WithDelays
+from driftway.producers.delayed_labels import DelayColumn, DelayedLabels
 from driftway.producers.messages import Messages
-from driftway.producers.replay import Delivery, Replay, Report, Sent, Written
-from driftway.producers.replay_position import Resume
-from driftway.producers.row_random import LABELS, Draws, Shuffled, Withheld
+from driftway.producers.replay import Delivery, EncodedBlock, Replay, Report, Sent
+from driftway.producers.replay_position import ReplayPosition
+from driftway.producers.row_random import LABELS, LabelDropper, RowRandom, Shuffled
 from driftway.producers.selection import Selection
 from driftway.producers.streams import open_stream
 
@@ -68,7 +68,7 @@ def told(lines: list[str]) -> list[tuple[str, int]]:
 def test_a_dry_run_shows_where_each_message_goes_and_counts_are_right(tmp_path: Path, delay: str) -> None:
     given = ("sea:rows=600", "--label-delay", delay, "--missing-labels", "0.25", "--seed", "3")
     lines, report = dry(tmp_path / "rows", *given, *TOPICS)
-    withheld = Draws(3, LABELS, 1).of(0, N)[:, 0] < 0.25
+    withheld = RowRandom(3, LABELS, 1).uniforms(0, N)[:, 0] < 0.25
     (block,) = open_stream("sea", rows=N, seed=3).blocks()
     wanted = in_order(np.where(withheld, np.nan, block.y).tolist(), [int(delay)] * N)
     assert told(lines) == wanted
@@ -93,9 +93,9 @@ def test_the_closing_line_tells_late_labels_from_malformed_messages(tmp_path: Pa
 
 
 def test_a_replay_that_stops_within_a_block_counts_what_it_sent() -> None:
-    late = LateLabels("2", 1, None)
-    messages = late.among(Messages(0, 6, [b"row"] * 6), np.array([1.0, np.nan, 1.0, 1.0, 1.0, 1.0]))
-    block = Written(messages, np.zeros(6, np.bool_), np.array([True, False, True, True, True, True]))
+    late = DelayedLabels("2", 1, None)
+    messages = late.interleave(Messages(0, 6, [b"row"] * 6), np.array([1.0, np.nan, 1.0, 1.0, 1.0, 1.0]))
+    block = EncodedBlock(messages, np.zeros(6, np.bool_), np.array([True, False, True, True, True, True]))
     sent = Sent()
     sent.add(block, 4)
     assert (sent.rows, sent.poison, sent.late_labels, sent.waiting_labels) == (4, 0, 1, 2)
@@ -107,22 +107,24 @@ def test_a_replay_that_stops_within_a_block_counts_what_it_sent() -> None:
 def test_a_resumed_replay_sends_the_labels_that_are_still_due(tmp_path: Path, delay: str, began: int) -> None:
     path = cases(tmp_path / "cases.csv", [str(row * row % 90) for row in range(N)])
 
-    def sent(limit: int | None, resume: Resume | None = None) -> tuple[list[bytes], Report]:
-        late = LateLabels(delay, 5, None)
+    def sent(limit: int | None, resume: ReplayPosition | None = None) -> tuple[list[bytes], Report]:
+        late = DelayedLabels(delay, 5, None)
         stream = open_stream(path)
-        shuffled = Shuffled(stream if late.column is None else WithDelays(stream, late.column), 5)
+        shuffled = Shuffled(stream if late.column is None else DelayColumn(stream, late.column), 5)
         out = tmp_path / "out"
         way = Delivery(resume=resume, dry_run=str(out), label_topic="LABELS")
         chosen = Selection(limit=limit, laps=2)
-        work = Replay(shuffled, "ROWS", selection=chosen, delivery=way, withheld=Withheld(0.1, 5), late=late)
+        work = Replay(
+            shuffled, "ROWS", selection=chosen, delivery=way, withheld=LabelDropper(0.1, 5), delayed_labels=late
+        )
         report = work.run("nobody", {})
         return out.read_bytes().splitlines(), report
 
     whole, report = sent(None)
     first, before = sent(began) if began else ([], None)
     kept = str(tmp_path / "position.json")
-    Resume(kept, {}).keep(began)
-    second, after = sent(None, Resume(kept, {}))
+    ReplayPosition(kept, {}).save(began)
+    second, after = sent(None, ReplayPosition(kept, {}))
     assert first + second == whole
     assert after.late_labels + (before.late_labels if before else 0) == report.late_labels
     assert after.waiting_labels == report.waiting_labels

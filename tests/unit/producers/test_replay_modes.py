@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from driftway.cli import main
-from driftway.producers.row_random import LABELS, POISON, Draws
+from driftway.producers.row_random import LABELS, POISON, RowRandom
 from driftway.producers.streams import open_stream
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import encode_events
@@ -67,8 +67,8 @@ def test_poison_and_withheld_labels_are_counted_and_told(tmp_path: Path) -> None
     arguments = ("sea:rows=2000", "--seed", "4", "--poison", "0.05", "--missing-labels", "0.25")
     done = run(*arguments, "--dry-run", str(path), "--json")
     report = json.loads(done.stdout)
-    poisoned = int((Draws(4, POISON, 2).of(0, 2000)[:, 0] < 0.05).sum())
-    bare = (Draws(4, LABELS, 1).of(0, 2000)[:, 0] < 0.25).tolist()
+    poisoned = int((RowRandom(4, POISON, 2).uniforms(0, 2000)[:, 0] < 0.05).sum())
+    bare = (RowRandom(4, LABELS, 1).uniforms(0, 2000)[:, 0] < 0.25).tolist()
     assert (report["rows"], report["poison"], report["labels_withheld"]) == (2000, poisoned, sum(bare))
     assert f"{poisoned} malformed messages, {sum(bare)} labels withheld" in done.stderr
     lines = path.read_bytes()[:-1].split(b"\n")

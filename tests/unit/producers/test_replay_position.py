@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from driftway.producers.replay_position import Resume
+from driftway.producers.replay_position import ReplayPosition
 from driftway.producers.selection import Selection
-from driftway.producers.sinks.transactions import Transaction
+from driftway.producers.sinks.transactions import TransactionOption
 from driftway.worker.errors import Failure, UsageFailure
 
 FACTS = {"stream": "sea", "missing_labels": 0.5, "limit": None}
@@ -17,27 +17,27 @@ FACTS = {"stream": "sea", "missing_labels": 0.5, "limit": None}
 
 def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     path = str(tmp_path / "position.json")
-    first = Resume(path, FACTS)
+    first = ReplayPosition(path, FACTS)
     assert first.position is None
     assert not Path(path).exists()
     for position in (0, 400, 401):
-        first.keep(position)
-        again = Resume(path, FACTS)
+        first.save(position)
+        again = ReplayPosition(path, FACTS)
         assert (again.position, again.run) == (position, first.run)
     assert list(tmp_path.iterdir()) == [Path(path)]
-    assert Resume(str(tmp_path / "other.json"), FACTS).run != first.run
+    assert ReplayPosition(str(tmp_path / "other.json"), FACTS).run != first.run
 
 
 def test_a_file_of_another_replay_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "position.json")
-    Resume(path, FACTS).keep(7)
+    ReplayPosition(path, FACTS).save(7)
     with pytest.raises(UsageFailure) as failure:
-        Resume(path, {**FACTS, "missing_labels": 0.25})
+        ReplayPosition(path, {**FACTS, "missing_labels": 0.25})
     assert str(failure.value) == (
         f"{path} belongs to a replay with missing-labels 0.5, not 0.25; name another file to begin anew"
     )
     with pytest.raises(UsageFailure, match='a replay with stream "sea", not null'):
-        Resume(path, {key: value for key, value in FACTS.items() if key != "stream"})
+        ReplayPosition(path, {key: value for key, value in FACTS.items() if key != "stream"})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_another_file_is_never_taken_for_one(tmp_path: Path, content: bytes) -> 
     path = tmp_path / "position.json"
     path.write_bytes(content)
     with pytest.raises(UsageFailure, match="is no file of --resume"):
-        Resume(str(path), FACTS)
+        ReplayPosition(str(path), FACTS)
     assert path.read_bytes() == content
 
 
@@ -57,22 +57,22 @@ def test_another_file_is_never_taken_for_one(tmp_path: Path, content: bytes) -> 
 )
 def test_a_damaged_field_is_refused(tmp_path: Path, field: str, value: object) -> None:
     path = tmp_path / "position.json"
-    Resume(str(path), FACTS).keep(7)
+    ReplayPosition(str(path), FACTS).save(7)
     path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
     with pytest.raises(UsageFailure, match="is no file of --resume"):
-        Resume(str(path), FACTS)
+        ReplayPosition(str(path), FACTS)
 
 
 def test_a_newer_file_and_an_unwritable_place_are_sentences(tmp_path: Path) -> None:
     path = tmp_path / "position.json"
-    Resume(str(path), FACTS).keep(7)
+    ReplayPosition(str(path), FACTS).save(7)
     path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
     with pytest.raises(UsageFailure, match="has version 2, not 1"):
-        Resume(str(path), FACTS)
+        ReplayPosition(str(path), FACTS)
     with pytest.raises(UsageFailure, match="cannot read"):
-        Resume(str(tmp_path), FACTS)
+        ReplayPosition(str(tmp_path), FACTS)
     with pytest.raises(Failure, match="cannot write"):
-        Resume(str(tmp_path / "absent" / "position.json"), FACTS).keep(1)
+        ReplayPosition(str(tmp_path / "absent" / "position.json"), FACTS).save(1)
 
 
 def test_what_is_left_of_a_selection() -> None:
@@ -85,10 +85,10 @@ def test_what_is_left_of_a_selection() -> None:
     [("loader", "loader", 10_000), ("loader:500", "loader", 500), ("a:b", "a:b", 10_000), ("a:b:7", "a:b", 7)],
 )
 def test_a_transactional_id_and_its_rows(text: str, name: str, rows: int) -> None:
-    assert Transaction.parse(text) == Transaction(name, rows)
+    assert TransactionOption.parse(text) == TransactionOption(name, rows)
 
 
 @pytest.mark.parametrize("text", ["", " ", ":5", "loader:0"])
 def test_a_wrong_transaction_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageFailure, match="--transactional takes ID or ID:rows with at least 1 row, got"):
-        Transaction.parse(text)
+        TransactionOption.parse(text)

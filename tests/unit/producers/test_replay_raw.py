@@ -14,7 +14,7 @@ from driftway.producers.messages import field_text, raw_encoder
 from driftway.producers.poison import raw_kinds
 from driftway.producers.streams import open_events
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Target
 from driftway.worker.wire.schema.paths import Path as Way
@@ -85,8 +85,8 @@ def test_keys_are_fields(path: str, tmp_path: Path) -> None:
 def test_no_schema_takes_a_malformed_message_for_an_event(path: str) -> None:
     lenient = EventSchema.parse(["amount"], missing="0")
     for good in (b'{"amount":1}', b'"amount":1}', b"]", b""):
-        bad = Listed([kind(good) for kind in raw_kinds()])
-        records = Records(0, np.arange(len(bad)), bad, Listed([None] * len(bad)), np.zeros(len(bad), np.int64))
+        bad = ListColumn([kind(good) for kind in raw_kinds()])
+        records = Records(0, np.arange(len(bad)), bad, ListColumn([None] * len(bad)), np.zeros(len(bad), np.int64))
         assert len(Decoder(Target(), events=lenient).decode(records)) == 0
     done = replay(path, "--raw", "--poison", "0.5", "--seed", "3")
     assert done.exit_code == 0

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from driftway.producers.row_random import LABELS, POISON, SHUFFLE, Draws, Shuffled, Withheld
+from driftway.producers.row_random import LABELS, POISON, SHUFFLE, LabelDropper, RowRandom, Shuffled
 from driftway.producers.selection import Selection, select
 from driftway.producers.streams import open_stream
 from driftway.producers.streams.stream import Block
@@ -30,13 +30,13 @@ def test_a_rows_numbers_follow_from_seed_and_position(seed: int, first: int) -> 
     for position in range(first, first + 7):
         generator = Xoshiro((base + position) % 2**64)
         wanted.append([generator.uniform(), generator.uniform()])
-    draws = Draws(seed, POISON, 2)
-    assert draws.of(first, 7).tolist() == wanted
-    assert np.concatenate([draws.of(first, 3), draws.of(first + 3, 4)]).tolist() == wanted
+    draws = RowRandom(seed, POISON, 2)
+    assert draws.uniforms(first, 7).tolist() == wanted
+    assert np.concatenate([draws.uniforms(first, 3), draws.uniforms(first + 3, 4)]).tolist() == wanted
 
 
 def test_numbers_are_uniform_and_differ_between_seeds_purposes_and_rows() -> None:
-    drawn = [Draws(seed, purpose, 2).of(0, 20_000) for seed in (1, 2) for purpose in (POISON, LABELS)]
+    drawn = [RowRandom(seed, purpose, 2).uniforms(0, 20_000) for seed in (1, 2) for purpose in (POISON, LABELS)]
     for numbers in drawn:
         counts = np.histogram(numbers, 20, (0.0, 1.0))[0]
         assert ((counts - 2000) ** 2 / 2000).sum() < 50  # chi-square, 19 degrees: 50 is one in 10^4
@@ -47,7 +47,7 @@ def test_numbers_are_uniform_and_differ_between_seeds_purposes_and_rows() -> Non
 
 def test_a_seed_out_of_bounds_is_one_sentence() -> None:
     with pytest.raises(UsageFailure, match="--seed must be a whole number from 0 to 2\\^64 - 1, got -1"):
-        Draws(-1, POISON, 1)
+        RowRandom(-1, POISON, 1)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100])
@@ -56,8 +56,8 @@ def test_labels_are_withheld_by_position(size: int) -> None:
     whole = next(iter(stream.blocks()))
     y = whole.y.copy()
     y[::10] = math.nan  # has none to begin with
-    expected = np.where(Draws(5, LABELS, 1).of(1000, 100)[:, 0] < 0.4, math.nan, y)
-    withheld = Withheld(0.4, 5)
+    expected = np.where(RowRandom(5, LABELS, 1).uniforms(1000, 100)[:, 0] < 0.4, math.nan, y)
+    withheld = LabelDropper(0.4, 5)
     found, taken = [], 0
     for at in range(0, 100, size):
         block, count = withheld.apply(1000 + at, Block(whole.X[at : at + size], y[at : at + size]))
@@ -67,8 +67,8 @@ def test_labels_are_withheld_by_position(size: int) -> None:
     assert np.array_equal(np.concatenate(found), expected, equal_nan=True)
     assert taken == np.isnan(expected).sum() - 10
     assert 20 < taken < 60
-    assert Withheld(1.0, 5).apply(0, whole)[1].all()
-    assert not Withheld(0.0, 5).apply(0, whole)[1].any()
+    assert LabelDropper(1.0, 5).apply(0, whole)[1].all()
+    assert not LabelDropper(0.0, 5).apply(0, whole)[1].any()
 
 
 @pytest.mark.parametrize("size", [1, 64, 9000])

@@ -10,29 +10,29 @@ import pytest
 
 from driftway.producers.messages import Messages
 from driftway.producers.sinks import kafka as sending
-from driftway.producers.sinks.confluent import PlainSender
-from driftway.producers.sinks.kafka import Sender
-from driftway.producers.sinks.librdkafka import NativeSender
-from driftway.producers.sinks.sink import Stop
+from driftway.producers.sinks.confluent import ConfluentSink
+from driftway.producers.sinks.kafka import KafkaSink
+from driftway.producers.sinks.librdkafka import LibrdkafkaSink
+from driftway.producers.sinks.sink import StopRequest
 
 NOWHERE = "127.0.0.1:1"
-Made = Callable[..., tuple[Sender, Stop]]
+Made = Callable[..., tuple[KafkaSink, StopRequest]]
 
 
 def messages(first: int, values: list[bytes], keys: list[bytes] | None = None) -> Messages:
     return Messages(first, len(values), values, keys)
 
 
-@pytest.fixture(params=[PlainSender, NativeSender])
-def way(request: pytest.FixtureRequest) -> type[Sender]:
-    chosen: type[Sender] = request.param
+@pytest.fixture(params=[ConfluentSink, LibrdkafkaSink])
+def way(request: pytest.FixtureRequest) -> type[KafkaSink]:
+    chosen: type[KafkaSink] = request.param
     return chosen
 
 
 @pytest.fixture
-def make(way: type[Sender]) -> Made:
-    def made(**properties: str) -> tuple[Sender, Stop]:
-        stop = Stop()
+def make(way: type[KafkaSink]) -> Made:
+    def made(**properties: str) -> tuple[KafkaSink, StopRequest]:
+        stop = StopRequest()
         given = {key.replace("_", "."): value for key, value in properties.items()}
         return way(NOWHERE, given, "nowhere", 2, stop), stop
 
@@ -72,14 +72,14 @@ def test_a_stopped_replay_waits_only_so_long(make: Made, monkeypatch: pytest.Mon
 def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "QUEUE_ROWS", 100)
     sender, stop = make(message_timeout_ms="500")
-    assert sender.room(60, 3)
+    assert sender.wait_for_capacity(60, 3)
     sender.send(messages(0, [b"row"] * 60))
-    assert sender.room(40, 3)
-    assert sender.room(60, 3), "room appears when the first rows have timed out"
+    assert sender.wait_for_capacity(40, 3)
+    assert sender.wait_for_capacity(60, 3), "room appears when the first rows have timed out"
     assert sender.errors == 60
     sender.send(messages(60, [b"row"] * 60))
     stop(signal.SIGINT)
-    assert not sender.room(60, 3)
+    assert not sender.wait_for_capacity(60, 3)
     sender.finish()
     assert sender.errors == 120
 
@@ -87,7 +87,7 @@ def test_a_full_queue_makes_room_wait_and_a_stop_ends_the_wait(make: Made, monke
 def test_more_labels_at_one_row_than_the_queue_is_long_are_taken(make: Made) -> None:
     sender, _ = make(message_timeout_ms="300")
     many = sending.QUEUE_ROWS + 1
-    assert sender.room(many, 3)
+    assert sender.wait_for_capacity(many, 3)
     sender.send(messages(0, [b"row"] * many))
     sender.finish()
     assert sender.errors == many
@@ -99,10 +99,10 @@ def test_wide_rows_get_a_shorter_queue(make: Made, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sending, "QUEUE_BYTES", 1000)
     sender, stop = make(message_timeout_ms="400")
     sender.send(messages(0, [b"row" * 100] * 3))
-    assert sender.room(2, 300), "waits until the three rows of 300 bytes are gone"
+    assert sender.wait_for_capacity(2, 300), "waits until the three rows of 300 bytes are gone"
     assert sender.errors == 3
     stop(signal.SIGINT)
-    assert not sender.room(1, 1)
+    assert not sender.wait_for_capacity(1, 1)
 
 
 def test_a_row_too_large_for_the_client_is_counted_at_once_and_the_others_stay(make: Made) -> None:
@@ -117,18 +117,18 @@ def test_a_row_too_large_for_the_client_is_counted_at_once_and_the_others_stay(m
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_position_is_not_kept_before_the_broker_has_answered(
-    way: type[Sender], monkeypatch: pytest.MonkeyPatch, stopped: bool
+    way: type[KafkaSink], monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
     monkeypatch.setattr(sending, "KEEP_SECONDS", 0.0)
     monkeypatch.setattr(sending, "STOP_SECONDS", 0.1)
     kept: list[int] = []
-    stop = Stop()
+    stop = StopRequest()
     sender = way(NOWHERE, {"message.timeout.ms": "600"}, "nowhere", 2, stop, keep=kept.append)
     sender.send(messages(0, [b"row"] * 101))
     if stopped:
         stop(signal.SIGTERM)
-    sender.reached(101)
-    sender.rest(0.0)
+    sender.sent_until(101)
+    sender.idle(0.0)
     sender.finish()
     assert kept == []
     assert sender.errors == 101
@@ -153,11 +153,11 @@ class Silent:
 
 
 def test_a_client_that_ends_without_saying_why_ends_the_replay_and_counts_what_it_had() -> None:
-    sender = PlainSender(NOWHERE, {}, "nowhere", 2, Stop())
+    sender = ConfluentSink(NOWHERE, {}, "nowhere", 2, StopRequest())
     sender._producer = Silent(sender._producer)  # type: ignore[assignment]
     sender.send(messages(0, [b"row"] * 7))
     sender.finish()
     assert sender.fatal
     assert sender.errors == 7
     assert sender.first_error
-    assert not sender.room(1, 1)
+    assert not sender.wait_for_capacity(1, 1)

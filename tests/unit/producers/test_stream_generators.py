@@ -18,7 +18,7 @@ MASK = 2**64 - 1
 
 
 class Xoshiro:
-    """ALGORITHMS.md 1.6 in plain integers: the oracle of the kernels."""
+    """docs/algorithms/conventions.md#random-numbers in plain integers: the oracle of the kernels."""
 
     def __init__(self, seed: int) -> None:
         self.s = []

@@ -18,12 +18,12 @@ from driftway.workbench.paper_tables.auto.ablation import (
     HISTORY,
     NOTHING,
     SQUASHED,
-    Apart,
-    AutoWithout,
-    accuracy_apart,
+    AblatedAuto,
+    AblationRun,
+    ablated_accuracy,
 )
 from driftway.workbench.paper_tables.auto.claims import bar_of, best_printed, claims, least_dfop
-from driftway.workbench.paper_tables.auto.measure import AUTO, Asking, Results, measure
+from driftway.workbench.paper_tables.auto.measure import AUTO, AutoResults, StreamSelection, measure
 from driftway.workbench.paper_tables.auto.page import auto_page
 from driftway.workbench.paper_tables.auto.picture import draw
 from driftway.workbench.paper_tables.auto.streams import (
@@ -34,7 +34,7 @@ from driftway.workbench.paper_tables.auto.streams import (
     read,
 )
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.protocols import Figure
 from tests.regenerate import auto_ablation
@@ -66,13 +66,13 @@ def open_small(name: str, **_: object) -> Small:
     return Small(name)
 
 
-def asked(tmp_path) -> Asked:
-    return Asked(open_small, tmp_path, processes=1)
+def asked(tmp_path) -> TableRequest:
+    return TableRequest(open_small, tmp_path, processes=1)
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory) -> Iterator[Results]:
-    asking = Asking(("2CDT", "Spam"), ("keystroke", "spam500"), ("sru1",), ("electricity",), ("keystroke",))
+def measured(tmp_path_factory) -> Iterator[AutoResults]:
+    asking = StreamSelection(("2CDT", "Spam"), ("keystroke", "spam500"), ("sru1",), ("electricity",), ("keystroke",))
     with pytest.MonkeyPatch.context() as patch:  # each learner more is a kernel more to compile
         patch.setitem(STREAMS, "keystroke", STREAMS["keystroke"]._replace(rivals=RIVALS))
         patch.setitem(PROBABILITY_STREAMS, "electricity", LIKELY)
@@ -132,7 +132,7 @@ def test_figures_are_those_of_the_learner_alone(measured):
 
 def test_no_stream_at_all_is_a_sentence(tmp_path):
     with pytest.raises(UsageFailure, match="none of the streams of the table auto"):
-        measure(asked(tmp_path), Asking(("Spam",), ("spam500",), (), (), ()))
+        measure(asked(tmp_path), StreamSelection(("Spam",), ("spam500",), (), (), ()))
 
 
 def test_a_page_has_all_parts_and_a_picture(measured, tmp_path):
@@ -145,11 +145,11 @@ def test_a_page_has_all_parts_and_a_picture(measured, tmp_path):
     assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith(("|", "-")))
     assert draw(measured, str(tmp_path / "auto.png"))
     assert (tmp_path / "auto.png").read_bytes().startswith(b"\x89PNG")
-    assert not draw(Results(), str(tmp_path / "none.png"))
+    assert not draw(AutoResults(), str(tmp_path / "none.png"))
 
 
-def made_up(ours: float, best: float) -> Results:
-    results = Results(pieces={"SEA": Figure.of([87.9, 88.0], ddof=1), "2CDT": Figure.of([96.0, 96.1], ddof=1)})
+def made_up(ours: float, best: float) -> AutoResults:
+    results = AutoResults(pieces={"SEA": Figure.of([87.9, 88.0], ddof=1), "2CDT": Figure.of([96.0, 96.1], ddof=1)})
     plain = {"no_change_accuracy": 0.5, "majority_accuracy": 0.6, "log_loss": 0.1, "brier": 0.1}
     for name in ("electricity", "keystroke"):
         results.whole[name] = {AUTO: {"accuracy": ours, **plain}}
@@ -192,7 +192,7 @@ def test_auto_without_nothing_is_auto(classes, features):
     y = np.floor(classes * rng.random(300))
     scores = [np.empty((300, 1 if classes == 2 else classes)) for _ in range(2)]
     create("auto", features, classes).predict_then_update(X, y, scores[0])
-    AutoWithout(features, classes).predict_then_update(X, y, scores[1])
+    AblatedAuto(features, classes).predict_then_update(X, y, scores[1])
     assert np.array_equal(*scores)
 
 
@@ -200,7 +200,7 @@ def test_auto_without_nothing_is_auto(classes, features):
 def test_what_is_left_out_is_not_heard(family):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(300, 2)), np.floor(2 * rng.random(300))
-    learner = AutoWithout(2, family=family)
+    learner = AblatedAuto(2, family=family)
     fresh = learner.state["mixing.weight"].copy()
     learner.predict_then_update(X, y, np.empty((300, 1)))
     moved = learner.state["mixing.weight"] != fresh
@@ -219,7 +219,9 @@ def test_what_is_left_out_is_not_heard(family):
 
 
 def test_without_the_label_history_labels_that_go_round_are_learned_from_features():
-    whole, without = (accuracy_apart(open_small, Apart("keystroke", 4, family, None)) for family in (NOTHING, HISTORY))
+    whole, without = (
+        ablated_accuracy(open_small, AblationRun("keystroke", 4, family, None)) for family in (NOTHING, HISTORY)
+    )
     assert whole > 95.0
     assert 40.0 < without < 85.0
 
@@ -231,7 +233,7 @@ def test_rows_apart_are_standardised_as_everywhere(monkeypatch):
     stream.X, stream.y = stream.X[mixed] * [1000.0, 0.01] + [5000.0, -3.0], stream.y[mixed]
     learner, score = Spec.parse("auto").create(2, 2, "classification", True), np.empty((ROWS, 1))
     learner.predict_then_update(stream.X, stream.y, score)
-    found = accuracy_apart(lambda *_name, **_options: stream, Apart("far away", 2, NOTHING, None))
+    found = ablated_accuracy(lambda *_name, **_options: stream, AblationRun("far away", 2, NOTHING, None))
     assert found == pytest.approx(100 * ((score[:, 0] >= 0) == stream.y).mean())
 
 

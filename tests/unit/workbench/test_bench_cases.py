@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from driftway.workbench.bench.cases import LIMIT, PASSTHROUGH, SIDES, WORKER, Case, Effort, expand, order
-from driftway.workbench.bench.contender import Side
-from driftway.workbench.bench.report import Result
+from driftway.workbench.bench.cases import LIMIT, PASSTHROUGH, SIDES, WORKER, Case, Repetitions, expand, order
+from driftway.workbench.bench.contender import Contender
+from driftway.workbench.bench.report import BenchResult
 from driftway.workbench.bench.throughput import Run
 from driftway.workbench.bench.workload import blocks
 from driftway.worker.kafka.topics import Topics
@@ -24,12 +24,12 @@ def test_the_output_format_is_a_field_of_the_case_and_shares_the_input() -> None
     assert plain.rows_key == packed.rows_key
     assert "json (6 decimals) in, json out" in plain.named()
     assert "json (6 decimals) in, packed out" in packed.named()
-    assert Result(packed, Effort(0, 0), 1, [], []).as_object()["settings"]["output_form"] == "packed"
+    assert BenchResult(packed, Repetitions(0, 0), 1, [], []).as_object()["settings"]["output_form"] == "packed"
 
 
 def test_the_worker_is_told_the_output_format_and_the_bare_client_is_not() -> None:
     (case,) = swept("packed")
-    told = {side: Side(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (WORKER, "passthrough")}
+    told = {side: Contender(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (WORKER, "passthrough")}
     at = told[WORKER].index("--output-format")
     assert told[WORKER][at + 1] == "packed"
     assert "packed" not in " ".join(told["passthrough"])
@@ -41,7 +41,9 @@ def test_mapped_events_are_the_named_ones_with_their_features_beside_the_other_f
     for listed, inside, beside in zip(*rows, strict=True):
         assert list(inside["x"].values()) == listed["x"]
         assert beside == {"id": inside["id"], **inside["x"], "y": inside["y"]}
-    told = {case.form: Side(WORKER, case, "h:1", {}, Topics("E", "g"), True)._argv for case in (plain, named, mapped)}
+    told = {
+        case.form: Contender(WORKER, case, "h:1", {}, Topics("E", "g"), True)._argv for case in (plain, named, mapped)
+    }
     assert [told[form].count("--feature") for form in told] == [0, 0, 3]
     assert [told[form].count("--features") for form in told] == [1, 0, 0]
     assert [told[form][told[form].index("--format") + 1] for form in told] == ["json"] * 3
@@ -49,7 +51,7 @@ def test_mapped_events_are_the_named_ones_with_their_features_beside_the_other_f
 
 def test_those_that_only_copy_are_modules_with_the_same_errand() -> None:
     (case,) = swept("json")
-    copiers = [Side(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (PASSTHROUGH, LIMIT)]
+    copiers = [Contender(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (PASSTHROUGH, LIMIT)]
     assert [argv[3] for argv in copiers] == [
         "driftway.workbench.bench.python_copy",
         "driftway.workbench.bench.native_copy",
@@ -61,10 +63,10 @@ def test_ratios_are_to_each_of_those_that_were_measured() -> None:
     (case,) = swept("json")
     speeds = {PASSTHROUGH: 200.0, LIMIT: 800.0, WORKER: 400.0}
     runs = [Run(0, side, speed, 1.0, 1, 1.0) for side, speed in speeds.items()]
-    result = Result(case, Effort(1, 0), 1, runs, [])
+    result = BenchResult(case, Repetitions(1, 0), 1, runs, [])
     assert result.ratios("messages_per_second") == [2.0]
     assert result.ratios("messages_per_second", LIMIT) == [0.5]
-    without = Result(case, Effort(1, 0, sides=(PASSTHROUGH, WORKER)), 1, [runs[0], runs[2]], [])
+    without = BenchResult(case, Repetitions(1, 0, sides=(PASSTHROUGH, WORKER)), 1, [runs[0], runs[2]], [])
     assert without.as_object()["ratios_to_limit"] == {}
 
 

@@ -13,16 +13,16 @@ from driftway import learners
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.workbench.paper_tables import TABLES, moving_targets, sanity, write_table
-from driftway.workbench.paper_tables.experiments.d_odm import CONTEST as D_ODM
+from driftway.workbench.paper_tables.experiments.d_odm import EXPERIMENT as D_ODM
 from driftway.workbench.paper_tables.experiments.data_sets import DataSet
-from driftway.workbench.paper_tables.experiments.dfop import CONTEST as DFOP
-from driftway.workbench.paper_tables.experiments.dfop_regression import CONTEST as REGRESSION
-from driftway.workbench.paper_tables.experiments.experiment import Results, measure_contest
-from driftway.workbench.paper_tables.experiments.page import contest_page
+from driftway.workbench.paper_tables.experiments.dfop import EXPERIMENT as DFOP
+from driftway.workbench.paper_tables.experiments.dfop_regression import EXPERIMENT as REGRESSION
+from driftway.workbench.paper_tables.experiments.experiment import PaperResults, measure_experiment
+from driftway.workbench.paper_tables.experiments.page import experiment_page
 from driftway.workbench.paper_tables.experiments.picture import draw_robustness
-from driftway.workbench.paper_tables.moving_targets import KERNEL, LEARNERS, PLANE, Choice, Column
-from driftway.workbench.paper_tables.published import Printed, read_figure, read_table
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.moving_targets import KERNEL, LEARNERS, PLANE, Choice, ExperimentColumn
+from driftway.workbench.paper_tables.published import PublishedFigure, read_figure, read_table
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.protocols import Figure
 from driftway.worker.evaluation.results import markdown
@@ -40,7 +40,7 @@ from tests.conformance.table import TABLE
     ],
 )
 def test_a_printed_figure_is_read(text, expected):
-    assert read_figure(text) == Printed(*expected)
+    assert read_figure(text) == PublishedFigure(*expected)
 
 
 @pytest.mark.parametrize("text", ["84,5", "84.5±", "±0.3", "84.5 ±0.3", "84.5*"])
@@ -94,7 +94,7 @@ def test_every_contender_exists_and_learns_the_task(contest):
 
 
 def measured(rls, dfop):
-    results = Results(streams={"SEA": "sea", "Usenet-1": "usenet1"}, kernel_seconds={"RLS": 1.0, "DFOP": 2.0})
+    results = PaperResults(streams={"SEA": "sea", "Usenet-1": "usenet1"}, kernel_seconds={"RLS": 1.0, "DFOP": 2.0})
     for name, ours, theirs in (("SEA", dfop, rls), ("Usenet-1", [69.0, 70.0, 71.0], [71.0, 70.5, 69.0])):
         results.figures[name] = {"RLS": Figure.of(theirs), "DFOP": Figure.of(ours)}
         results.learners[name] = {"RLS": "rls", "DFOP": "dfop:mu=0.001"}
@@ -105,7 +105,7 @@ def measured(rls, dfop):
 
 def test_a_page_marks_the_best_the_significant_and_the_missing(tmp_path):
     results = measured([84.0, 84.2, 84.4], [88.0, 88.1, 88.6])
-    text = contest_page(DFOP, results, Asked(open_stream, tmp_path, 7), "dfop.png")
+    text = experiment_page(DFOP, results, TableRequest(open_stream, tmp_path, 7), "dfop.png")
     assert "| – (87.04) | 84.20±0.16• (84.54) | **88.23±0.26** (87.99) |" in text  # DWM, RLS, DFOP on SEA
     assert "| 70.17±0.85 (60.65) | 70.00±0.82 (69.20) |" not in text, "the better of two is bold"
     assert "| **70.17±0.85** (60.65) | 70.00±0.82 (69.20) |" in text
@@ -119,19 +119,19 @@ def test_a_page_marks_the_best_the_significant_and_the_missing(tmp_path):
 
 def test_a_page_explains_what_falls_short_or_says_that_nobody_has(tmp_path):
     results = measured([83.0, 83.1, 83.2], [87.0, 87.1, 87.0])
-    text = contest_page(DFOP, results, Asked(open_stream, tmp_path), None)
+    text = experiment_page(DFOP, results, TableRequest(open_stream, tmp_path), None)
     assert "| SEA | RLS | 83.10 | 84.54 | -1.44 | worse | **not explained** |" in text
-    explained = contest_page(
-        replace(DFOP, differences={("SEA", "RLS"): "because"}), results, Asked(open_stream, tmp_path), None
+    explained = experiment_page(
+        replace(DFOP, differences={("SEA", "RLS"): "because"}), results, TableRequest(open_stream, tmp_path), None
     )
     assert "| SEA | RLS | 83.10 | 84.54 | -1.44 | worse | because |" in explained
 
 
 def test_errors_win_when_they_are_small(tmp_path):
-    results = Results(streams={"SRU-1": "sru1"}, kernel_seconds={"RLS": 1.0, "DFOP": 1.0})
+    results = PaperResults(streams={"SRU-1": "sru1"}, kernel_seconds={"RLS": 1.0, "DFOP": 1.0})
     results.figures["SRU-1"] = {"RLS": Figure.of([0.30, 0.31, 0.32]), "DFOP": Figure.of([0.06, 0.07, 0.06])}
     results.learners["SRU-1"] = {"RLS": "rls", "DFOP": "dfop"}
-    text = contest_page(REGRESSION, results, Asked(open_stream, tmp_path), None)
+    text = experiment_page(REGRESSION, results, TableRequest(open_stream, tmp_path), None)
     assert "0.310±0.008• (0.306)" in text
     assert "**0.063±0.005** (0.063)" in text
 
@@ -146,7 +146,7 @@ def test_the_picture_wants_two_contenders(tmp_path):
 def test_a_contest_runs_what_exists_on_what_is_there(tmp_path):
     small = replace(REGRESSION, data_sets={"hyperplane": DataSet(("absent", "hyperplane_regression"), 0.02)},
                     contenders={"RLS": "rls", "OAUE": "absent_learner", "DFOP": "dfop:mu={mu:g}"})  # fmt: skip
-    found = measure_contest(small, Asked(open_stream, tmp_path, processes=1))
+    found = measure_experiment(small, TableRequest(open_stream, tmp_path, processes=1))
     assert found.streams == {"hyperplane": "hyperplane_regression"}
     assert found.learners["hyperplane"] == {"RLS": "rls", "DFOP": "dfop:mu=0.02"}
     assert found.missing_learners == {"OAUE": "`absent_learner` does not exist yet"}
@@ -159,7 +159,7 @@ def test_a_contest_runs_what_exists_on_what_is_there(tmp_path):
     assert figure.deviation == pytest.approx(statistics.stdev(figure.values))
     nothing = replace(small, data_sets={"hyperplane": DataSet(("absent",), 0.02)})
     with pytest.raises(UsageFailure, match="none of the streams"):
-        measure_contest(nothing, Asked(open_stream, tmp_path, processes=1))
+        measure_experiment(nothing, TableRequest(open_stream, tmp_path, processes=1))
 
 
 def test_every_table_can_be_written():
@@ -192,7 +192,7 @@ def test_the_sanity_table_expects_what_the_conformance_table_expects():
 
 def test_the_sanity_table_measures_what_the_suite_measures(real_streams, tmp_path):
     folder = real_streams.data_dir(*(name for name, _ in COLUMNS))
-    asked = Asked(open_stream, tmp_path, data_dir=folder, processes=1)
+    asked = TableRequest(open_stream, tmp_path, data_dir=folder, processes=1)
     found, missing = sanity.measure(asked, ("perceptron",))
     assert (len(found["perceptron"]), missing) == (6, {})
     assert not sanity.is_outside(found["perceptron"]["usenet2"], 74.87, sanity.TOLERANCE)
@@ -210,8 +210,8 @@ def test_the_printed_figures_of_rls_are_those_of_the_table(real_streams, stream,
         learners.create("rls", 2).predict_then_update(X[piece].copy(), y[piece].copy(), score)
         accuracies.append(100 * ((score[:, 0] >= 0) == y[piece]).mean())
     small = replace(DFOP, data_sets={stream: DFOP.data_sets[stream]}, contenders={"RLS": "rls"})
-    asked = Asked(open_stream, tmp_path, data_dir=real_streams.data_dir(stream), processes=1)
-    figure = measure_contest(small, asked).figures[stream]["RLS"]
+    asked = TableRequest(open_stream, tmp_path, data_dir=real_streams.data_dir(stream), processes=1)
+    figure = measure_experiment(small, asked).figures[stream]["RLS"]
     assert figure.values == pytest.approx(accuracies)
     assert figure.mean == pytest.approx(mean, abs=0.015)
     assert figure.deviation == pytest.approx(deviation, abs=0.015)
@@ -265,7 +265,9 @@ def test_the_moving_targets_page_counts_the_columns_in_which_the_order_holds():
     wrong = {**right, "alma": 35}
     steps = np.arange(20)
     columns = [
-        Column("gaussian_mixture_drift", space, "2", choices, {name: means[name] + steps % 3 for name in LEARNERS})
+        ExperimentColumn(
+            "gaussian_mixture_drift", space, "2", choices, {name: means[name] + steps % 3 for name in LEARNERS}
+        )
         for space, means in ((PLANE, wrong), (KERNEL, right))
     ]
     columns[1].mistakes["norma"][0] += 1
@@ -279,7 +281,7 @@ def test_the_moving_targets_page_counts_the_columns_in_which_the_order_holds():
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(Exception, match="cannot write to"):
-        write_table("dfop", Asked(open_stream, tmp_path / "file" / "below"))
+        write_table("dfop", TableRequest(open_stream, tmp_path / "file" / "below"))
 
 
 def test_a_markdown_table():

@@ -12,7 +12,7 @@ from driftway.learners import Spec
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.wire.codec import JSON, encode_events
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Reject, Schema, Target
 from driftway.worker.wire.headers import Headers
@@ -29,8 +29,8 @@ def records(
     """Records at offsets first, first + 1, ... whose keys and timestamps tell them apart."""
     n = len(values)
     offsets = np.arange(first, first + n, dtype=np.int64)
-    keys, stamps = Listed([b"k%d" % o for o in offsets]), [STAMP + o for o in offsets.tolist()]
-    return Records(partition, offsets, Listed(values), keys, stamps, headers)
+    keys, stamps = ListColumn([b"k%d" % o for o in offsets]), [STAMP + o for o in offsets.tolist()]
+    return Records(partition, offsets, ListColumn(values), keys, stamps, headers)
 
 
 def pieces(whole: Records, cuts: Sequence[int]) -> list[Records]:

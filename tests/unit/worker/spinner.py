@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.processes import run_all
+from driftway.worker.processes import run_jobs
 
 HOUR = 3600.0
 
@@ -55,4 +55,4 @@ if __name__ == "__main__":
     def told(n: int) -> None:
         print(n, flush=True)
 
-    sys.exit(str(run_all(spin, [1, 2, 3], 2, told)))
+    sys.exit(str(run_jobs(spin, [1, 2, 3], 2, told)))

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.processes import run_all, run_apart
+from driftway.worker.processes import run_in_process, run_jobs
 from tests.unit.worker.spinner import complain, leave_a_file, square, vanish
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,7 +22,7 @@ JOBS = [5, 3, 400, 1, 2]
 
 def test_results_come_in_the_order_of_the_jobs() -> None:
     told: list[int] = []
-    found = run_all(square, JOBS, 2, told.append)
+    found = run_jobs(square, JOBS, 2, told.append)
     assert [result for result, _, _ in found] == [job * job for job in JOBS]
     assert sum(told) == sum(JOBS)
     assert os.getpid() not in {process for _, process, _ in found}
@@ -33,7 +33,7 @@ def test_results_come_in_the_order_of_the_jobs() -> None:
 @pytest.mark.parametrize(("jobs", "processes"), [(JOBS, 1), ([7], 4), ([], 2)])
 def test_one_process_or_one_job_needs_no_children(jobs: list[int], processes: int) -> None:
     told: list[int] = []
-    found = run_all(square, jobs, processes, told.append)
+    found = run_jobs(square, jobs, processes, told.append)
     assert [result for result, _, _ in found] == [job * job for job in jobs]
     assert {process for _, process, _ in found} <= {os.getpid()}
     assert sum(told) == sum(jobs)
@@ -42,12 +42,12 @@ def test_one_process_or_one_job_needs_no_children(jobs: list[int], processes: in
 def test_a_failing_job_ends_the_others() -> None:
     """Job 0 would spin for an hour."""
     with pytest.raises(UsageFailure, match="job 1 cannot be done"):
-        run_all(complain, [0, 1, 2], 2)
+        run_jobs(complain, [0, 1, 2], 2)
 
 
 def test_a_process_that_vanishes_is_a_sentence() -> None:
     with pytest.raises(Failure, match="ended without an answer"):
-        run_all(vanish, [1, 2], 2)
+        run_jobs(vanish, [1, 2], 2)
 
 
 def spinning() -> tuple[subprocess.Popen[str], list[psutil.Process]]:
@@ -73,11 +73,11 @@ def test_processes_end_with_a_parent_that_is_killed() -> None:
 
 
 def test_a_function_apart_leaves_nothing_here(tmp_path: Path) -> None:
-    assert run_apart(leave_a_file, str(tmp_path / "there"), lambda: False)
+    assert run_in_process(leave_a_file, str(tmp_path / "there"), lambda: False)
     assert int((tmp_path / "there").read_text()) != os.getpid()
-    assert not run_apart(leave_a_file, str(tmp_path / "no" / "such" / "folder"), lambda: False)
+    assert not run_in_process(leave_a_file, str(tmp_path / "no" / "such" / "folder"), lambda: False)
     began = time.monotonic()
-    assert not run_apart(time.sleep, 3600.0, lambda: time.monotonic() - began > 1)
+    assert not run_in_process(time.sleep, 3600.0, lambda: time.monotonic() - began > 1)
     assert time.monotonic() - began < 60
 
 

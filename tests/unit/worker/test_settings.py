@@ -12,7 +12,7 @@ import pytest
 from driftway.learners import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.topics import Topics, in_topics
-from driftway.worker.settings import DEFEATS, ModelSettings, WorkerSettings
+from driftway.worker.settings import FORBIDDEN_PROPERTIES, ModelSettings, WorkerSettings
 from driftway.worker.wire.events import Target
 
 SPEC = Spec.parse("dfop:mu=0.01")
@@ -91,9 +91,11 @@ def test_the_classic_protocol_is_taken_unless_somebody_says_otherwise() -> None:
     assert worker(passthrough={"group.protocol": "consumer"}).protocol == "consumer"
 
 
-@pytest.mark.parametrize("key", DEFEATS)
+@pytest.mark.parametrize("key", FORBIDDEN_PROPERTIES)
 def test_properties_that_defeat_a_promise_are_refused_with_the_reason(key: str) -> None:
-    with pytest.raises(UsageFailure, match=f"client property {key} cannot be set for a worker: {DEFEATS[key]}"):
+    with pytest.raises(
+        UsageFailure, match=f"client property {key} cannot be set for a worker: {FORBIDDEN_PROPERTIES[key]}"
+    ):
         worker(passthrough={key: "1"})
 
 

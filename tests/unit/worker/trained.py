@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from driftway import learners
 from driftway.learners.learner import Learner
-from driftway.learners.preprocessing.fixed_scaler import Scaled
+from driftway.learners.preprocessing.fixed_scaler import FixedScaler
 from driftway.worker.state import model_file
 from driftway.worker.wire.events import Target
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 CHAMPION = "scaled:perceptron:ties=correct"
 
 
-def perceptron(X: Array, y: Array, passes: int = 2) -> Scaled:
+def perceptron(X: Array, y: Array, passes: int = 2) -> FixedScaler:
     """A perceptron that went over the rows a few times, behind the scaling of the whole set."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     known = ~np.isnan(y)
@@ -27,7 +27,7 @@ def perceptron(X: Array, y: Array, passes: int = 2) -> Scaled:
     score = np.empty((len(Z), 1))
     for _ in range(passes):
         inner.predict_then_update(Z, y[known], score)
-    return Scaled.around(inner, mean, deviation)
+    return FixedScaler.around(inner, mean, deviation)
 
 
 def written(

@@ -10,11 +10,11 @@ import numpy as np
 
 from driftway.learners.auto import classification, first_order, label_history, naive_bayes, neighbours, second_order
 from driftway.learners.auto.auto import Auto
-from driftway.learners.auto.mixing import Mixing
-from driftway.learners.contract import Array, ParameterError, Rule, bare_kernel, choice, fragment
+from driftway.learners.auto.mixing import MixingState
+from driftway.learners.contract import Array, ParameterError, UpdateRule, choice, fragment, kernel_without_refcounts
 from driftway.learners.learner import REGRESSION
 from driftway.learners.metrics.prequential import predicted_class
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 
 SQUASHED = "squashed inputs"
 NOTHING = "nothing"
@@ -24,7 +24,7 @@ IN_ORDER = (HISTORY, "linear", "naive Bayes", "waves", "second order", "neighbou
 FAMILIES = (*IN_ORDER, SQUASHED)
 
 
-class Without(NamedTuple):
+class Ablation(NamedTuple):
     """What the kernel is told: which experts there are, and which of them the mixture does not hear."""
 
     waves: bool
@@ -37,13 +37,13 @@ class Without(NamedTuple):
 
 @fragment
 def score(x: Array, p: Any, memory: Any) -> None:
-    """As `auto` does, then mix anew without what is left out. Shapes: x f8[n]; p is a `Without`."""
+    """As `auto` does, then mix anew without what is left out. Shapes: x f8[n]; p is a `Ablation`."""
     classification.score(x, p, memory)
-    mix_without(memory.mixing, memory.S, p.first, p.end, p.squashed)
+    mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
 
 
-@bare_kernel
-def mix_without(mixing: Mixing, S: Array, first: int, end: int, squashed: bool) -> None:
+@kernel_without_refcounts
+def mix_ablated(mixing: MixingState, S: Array, first: int, end: int, squashed: bool) -> None:
     """Write the weighted sum without experts first..end - 1, or without the squashed inputs. Shapes: S f8[K].
 
     What is left out says 0 of every class, so that its weights never move.
@@ -61,7 +61,7 @@ def mix_without(mixing: Mixing, S: Array, first: int, end: int, squashed: bool) 
             S[c] += mixing.weight[e] * evidence[c] + mixing.weight[E + e] * vote[c]
 
 
-class AutoWithout(Auto):
+class AblatedAuto(Auto):
     """`auto` on classes whose mixture does not hear one family; not in the registry, since nobody should choose it.
 
     Cost
@@ -78,15 +78,15 @@ class AutoWithout(Auto):
     class Params(Auto.Params):
         family: str = choice(NOTHING, (NOTHING, *FAMILIES), "What is left out.")
 
-    def rule(self) -> Rule:
+    def rule(self) -> UpdateRule:
         if self.task == REGRESSION:
             raise ParameterError("only experts on classes can be left out")
         made = super().rule()
-        left = without(made.parameters, self.parameters.family)
-        return Rule(score, made.learn, left, made.memory, made.sizes, made.classes)
+        left = ablation_of(made.parameters, self.parameters.family)
+        return UpdateRule(score, made.learn, left, made.memory, made.sizes, made.classes)
 
 
-def without(asked: classification.Asked, family: str) -> Without:
+def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Ablation:
     """Where a family stands among the experts that there are."""
     sizes = (
         label_history.EXPERTS,
@@ -97,13 +97,13 @@ def without(asked: classification.Asked, family: str) -> Without:
         neighbours.EXPERTS * asked.near,
     )
     if family not in IN_ORDER:
-        return Without(*asked, 0, 0, family == SQUASHED)
+        return Ablation(*asked, 0, 0, family == SQUASHED)
     place = IN_ORDER.index(family)
     first = sum(sizes[:place])
-    return Without(*asked, first, first + sizes[place], False)
+    return Ablation(*asked, first, first + sizes[place], False)
 
 
-class Apart(NamedTuple):
+class AblationRun(NamedTuple):
     """A run of `auto` without a family over the first rows of a stream; no limit: all."""
 
     stream: str
@@ -126,10 +126,10 @@ def rows_of(
     return X, y
 
 
-def accuracy_apart(open_stream: Callable[..., Any], work: Apart) -> float:
+def ablated_accuracy(open_stream: Callable[..., Any], work: AblationRun) -> float:
     """Prequential accuracy in per cent, behind the standardiser."""
     X, y = rows_of(open_stream, work.stream, work.data_dir, work.limit)
-    learner = Standardized(AutoWithout(X.shape[1], work.n_classes, family=work.family, seed=work.seed))
+    learner = OnlineStandardizer(AblatedAuto(X.shape[1], work.n_classes, family=work.family, seed=work.seed))
     scores = np.empty((len(X), learner.n_scores))
     learner.predict_then_update(X, y, scores)
     return float(100.0 * (predicted_class(scores, learner.kind) == y).mean())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from driftway.workbench.paper_tables.auto.measure import AUTO, Results
+from driftway.workbench.paper_tables.auto.measure import AUTO, AutoResults
 from driftway.workbench.paper_tables.auto.streams import (
     ABOVE_NO_CHANGE,
     AT_LEAST,
@@ -13,9 +13,9 @@ from driftway.workbench.paper_tables.auto.streams import (
     REGRESSION_STREAMS,
     STREAMS,
 )
-from driftway.workbench.paper_tables.experiments.d_odm import CONTEST as D_ODM
-from driftway.workbench.paper_tables.experiments.dfop import CONTEST as DFOP
-from driftway.workbench.paper_tables.published import Printed
+from driftway.workbench.paper_tables.experiments.d_odm import EXPERIMENT as D_ODM
+from driftway.workbench.paper_tables.experiments.dfop import EXPERIMENT as DFOP
+from driftway.workbench.paper_tables.published import PublishedFigure
 
 NEAR_BEST = 0.3
 """Points that `auto` may be below the best single learner."""
@@ -62,7 +62,7 @@ WHY = {
     (NO_CHANGE, "occupancy"): "20,560 rows, of which this is half a dozen, lost within the first 5,000; from there on "
     "`auto` errs less often than no change",
     (PEER, "keystroke"): "1,600 rows, of which this is 36; the registry's best, one nearest neighbour, is below `auto` "
-    "too, and issue 19 does not say which peer has 94.00",
+    "too, and which peer has 94.00 is not known",
     (ASKED, "MG-2C-2D"): "93.3 is the figure of a prototype, rounded, with waves and experts of its own",
     (DFOP_MSE, "hyperplane_regression"): "the factor was chosen for these four stages of 500 rows, and the least error "
     "is that of rows as they are, without an intercept, as their law has none; behind the standardiser, where `auto` "
@@ -71,23 +71,23 @@ WHY = {
 """(claim, stream) -> why it is missed, as far as that is known."""
 
 
-def best_printed(data_set: str) -> tuple[str, Printed]:
+def best_printed(data_set: str) -> tuple[str, PublishedFigure]:
     """The best column of both papers' tables, and its figure."""
     columns = {column: figure for contest in (DFOP, D_ODM) for column, figure in contest.printed[data_set].items()}
     return max(columns.items(), key=lambda pair: pair[1].mean)
 
 
-def bar_of(printed: Printed) -> float:
+def bar_of(printed: PublishedFigure) -> float:
     """The mean minus one printed deviation."""
     return printed.mean - (printed.deviation or 0.0)
 
 
-def least_dfop(results: Results, stream: str) -> float:
+def least_dfop(results: AutoResults, stream: str) -> float:
     """The MSE of DFOP with its factor: behind the standardiser or not, whichever is less."""
     return min(float(m["mse"]) for name, m in results.whole[stream].items() if name.startswith("dfop:"))
 
 
-def claims(results: Results) -> list[Claim]:
+def claims(results: AutoResults) -> list[Claim]:
     """All that can be judged by what was measured."""
     streams = results.compared
     targets = [name for name in REGRESSION_STREAMS if name in results.whole]
@@ -147,6 +147,6 @@ def claims(results: Results) -> list[Claim]:
     return [one for one in found if one.of]
 
 
-def above_both(results: Results, stream: str) -> float:
+def above_both(results: AutoResults, stream: str) -> float:
     """The better of one against all by passive-aggressive and by DFOP."""
     return max(results.accuracy(stream, f"ova:{rival}") for rival in ("pa", "dfop"))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from driftway.learners.registry import LEARNERS, find
 from driftway.learners.spec import Spec
-from driftway.workbench.paper_tables.auto.ablation import HISTORY, Apart, accuracy_apart
+from driftway.workbench.paper_tables.auto.ablation import HISTORY, AblationRun, ablated_accuracy
 from driftway.workbench.paper_tables.auto.streams import (
     OF_THE_PAPERS,
     ORDER_TELLS,
@@ -19,7 +19,7 @@ from driftway.workbench.paper_tables.auto.streams import (
     STREAMS,
 )
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.protocols import PREQUENTIAL, SEGMENTS, Figure, Job, Outcome, run
 from driftway.worker.wire.events import REGRESSION, Target
@@ -31,7 +31,7 @@ LONG = ("kddcup99_10pct", "MG-2C-2D", "FG-2C-2D", "movingSquares", "transientChe
 """Streams that keep a learner for longer than others do."""
 
 
-class Asking(NamedTuple):
+class StreamSelection(NamedTuple):
     """Streams of each part of the page."""
 
     papers: tuple[str, ...] = OF_THE_PAPERS
@@ -42,7 +42,7 @@ class Asking(NamedTuple):
 
 
 @dataclass
-class Results:
+class AutoResults:
     """What was measured.
 
     Parameters
@@ -51,7 +51,7 @@ class Results:
         Data set of the papers -> accuracy of `auto` over ten pieces, in per cent, with n - 1.
     whole : dict
         Stream -> learner -> metrics over all of it; of targets too.
-    apart : dict
+    ablated : dict
         Stream -> accuracy in per cent of `auto` without the label history.
     compared : list of str
         Streams on which all rivals ran.
@@ -65,7 +65,7 @@ class Results:
 
     pieces: dict[str, Figure] = field(default_factory=dict)
     whole: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    apart: dict[str, float] = field(default_factory=dict)
+    ablated: dict[str, float] = field(default_factory=dict)
     compared: list[str] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -90,15 +90,15 @@ class Results:
         return min(found.items(), key=lambda pair: pair[1])
 
 
-class Work(NamedTuple):
+class TableRun(NamedTuple):
     """A run, and where its result belongs."""
 
     stream: str
     learner: str
-    job: Job | Apart
+    job: Job | AblationRun
 
 
-def measure(asked: Asked, asking: Asking | None = None) -> Results:
+def measure(asked: TableRequest, asking: StreamSelection | None = None) -> AutoResults:
     """Run all.
 
     Raises
@@ -106,25 +106,25 @@ def measure(asked: Asked, asking: Asking | None = None) -> Results:
     UsageFailure
         None of the streams is there.
     """
-    from driftway.worker.processes import run_all
+    from driftway.worker.processes import run_jobs
 
-    asking = asking or Asking()
-    started, results = time.perf_counter(), Results()
-    works = list(_works(asked, asking, results))
+    asking = asking or StreamSelection()
+    started, results = time.perf_counter(), AutoResults()
+    works = list(_runs(asked, asking, results))
     if not works:
         raise UsageFailure("none of the streams of the table auto is there; name their folder with --data-dir")
-    asked.told(f"auto: {len(works)} runs on {len({work.stream for work in works})} streams")
+    asked.say(f"auto: {len(works)} runs on {len({work.stream for work in works})} streams")
     works.sort(key=_weight, reverse=True)  # the longest first, so that no process is left alone with one at the end
-    outcomes = run_all(partial(_run_one, asked.open_stream), [work.job for work in works], asked.processes)
+    outcomes = run_jobs(partial(_run_one, asked.open_stream), [work.job for work in works], asked.processes)
     for work, outcome in zip(works, outcomes, strict=True):
         _put(results, work, outcome)
     results.seconds = time.perf_counter() - started
     return results
 
 
-def _put(results: Results, work: Work, outcome: Outcome | float) -> None:
+def _put(results: AutoResults, work: TableRun, outcome: Outcome | float) -> None:
     if isinstance(outcome, float):
-        results.apart[work.stream] = outcome
+        results.ablated[work.stream] = outcome
     elif outcome.protocol == SEGMENTS:
         values = outcome.figure("accuracy").values
         results.pieces[work.stream] = Figure.of((None if v is None else 100.0 * v for v in values), ddof=1)
@@ -133,28 +133,30 @@ def _put(results: Results, work: Work, outcome: Outcome | float) -> None:
         results.rows[work.stream] = outcome.rows
 
 
-def _run_one(open_stream: Callable[..., Any], job: Job | Apart, progress: Callable[[int], None]) -> Outcome | float:
-    if isinstance(job, Apart):
-        accuracy = accuracy_apart(open_stream, job)
+def _run_one(
+    open_stream: Callable[..., Any], job: Job | AblationRun, progress: Callable[[int], None]
+) -> Outcome | float:
+    if isinstance(job, AblationRun):
+        accuracy = ablated_accuracy(open_stream, job)
         progress(1)
         return accuracy
     return run(open_stream, job, progress)
 
 
-def _weight(work: Work) -> float:
-    if isinstance(work.job, Apart):
+def _weight(work: TableRun) -> float:
+    if isinstance(work.job, AblationRun):
         return SLOW_PER_ROW[AUTO]
     pieces = 8.0 if work.job.protocol == SEGMENTS else 1.0
     return SLOW_PER_ROW.get(work.learner, 1.0) * pieces * (5.0 if work.stream in LONG else 1.0)
 
 
-def _works(asked: Asked, asking: Asking, results: Results) -> Iterator[Work]:
+def _runs(asked: TableRequest, asking: StreamSelection, results: AutoResults) -> Iterator[TableRun]:
     """Every run on streams that are there, each once."""
     opening = {"seed": asked.seed, "data_dir": asked.data_dir}
     for data_set in asking.papers:
         name = _first_there(DATA_SETS[data_set].streams, data_set, asked, results)
         if name is not None:
-            yield Work(data_set, AUTO, Job(name, Spec.parse(AUTO), Target(), opening, SEGMENTS, first=0))
+            yield TableRun(data_set, AUTO, Job(name, Spec.parse(AUTO), Target(), opening, SEGMENTS, first=0))
     there = {}
     for name in dict.fromkeys((*asking.whole, *asking.probabilities, *asking.order)):
         there[name] = _first_there((STREAMS[name].opens,), name, asked, results) is not None
@@ -164,28 +166,30 @@ def _works(asked: Asked, asking: Asking, results: Results) -> Iterator[Work]:
             likely = PROBABILITY_STREAMS[name] if name in asking.probabilities else ()
             for learner in dict.fromkeys((AUTO, *rivals, *likely)):
                 target = Target(n_classes=STREAMS[name].n_classes)
-                yield Work(name, learner, Job(STREAMS[name].opens, Spec.parse(learner), target, opening, PREQUENTIAL))
+                yield TableRun(
+                    name, learner, Job(STREAMS[name].opens, Spec.parse(learner), target, opening, PREQUENTIAL)
+                )
     for name in asking.order:
         if there[name]:
             one = STREAMS[name]
-            yield Work(name, HISTORY, Apart(one.opens, one.n_classes, HISTORY, asked.data_dir))
+            yield TableRun(name, HISTORY, AblationRun(one.opens, one.n_classes, HISTORY, asked.data_dir))
     for name in asking.regression:
         if _first_there((name,), name, asked, results) is not None:
             yield from _of_targets(name, opening)
 
 
-def _of_targets(name: str, opening: dict[str, Any]) -> Iterator[Work]:
+def _of_targets(name: str, opening: dict[str, Any]) -> Iterator[TableRun]:
     """All of the registry behind the standardiser, and DFOP with its factor, there and on rows as they are."""
     target = Target(REGRESSION, 0)
     for learner in LEARNERS:
         if "regression" in find(learner).tasks:
-            yield Work(name, learner, Job(name, Spec.parse(learner), target, opening))
+            yield TableRun(name, learner, Job(name, Spec.parse(learner), target, opening))
     for ending in ("", ",intercept=false"):
         spec = Spec.parse(f"dfop:mu={REGRESSION_STREAMS[name].mu:g}{ending}")
-        yield Work(name, spec.text, Job(name, spec, target, opening, standardize=not ending))
+        yield TableRun(name, spec.text, Job(name, spec, target, opening, standardize=not ending))
 
 
-def _first_there(streams: tuple[str, ...], name: str, asked: Asked, results: Results) -> str | None:
+def _first_there(streams: tuple[str, ...], name: str, asked: TableRequest, results: AutoResults) -> str | None:
     for stream in streams:
         try:
             asked.open_stream(stream, seed=asked.seed, data_dir=asked.data_dir)

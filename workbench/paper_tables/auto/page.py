@@ -8,7 +8,7 @@ from statistics import mean
 
 from driftway.workbench.paper_tables.auto.ablation import HISTORY
 from driftway.workbench.paper_tables.auto.claims import WHY, bar_of, best_printed, claims, least_dfop
-from driftway.workbench.paper_tables.auto.measure import AUTO, Results, measure
+from driftway.workbench.paper_tables.auto.measure import AUTO, AutoResults, measure
 from driftway.workbench.paper_tables.auto.streams import (
     BATCH_SETS,
     OF_THE_PAPERS,
@@ -18,7 +18,7 @@ from driftway.workbench.paper_tables.auto.streams import (
     REGRESSION_STREAMS,
     STREAMS,
 )
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.evaluation.results import NONE, markdown
 
 HEAD = """# One learner for every stream: `auto`
@@ -67,8 +67,9 @@ TARGETS = """
 
 Mean squared error over all rows. The best of the registry is the least of all its learners of targets with their
 defaults, `no_change` among them; `dfop` has the factor in brackets: that of `--table dfop-regression`, 0.2 for the two
-real streams that move (ALGORITHMS.md 19.3), 0.001 for `fried`, where nothing changes; behind the standardiser, or on
-rows as they are without an intercept, whichever is better.
+real streams that move (docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop), 0.001 for
+`fried`, where nothing changes; behind the standardiser, or on rows as they are without an intercept, whichever is
+better.
 
 """
 
@@ -81,7 +82,7 @@ With more than two classes Brier scores are summed over them.
 """
 
 
-def write(asked: Asked) -> list[Path]:
+def write(asked: TableRequest) -> list[Path]:
     """Measure the table and write `auto.md` and `auto.png`."""
     from driftway.workbench.paper_tables.auto.picture import draw
 
@@ -92,7 +93,7 @@ def write(asked: Asked) -> list[Path]:
     return [page, picture] if drawn else [page]
 
 
-def auto_page(results: Results, asked: Asked, picture: str | None) -> str:
+def auto_page(results: AutoResults, asked: TableRequest, picture: str | None) -> str:
     """The whole page, Markdown."""
     text = _filled(
         HEAD,
@@ -115,7 +116,7 @@ def _filled(text: str, **values: object) -> str:
     return "\n\n".join(filled) + "\n\n"
 
 
-def _claims(results: Results) -> str:
+def _claims(results: AutoResults) -> str:
     lines, missed = [], dict[tuple[str, str], str]()
     for one in claims(results):
         misses = one.misses
@@ -131,7 +132,7 @@ def _claims(results: Results) -> str:
     return text
 
 
-def _papers(results: Results) -> str:
+def _papers(results: AutoResults) -> str:
     lines = []
     for name in (one for one in OF_THE_PAPERS if one in results.pieces):
         figure = results.pieces[name]
@@ -145,7 +146,7 @@ def _papers(results: Results) -> str:
     return PAPERS + markdown(head, lines) if lines else ""
 
 
-def _whole(results: Results) -> str:
+def _whole(results: AutoResults) -> str:
     lines, to_single, to_peer = [], [], []
     for name in results.compared:
         ours, peer = results.accuracy(name, AUTO), STREAMS[name].peer
@@ -167,7 +168,7 @@ def _whole(results: Results) -> str:
     return text + ".\n" + _ran(results)
 
 
-def _ran(results: Results) -> str:
+def _ran(results: AutoResults) -> str:
     """Every rival's figure, a line per stream."""
     text = "\nAll that ran, in per cent:\n\n"
     for name in results.compared:
@@ -178,11 +179,11 @@ def _ran(results: Results) -> str:
     return text
 
 
-def _order(results: Results) -> str:
+def _order(results: AutoResults) -> str:
     lines = []
     for name in ORDER_TELLS:
-        if name in results.apart:
-            ours, without = results.accuracy(name, AUTO), results.apart[name]
+        if name in results.ablated:
+            ours, without = results.accuracy(name, AUTO), results.ablated[name]
             single, best = results.best_single(name)
             beside = [f"{results.accuracy(name, 'no_change_accuracy'):.2f}", f"{ours:.2f}", f"{without:.2f}"]
             lines.append([name, *beside, f"{without - ours:+.2f}", f"{best:.2f}", f"`{single}`"])
@@ -190,7 +191,7 @@ def _order(results: Results) -> str:
     return ORDER + markdown(head, lines) if lines else ""
 
 
-def _targets(results: Results) -> str:
+def _targets(results: AutoResults) -> str:
     lines = []
     for name, one in REGRESSION_STREAMS.items():
         if name not in results.whole:
@@ -206,7 +207,7 @@ def _targets(results: Results) -> str:
     return TARGETS + markdown([*head, "best peer", "difference"], lines) if lines else ""
 
 
-def _likely(results: Results) -> str:
+def _likely(results: AutoResults) -> str:
     names = [n for n, likely in PROBABILITY_STREAMS.items() if likely[0] in results.whole.get(n, {})]
     if not names:
         return ""

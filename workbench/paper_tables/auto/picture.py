@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from driftway.workbench.paper_tables.auto.claims import best_printed
-from driftway.workbench.paper_tables.auto.measure import AUTO, Results
+from driftway.workbench.paper_tables.auto.measure import AUTO, AutoResults
 from driftway.workbench.paper_tables.auto.streams import OF_THE_PAPERS, STREAMS
 from driftway.worker.errors import Failure
 from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
@@ -15,7 +15,7 @@ WIDEST = 10.0
 """Points beyond which a bar is cut off, and its length written beside it."""
 
 
-def draw(results: Results, path: str) -> bool:
+def draw(results: AutoResults, path: str) -> bool:
     """Write the picture; False if there is nothing to show.
 
     Raises

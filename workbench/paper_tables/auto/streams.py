@@ -13,7 +13,7 @@ BATCH_SETS = ("a9a", "creditcard_default", "htru2", "magic04", "phishing", "w8a_
 """Of the data folder, and no streams: their rows have no order in time."""
 
 
-class Stream(NamedTuple):
+class ClassificationStream(NamedTuple):
     """A stream with classes: what opens it, how many there are, rivals of `auto`, and the best peer's accuracy."""
 
     opens: str
@@ -22,7 +22,7 @@ class Stream(NamedTuple):
     peer: float | None
 
 
-def read(text: str) -> dict[str, Stream]:
+def read(text: str) -> dict[str, ClassificationStream]:
     """Name -> stream, of lines `name | classes | peer's accuracy or - | rivals`.
 
     Raises
@@ -35,7 +35,7 @@ def read(text: str) -> dict[str, Stream]:
         name, n_classes, peer, rivals = (cell.strip() for cell in line.split("|"))
         opens = f"{name}.csv.gz" if name == "sea" else name  # bare sea is the generator
         known = None if peer == "-" else float(peer)
-        found[name] = Stream(opens, int(n_classes), tuple(rivals.split()), known)
+        found[name] = ClassificationStream(opens, int(n_classes), tuple(rivals.split()), known)
     return found
 
 
@@ -71,13 +71,13 @@ kddcup99_10pct      | 23 | -     | hmm_filter ova:mc_pa1 ova:pa ova:dfop mc_pa w
 PEERS = (
     "The peers are River, MOA and scikit-learn with their defaults, prequentially over the whole stream: linear "
     "learners, trees, adaptive random forest, streaming random patches, leveraging bagging, dynamic weighted majority, "
-    "nearest neighbours; the best of them on each stream, as issue 19 of this project records them, not measured here."
+    "nearest neighbours; the best of them on each stream, as measured once with their own programs, not here."
 )
 
 ONE_SIDED = ("4CR", "4CRE-V1", "4CE1CF", "5CVT", "keystroke", "powersupply")
 """Where `auto` is to be better than one against all of passive-aggressive and of DFOP."""
 AT_LEAST = {"electricity": 92.9, "MG-2C-2D": 93.3, "powersupply_ampm": 91.7}
-"""Accuracies that issue 19 asks of whole streams."""
+"""Accuracies that `auto` is to reach on whole streams."""
 ABOVE_NO_CHANGE = ("occupancy", "kddcup99_10pct")
 
 ORDER_TELLS = ("usenet1", "usenet2", "powersupply_ampm", "powersupply", "movingSquares", "keystroke")
@@ -90,7 +90,7 @@ OF_THE_PAPERS = (
 """Data sets of the papers' tables that are here."""
 
 
-class Targets(NamedTuple):
+class RegressionStream(NamedTuple):
     """A stream of targets: DFOP's factor for it, and the best peer's MSE."""
 
     mu: float
@@ -98,15 +98,15 @@ class Targets(NamedTuple):
 
 
 REGRESSION_STREAMS = {
-    "hyperplane_regression": Targets(0.02, None),
-    "sru1": Targets(0.3, 0.000274),
-    "sru2": Targets(0.3, 0.000303),
-    "bike_hour": Targets(0.2, 9137.0),
-    "beijing_pm25": Targets(0.2, 601.5),
-    "fried": Targets(0.001, 4.19),
+    "hyperplane_regression": RegressionStream(0.02, None),
+    "sru1": RegressionStream(0.3, 0.000274),
+    "sru2": RegressionStream(0.3, 0.000303),
+    "bike_hour": RegressionStream(0.2, 9137.0),
+    "beijing_pm25": RegressionStream(0.2, 601.5),
+    "fried": RegressionStream(0.001, 4.19),
 }
-"""Factors: as in `--table dfop-regression`; 0.2 is what ALGORITHMS.md 19.3 says of real targets that move, 0.001 where
-nothing changes ("a small one is safe")."""
+"""Factors: as in `--table dfop-regression`; 0.2 for real targets that move, 0.001 where nothing changes
+("a small one is safe"); see docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop."""
 
 PROBABILITY_STREAMS = {
     "sea": ("gaussian_nb", "ogd_logistic", "bayes_probit", "mc_softmax"),

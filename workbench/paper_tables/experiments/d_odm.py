@@ -1,14 +1,17 @@
-"""`--table d-odm`: accuracies of D-ODM and its contenders, Table 2 of Zhang, Zhao and Jin (ALGORITHMS.md 19.2)."""
+"""`--table d-odm`: accuracies of D-ODM and its contenders, Table 2 of Zhang, Zhao and Jin.
+
+See docs/algorithms/reference-results.md#accuracy-in-odm.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
-from driftway.workbench.paper_tables.experiments.experiment import Contest
-from driftway.workbench.paper_tables.experiments.page import write_contest
+from driftway.workbench.paper_tables.experiments.experiment import PaperExperiment
+from driftway.workbench.paper_tables.experiments.page import write_experiment
 from driftway.workbench.paper_tables.published import read_table
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 
 CONTENDERS = {
     "SVM-win": "svm_win",
@@ -61,7 +64,7 @@ DIFFERENCES = {
     "which the paper says nothing",
 }
 
-CONTEST = Contest(
+EXPERIMENT = PaperExperiment(
     name="d-odm",
     title="Dynamic optimal margin distribution machine: accuracy",
     source="Zhang, Zhao and Jin, *Optimal Margin Distribution Learning in Dynamic Environments*, Table 2",
@@ -78,6 +81,6 @@ CONTEST = Contest(
 )
 
 
-def write(asked: Asked) -> list[Path]:
+def write(asked: TableRequest) -> list[Path]:
     """Measure the table and write `d-odm.md` and `d-odm.png`."""
-    return write_contest(CONTEST, asked)
+    return write_experiment(EXPERIMENT, asked)

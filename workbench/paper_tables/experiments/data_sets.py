@@ -35,4 +35,5 @@ DATA_SETS = {
     "Electricity": DataSet(("electricity",), 1e-3),
 }
 """Name in the papers -> data set. Factors: DFOP Table 2 as far as it goes, then within what
-ALGORITHMS.md 19.3 recommends; 0.3 on Powersupply was chosen because it gives the printed accuracy."""
+docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop recommends; 0.3 on Powersupply was chosen
+because it gives the printed accuracy."""

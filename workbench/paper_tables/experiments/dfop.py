@@ -1,14 +1,17 @@
-"""`--table dfop`: accuracies of DFOP and its contenders, Table 1 of Zhao and Zhou (ALGORITHMS.md 19.3)."""
+"""`--table dfop`: accuracies of DFOP and its contenders, Table 1 of Zhao and Zhou.
+
+See docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
-from driftway.workbench.paper_tables.experiments.experiment import Contest
-from driftway.workbench.paper_tables.experiments.page import write_contest
+from driftway.workbench.paper_tables.experiments.experiment import PaperExperiment
+from driftway.workbench.paper_tables.experiments.page import write_experiment
 from driftway.workbench.paper_tables.published import read_table
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 
 CONTENDERS = {
     "SVM-win": "svm_win",
@@ -52,7 +55,7 @@ DIFFERENCES = {
     ): "the start of P is not printed: with `delta=0.01`, the best of 0.001, 0.01, .., 100, RLS reaches 74.24",
 }
 
-CONTEST = Contest(
+EXPERIMENT = PaperExperiment(
     name="dfop",
     title="Distribution-free one-pass learning: accuracy",
     source="Zhao and Zhou, *Distribution-Free One-Pass Learning*, Table 1",
@@ -65,11 +68,11 @@ CONTEST = Contest(
     remarks="SVM-win, SVM-fix, SVM-ada and DWM are printed with the same figures in the paper on D-ODM. The marks of "
     "SVM-win and 1NN-win on 1CSurr are the paper's, although DFOP is lower there; for 1NN-win "
     "its own row of counts says 14/4/2. Powersupply: 0.3 was chosen here because DFOP then gives the "
-    "printed accuracy; with the 0.2 of ALGORITHMS.md it is 75.2, with 0.8, the best of nine, 88.4: its label is that "
+    "printed accuracy; with the usual 0.2 it is 75.2, with 0.8, the best of nine, 88.4: its label is that "
     "of 12 rows ago, reversed.",
 )
 
 
-def write(asked: Asked) -> list[Path]:
+def write(asked: TableRequest) -> list[Path]:
     """Measure the table and write `dfop.md` and `dfop.png`."""
-    return write_contest(CONTEST, asked)
+    return write_experiment(EXPERIMENT, asked)

@@ -1,14 +1,17 @@
-"""`--table dfop-regression`: errors of DFOP and its contenders, Table 3 of Zhao and Zhou (ALGORITHMS.md 19.4)."""
+"""`--table dfop-regression`: errors of DFOP and its contenders, Table 3 of Zhao and Zhou.
+
+See docs/algorithms/reference-results.md#regression-in-dfop.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from driftway.workbench.paper_tables.experiments.data_sets import DataSet
-from driftway.workbench.paper_tables.experiments.experiment import Contest
-from driftway.workbench.paper_tables.experiments.page import write_contest
+from driftway.workbench.paper_tables.experiments.experiment import PaperExperiment
+from driftway.workbench.paper_tables.experiments.page import write_experiment
 from driftway.workbench.paper_tables.published import read_table
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.wire.events import REGRESSION
 
 DATA_SETS = {
@@ -63,7 +66,7 @@ DIFFERENCES = {
     ("SRU-2", "OAUE"): BASE.format("0.063"),
 }
 
-CONTEST = Contest(
+EXPERIMENT = PaperExperiment(
     name="dfop-regression",
     title="Distribution-free one-pass learning: regression",
     source="Zhao and Zhou, *Distribution-Free One-Pass Learning*, Table 3",
@@ -74,7 +77,7 @@ CONTEST = Contest(
     checked=tuple(CONTENDERS),
     differences=DIFFERENCES,
     remarks="Predicting the previous target scores 0.027 and 0.030 on SRU-1 and SRU-2, below every method printed. "
-    "Factors are not printed. On SRU 0.3 is the upper end of what ALGORITHMS.md recommends: with 0.2 DFOP has 0.064 "
+    "Factors are not printed. On SRU 0.3 is the upper end of the usual range: with 0.2 DFOP has 0.064 "
     "and 0.072, the second of which would not hold. Intercepts are left out of RLS and DFOP because SRU's printed "
     "errors are met so. The ensembles are at their defaults, over RLS: of their bases and parameters the paper says "
     "nothing, and on SRU, where DFOP wants the last few rows only, a base that forgets nothing is far from the print.",
@@ -82,6 +85,6 @@ CONTEST = Contest(
 )
 
 
-def write(asked: Asked) -> list[Path]:
+def write(asked: TableRequest) -> list[Path]:
     """Measure the table and write `dfop-regression.md` and `dfop-regression.png`."""
-    return write_contest(CONTEST, asked)
+    return write_experiment(EXPERIMENT, asked)

@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any
 
 from driftway.workbench.paper_tables.experiments.data_sets import DataSet
-from driftway.workbench.paper_tables.published import Printed
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.published import PublishedFigure
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.protocols import SEGMENTS, Figure, Job, run
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 
 @dataclass(frozen=True)
-class Contest:
+class PaperExperiment:
     """A table as printed, and what stands for its rows and columns here.
 
     Parameters
@@ -54,7 +54,7 @@ class Contest:
     source: str
     method: str
     contenders: Mapping[str, str]
-    printed: Mapping[str, Mapping[str, Printed]]
+    printed: Mapping[str, Mapping[str, PublishedFigure]]
     data_sets: Mapping[str, DataSet]
     checked: tuple[str, ...]
     differences: Mapping[tuple[str, str], str]
@@ -79,7 +79,7 @@ class Contest:
 
 
 @dataclass
-class Results:
+class PaperResults:
     """What was measured.
 
     Parameters
@@ -112,7 +112,7 @@ class Results:
         return list(self.kernel_seconds)
 
 
-def measure_contest(contest: Contest, asked: Asked) -> Results:
+def measure_experiment(contest: PaperExperiment, asked: TableRequest) -> PaperResults:
     """Every contender that exists on every stream that is there.
 
     Raises
@@ -120,10 +120,10 @@ def measure_contest(contest: Contest, asked: Asked) -> Results:
     UsageFailure
         None of the streams is there.
     """
-    from driftway.worker.processes import run_all
+    from driftway.worker.processes import run_jobs
 
     started = time.perf_counter()
-    results = Results()
+    results = PaperResults()
     opening = {"seed": asked.seed, "data_dir": asked.data_dir}
     jobs: list[tuple[str, str, Job]] = []
     for name, data_set in contest.data_sets.items():
@@ -134,10 +134,10 @@ def measure_contest(contest: Contest, asked: Asked) -> Results:
         raise UsageFailure(f"none of the streams of {contest.name} is there; name their folder with --data-dir")
     ran = {column for _, column, _ in jobs}
     results.kernel_seconds = {column: 0.0 for column in contest.contenders if column in ran}
-    asked.told(f"{contest.name}: {len(jobs)} runs on {len(results.streams)} data sets")
+    asked.say(f"{contest.name}: {len(jobs)} runs on {len(results.streams)} data sets")
     # The longest first, so that no process is left alone with one at the end.
     order = sorted(jobs, key=lambda one: -LONG.get(one[2].stream, 1))
-    outcomes = run_all(partial(run, asked.open_stream), [job for _, _, job in order], asked.processes)
+    outcomes = run_jobs(partial(run, asked.open_stream), [job for _, _, job in order], asked.processes)
     results.figures = {name: {} for name in results.streams}
     for (name, column, job), outcome in zip(order, outcomes, strict=True):
         values = outcome.figure(contest.metric).values
@@ -149,7 +149,7 @@ def measure_contest(contest: Contest, asked: Asked) -> Results:
 
 
 def _first_there(
-    name: str, data_set: DataSet, asked: Asked, opening: dict[str, Any], results: Results
+    name: str, data_set: DataSet, asked: TableRequest, opening: dict[str, Any], results: PaperResults
 ) -> tuple[str, Any] | None:
     """The first of a data set's streams that can be opened."""
     for stream in data_set.streams:
@@ -164,7 +164,7 @@ def _first_there(
 
 
 def _jobs(
-    contest: Contest, name: str, stream: tuple[str, Any], opening: dict[str, Any], results: Results
+    contest: PaperExperiment, name: str, stream: tuple[str, Any], opening: dict[str, Any], results: PaperResults
 ) -> list[tuple[str, str, Job]]:
     """The runs on one data set."""
     from driftway.learners import ParameterError, Spec, UnknownLearner

@@ -5,31 +5,35 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from driftway.workbench.paper_tables.experiments.experiment import Contest, Results, measure_contest
-from driftway.workbench.paper_tables.published import BETTER, WORSE, Printed
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.experiments.experiment import PaperExperiment, PaperResults, measure_experiment
+from driftway.workbench.paper_tables.published import BETTER, WORSE, PublishedFigure
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.evaluation.comparison import ranks_in_words
 from driftway.worker.evaluation.protocols import Figure
 from driftway.worker.evaluation.results import NONE, markdown
 from driftway.worker.evaluation.significance import LOSS, WIN, paired_t, robustness, special, win_tie_loss
 
 NEAR = 0.5
-"""Points of accuracy that a figure may fall short of the printed one: ALGORITHMS.md 19.5."""
+"""Points of accuracy that a figure may fall short of the printed one.
+
+See docs/algorithms/reference-results.md#our-reproduction-of-dfop.
+"""
 NEAR_SHARE = 0.1
 """Of a printed error, by which ours may exceed it."""
 
 HEAD = """# {title}
 
 The table of {source}, measured anew: {measure}, mean ± standard deviation (n - 1) over ten pieces of each stream,
-4T/5 rows from row 0, T/50, .., 9T/50 on, each from scratch (ALGORITHMS.md 19.1), in brackets the printed mean.
-{rows}; an intercept unless the parameters say otherwise. **Bold**: the best of ours on a data set. {better} {method} is
-significantly better than this contender, {worse} significantly worse: paired t test on the ten pieces, two-sided,
-95 %. {dash}: not measured.
+4T/5 rows from row 0, T/50, .., 9T/50 on, each from scratch
+(docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables), in brackets the printed mean. {rows}; an
+intercept unless the parameters say otherwise. **Bold**: the best of ours on a data set. {better} {method} is
+significantly better than this contender, {worse} significantly worse: paired t test on the ten pieces, two-sided, 95 %.
+{dash}: not measured.
 
 Made by `{command}` in {seconds:.0f} s on {processes} processes."""
 
 
-def write_contest(contest: Contest, asked: Asked) -> list[Path]:
+def write_experiment(contest: PaperExperiment, asked: TableRequest) -> list[Path]:
     """Measure, then write the page and the picture.
 
     Raises
@@ -40,14 +44,14 @@ def write_contest(contest: Contest, asked: Asked) -> list[Path]:
     from driftway.workbench.paper_tables.experiments.picture import draw_robustness
 
     special()  # or say at once that there is none
-    results = measure_contest(contest, asked)
+    results = measure_experiment(contest, asked)
     page, picture = asked.out / f"{contest.name}.md", asked.out / f"{contest.name}.png"
     drawn = draw_robustness(contest, results, str(picture))
-    page.write_text(contest_page(contest, results, asked, picture.name if drawn else None), encoding="utf-8")
+    page.write_text(experiment_page(contest, results, asked, picture.name if drawn else None), encoding="utf-8")
     return [page, picture] if drawn else [page]
 
 
-def contest_page(contest: Contest, results: Results, asked: Asked, picture: str | None) -> str:
+def experiment_page(contest: PaperExperiment, results: PaperResults, asked: TableRequest, picture: str | None) -> str:
     """The whole page, Markdown."""
     regression = not contest.larger_is_better
     head = HEAD.format(
@@ -75,7 +79,7 @@ def contest_page(contest: Contest, results: Results, asked: Asked, picture: str 
     return text
 
 
-def verdicts(contest: Contest, results: Results, column: str) -> list[int]:
+def verdicts(contest: PaperExperiment, results: PaperResults, column: str) -> list[int]:
     """Of the paper's method against a contender, on each data set where both were measured."""
     found = []
     for figures in results.figures.values():
@@ -84,7 +88,7 @@ def verdicts(contest: Contest, results: Results, column: str) -> list[int]:
     return found
 
 
-def _verdict(contest: Contest, ours: Figure, theirs: Figure) -> int:
+def _verdict(contest: PaperExperiment, ours: Figure, theirs: Figure) -> int:
     if ours.mean is None or theirs.mean is None:
         return 0
     verdict = paired_t(_known(ours), _known(theirs)).verdict
@@ -95,7 +99,7 @@ def _known(figure: Figure) -> list[float]:
     return [value for value in figure.values if value is not None]
 
 
-def _main_table(contest: Contest, results: Results) -> str:
+def _main_table(contest: PaperExperiment, results: PaperResults) -> str:
     digits = 2 if contest.larger_is_better else 3
     lines = []
     for name, printed in contest.printed.items():
@@ -120,7 +124,7 @@ def _main_table(contest: Contest, results: Results) -> str:
     return markdown(["data set", *contest.contenders], lines)
 
 
-def _cell(figure: Figure | None, printed: Printed | None, best: float | None, mark: str, digits: int) -> str:
+def _cell(figure: Figure | None, printed: PublishedFigure | None, best: float | None, mark: str, digits: int) -> str:
     theirs = "" if printed is None else f" ({printed.mean:.{digits}f})"
     if figure is None or figure.mean is None:
         return NONE + theirs
@@ -129,12 +133,12 @@ def _cell(figure: Figure | None, printed: Printed | None, best: float | None, ma
     return shown + mark + theirs
 
 
-def _printed_counts(contest: Contest, column: str) -> str:
+def _printed_counts(contest: PaperExperiment, column: str) -> str:
     marks = [printed[column].mark for printed in contest.printed.values() if column in printed]
     return f"{marks.count(BETTER)}/{marks.count('')}/{marks.count(WORSE)}"
 
 
-def _missing(results: Results) -> str:
+def _missing(results: PaperResults) -> str:
     text = ""
     if results.missing_streams:
         names = "; ".join(f"{name} ({why})" for name, why in results.missing_streams.items())
@@ -145,7 +149,7 @@ def _missing(results: Results) -> str:
     return text
 
 
-def _learners(contest: Contest, results: Results) -> str:
+def _learners(contest: PaperExperiment, results: PaperResults) -> str:
     lines = []
     for name in contest.data_sets:
         if name in results.figures:
@@ -156,7 +160,7 @@ def _learners(contest: Contest, results: Results) -> str:
     return f"{text}\nTime in kernels: {seconds}.\n"
 
 
-def _checks(contest: Contest, results: Results) -> str:
+def _checks(contest: PaperExperiment, results: PaperResults) -> str:
     """Our figures beside the printed ones, with a reason for what is worse."""
     regression = not contest.larger_is_better
     rule = f"at most {NEAR_SHARE:.0%} above the printed error" if regression else f"at most {NEAR} points below"
@@ -181,7 +185,7 @@ def _checks(contest: Contest, results: Results) -> str:
     return f"{text}{table}\n{len(lines) - short} of {len(lines)} figures hold.\n"
 
 
-def _complete(contest: Contest, results: Results) -> tuple[list[str], list[str], list[list[float]]]:
+def _complete(contest: PaperExperiment, results: PaperResults) -> tuple[list[str], list[str], list[list[float]]]:
     """Data sets on which all measured columns have a figure, the columns, and the means."""
     columns = results.columns
     names = [
@@ -192,7 +196,7 @@ def _complete(contest: Contest, results: Results) -> tuple[list[str], list[str],
     return names, columns, [[float(results.figures[name][c].mean or 0.0) for c in columns] for name in names]
 
 
-def _ranks(contest: Contest, results: Results) -> str:
+def _ranks(contest: PaperExperiment, results: PaperResults) -> str:
     names, columns, table = _complete(contest, results)
     if len(columns) < 2 or len(names) < 2:
         return ""
@@ -200,7 +204,7 @@ def _ranks(contest: Contest, results: Results) -> str:
     return f"\n## Ranks\n\n{words}\n"
 
 
-def _robustness(contest: Contest, results: Results, picture: str | None) -> str:
+def _robustness(contest: PaperExperiment, results: PaperResults, picture: str | None) -> str:
     names, columns, table = _complete(contest, results)
     if len(columns) < 2:
         return ""

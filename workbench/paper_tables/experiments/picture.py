@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.workbench.paper_tables.experiments.experiment import Contest, Results
+from driftway.workbench.paper_tables.experiments.experiment import PaperExperiment, PaperResults
 from driftway.worker.errors import Failure
 from driftway.worker.evaluation.significance import robustness
 from driftway.worker.plots.plotting import DOTS_PER_INCH, check_output
@@ -14,7 +14,7 @@ from driftway.worker.plots.plotting import DOTS_PER_INCH, check_output
 SHADES = "tab20"
 
 
-def draw_robustness(contest: Contest, results: Results, path: str) -> bool:
+def draw_robustness(contest: PaperExperiment, results: PaperResults, path: str) -> bool:
     """Write the picture; False if fewer than two contenders were measured.
 
     Raises

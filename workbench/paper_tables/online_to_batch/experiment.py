@@ -1,4 +1,7 @@
-"""`--table online-to-batch`: the experiments of Tao and Lu, beside the measurements of ALGORITHMS.md 19.7."""
+"""`--table online-to-batch`: the experiments of Tao and Lu, beside the measurements.
+
+See docs/algorithms/reference-results.md#online-to-batch.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.online_to_batch.registry import find
-from driftway.learners.online_to_batch.training_set import Problem, collect
+from driftway.learners.online_to_batch.training_set import TrainingSet, collect
 from driftway.learners.spec import Spec
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
-from driftway.worker.processes import run_all
+from driftway.worker.processes import run_jobs
 
 Array = NDArray[np.float64]
 Opener = Callable[..., Any]
@@ -42,7 +45,7 @@ AVERAGED = ("average", "cutoff-average")
 AVERAGED_LENGTHS = (1, 10)
 
 
-class Cut(NamedTuple):
+class RunLimits(NamedTuple):
     """What is left of a heavy case: Algorithm II's seeds and its largest phi, and the longest stream in n rows."""
 
     seeds: int
@@ -50,13 +53,13 @@ class Cut(NamedTuple):
     longest: int
 
 
-WHOLE = Cut(SEEDS, MARKS[-1], LENGTHS[-1])
-CUTS = {("quadratic", "a9a"): Cut(3, 100, 100), ("quadratic", "w8a"): Cut(2, 40, 10)}
+WHOLE = RunLimits(SEEDS, MARKS[-1], LENGTHS[-1])
+LIMITS = {("quadratic", "a9a"): RunLimits(3, 100, 100), ("quadratic", "w8a"): RunLimits(2, 40, 10)}
 """(base, data) -> what is left of it, where all of it would take too long."""
 
 
 @dataclass(frozen=True)
-class Work:
+class BatchRun:
     """One run of a batch algorithm: base and data by name, the algorithm's spec, its seed."""
 
     base: str
@@ -66,7 +69,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunResult:
     """What a run found.
 
     Parameters
@@ -87,18 +90,18 @@ class Found:
     curve: tuple[tuple[int, float, float, float, int], ...] = ()
 
 
-Results = dict[tuple[str, str, str], list[Found]]
+Results = dict[tuple[str, str, str], list[RunResult]]
 """(base, data, algorithm) -> a run for each seed."""
 
 
-def cut_of(base: str, data: str) -> Cut:
+def limits_of(base: str, data: str) -> RunLimits:
     """What is measured of a case."""
-    return CUTS.get((base, data), WHOLE)
+    return LIMITS.get((base, data), WHOLE)
 
 
 def algorithms(base: str, data: str) -> list[str]:
     """The specs that are run on a case."""
-    cut = cut_of(base, data)
+    cut = limits_of(base, data)
     drawn = [f"{name}:mult={length}" for name in DRAWN for length in LENGTHS if length <= cut.longest]
     averaged = [f"{name}:mult={length}" for name in AVERAGED for length in AVERAGED_LENGTHS if length <= cut.longest]
     return [f"ii:phi_max={cut.phi_max}", "iii", "i", "iii-weak", *drawn, *(averaged if base == "linear" else [])]
@@ -106,11 +109,11 @@ def algorithms(base: str, data: str) -> list[str]:
 
 def seeds_of(base: str, data: str, algorithm: str) -> int:
     """How many runs an algorithm has on a case."""
-    return cut_of(base, data).seeds if algorithm.startswith("ii:") else SEEDS
+    return limits_of(base, data).seeds if algorithm.startswith("ii:") else SEEDS
 
 
 @lru_cache(maxsize=1)
-def problem_of(open_stream: Opener, data: str, data_dir: str | None) -> Problem:
+def problem_of(open_stream: Opener, data: str, data_dir: str | None) -> TrainingSet:
     """The rows of a data set; the jobs of a process come one data set after the other."""
     stream = open_stream(DATA[data], data_dir=data_dir)
     return collect((block.X, block.y) for block in stream.blocks())
@@ -120,10 +123,10 @@ def problem_of(open_stream: Opener, data: str, data_dir: str | None) -> Problem:
 def compiled(base: str, algorithm: str) -> None:
     """Run an algorithm on a few rows, so that no compiler is measured."""
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
-    found(collect([(X, np.array([0.0, 1.0, 0.0, 1.0]))]), Work(base, "", algorithm, 0), lambda _: None)
+    run_algorithm(collect([(X, np.array([0.0, 1.0, 0.0, 1.0]))]), BatchRun(base, "", algorithm, 0), lambda _: None)
 
 
-def found(problem: Problem, work: Work, progress: Callable[[int], None]) -> Found:
+def run_algorithm(problem: TrainingSet, work: BatchRun, progress: Callable[[int], None]) -> RunResult:
     """Run an algorithm to its end."""
     spec = Spec.parse(work.algorithm)
     procedure = find(spec.name)(problem, Spec.parse(BASES[work.base]), work.seed, **dict(spec.parameters))
@@ -135,7 +138,7 @@ def found(problem: Problem, work: Work, progress: Callable[[int], None]) -> Foun
         progress(0)
     result = procedure.result()
     curve = curve_of(result.report, problem.n, at, seconds) if spec.name == "ii" else ()
-    return Found(result.empirical_error, result.report["passes"], seconds[-1], curve)
+    return RunResult(result.empirical_error, result.report["passes"], seconds[-1], curve)
 
 
 def curve_of(
@@ -151,16 +154,16 @@ def curve_of(
     return tuple(curve)
 
 
-def run_one(open_stream: Opener, data_dir: str | None, work: Work, progress: Callable[[int], None]) -> Found:
+def run_one(open_stream: Opener, data_dir: str | None, work: BatchRun, progress: Callable[[int], None]) -> RunResult:
     """A job."""
     compiled(work.base, work.algorithm)
     problem = problem_of(open_stream, work.data, data_dir)
-    one = found(problem, work, progress)
+    one = run_algorithm(problem, work, progress)
     progress(1)
     return one
 
 
-def present(asked: Asked) -> Iterator[str]:
+def present(asked: TableRequest) -> Iterator[str]:
     """The data sets that are on this machine."""
     for name, stream in DATA.items():
         try:
@@ -170,7 +173,7 @@ def present(asked: Asked) -> Iterator[str]:
         yield name
 
 
-def measure(asked: Asked, seeds: int | None = None) -> Results:
+def measure(asked: TableRequest, seeds: int | None = None) -> Results:
     """Run everything on every data set that is there; `seeds` are at most that many, for tests.
 
     Raises
@@ -184,22 +187,22 @@ def measure(asked: Asked, seeds: int | None = None) -> Results:
             f"none of {', '.join(DATA.values())} is on this machine: name their folder with --data-dir or DRIFTWAY_DATA"
         )
     jobs = [
-        Work(base, data, algorithm, seed)
+        BatchRun(base, data, algorithm, seed)
         for data in reversed(names)  # the largest first
         for base in reversed(BASES)
         for algorithm in algorithms(base, data)
         for seed in range(1, min(seeds_of(base, data, algorithm), seeds or SEEDS) + 1)
     ]
-    asked.told(f"online-to-batch: {len(jobs)} runs")
-    outcomes = run_all(partial(run_one, asked.open_stream, asked.data_dir), jobs, asked.processes)
+    asked.say(f"online-to-batch: {len(jobs)} runs")
+    outcomes = run_jobs(partial(run_one, asked.open_stream, asked.data_dir), jobs, asked.processes)
     results: Results = {}
     for work, one in zip(jobs, outcomes, strict=True):
         results.setdefault((work.base, work.data, work.algorithm), []).append(one)
     return results
 
 
-def runs(results: Results, base: str, data: str, algorithm: str) -> list[Found]:
+def runs(results: Results, base: str, data: str, algorithm: str) -> list[RunResult]:
     """The runs of an algorithm on a case; of II whatever its largest phi was."""
     if algorithm == "ii":
-        algorithm = f"ii:phi_max={cut_of(base, data).phi_max}"
+        algorithm = f"ii:phi_max={limits_of(base, data).phi_max}"
     return results.get((base, data, algorithm), [])

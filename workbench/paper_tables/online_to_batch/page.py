@@ -1,4 +1,7 @@
-"""The page of `--table online-to-batch`: our figures beside those of ALGORITHMS.md 19.7, times, and what was cut."""
+"""The page of `--table online-to-batch`: our figures beside those, times, and what was cut.
+
+See docs/algorithms/reference-results.md#online-to-batch.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,20 @@ from driftway.workbench.paper_tables.online_to_batch.experiment import (
     AVERAGED,
     AVERAGED_LENGTHS,
     BASES,
-    CUTS,
     DATA,
     DRAWN,
     LENGTHS,
+    LIMITS,
     SEEDS,
-    Found,
     Results,
-    cut_of,
+    RunResult,
+    limits_of,
     measure,
     runs,
 )
 from driftway.workbench.paper_tables.online_to_batch.picture import draw
-from driftway.workbench.paper_tables.published import Printed, read_table
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.published import PublishedFigure, read_table
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.evaluation.results import NONE, markdown
 
 SHOWN = (1, 5, 20, 100)
@@ -35,10 +38,10 @@ SHOWN = (1, 5, 20, 100)
 ALLOWED = 2.0
 """Of their standard deviations, by which a mean may differ from theirs."""
 
-Value = Callable[[Found], float]
+Value = Callable[[RunResult], float]
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table: its heading, the algorithm's name (and length), and what of a run it shows."""
 
     heading: str
@@ -54,28 +57,30 @@ def _seconds_at(phi: int) -> Value:
     return lambda one: next(seconds for at, _, _, seconds, _ in reversed(one.curve) if at <= phi)
 
 
-def _error(one: Found) -> float:
+def _error(one: RunResult) -> float:
     return 100.0 * one.error
 
 
 MAIN = (
-    *(Column(f"II φ={phi}" if phi == 1 else f"II φ≤{phi}", "ii", _best_up_to(phi)) for phi in SHOWN),
-    Column("III", "iii", _error),
-    Column("I", "i", _error),
-    Column("III-weak", "iii-weak", _error),
-    Column("passes at φ=1", "ii", lambda one: float(one.curve[0][4])),
+    *(TableColumn(f"II φ={phi}" if phi == 1 else f"II φ≤{phi}", "ii", _best_up_to(phi)) for phi in SHOWN),
+    TableColumn("III", "iii", _error),
+    TableColumn("I", "i", _error),
+    TableColumn("III-weak", "iii-weak", _error),
+    TableColumn("passes at φ=1", "ii", lambda one: float(one.curve[0][4])),
 )
 SHORT = {"random-stopping": "random stopping", "longest-survival": "longest survival", "average": "average"}
-IID = tuple(Column(f"{SHORT[name]} {length}n", f"{name}:mult={length}", _error) for name in DRAWN for length in LENGTHS)
+IID = tuple(
+    TableColumn(f"{SHORT[name]} {length}n", f"{name}:mult={length}", _error) for name in DRAWN for length in LENGTHS
+)
 AVERAGES = tuple(
-    Column(f"{SHORT.get(name, name.replace('-', ' '))} {length}n", f"{name}:mult={length}", _error)
+    TableColumn(f"{SHORT.get(name, name.replace('-', ' '))} {length}n", f"{name}:mult={length}", _error)
     for name in AVERAGED
     for length in AVERAGED_LENGTHS
 )
 SECONDS = (
-    *(Column(f"II up to φ={phi}", "ii", _seconds_at(phi)) for phi in SHOWN),
-    Column("III", "iii", lambda one: one.seconds),
-    *(Column(column.heading, column.algorithm, lambda one: one.seconds) for column in IID),
+    *(TableColumn(f"II up to φ={phi}", "ii", _seconds_at(phi)) for phi in SHOWN),
+    TableColumn("III", "iii", lambda one: one.seconds),
+    *(TableColumn(column.heading, column.algorithm, lambda one: one.seconds) for column in IID),
 )
 
 EXPECTED_MAIN = {
@@ -110,7 +115,7 @@ magic      | 21.42±0.06 | 21.38±0.06 | 21.24±0.15 | 21.04±0.16
 """,
     "quadratic": "",
 }
-"""Empirical errors in per cent, - where none is stated: ALGORITHMS.md 19.7."""
+"""Empirical errors in per cent, - where none is stated: docs/algorithms/reference-results.md#online-to-batch."""
 
 HEAD = """# From online to batch
 
@@ -121,16 +126,16 @@ hypothesis mistakes, in per cent, mean ± standard deviation over {seeds} seeds.
 Algorithm II raises φ one by one; its error is the least up to that φ. III is the practical schedule, III-weak has
 Z = 1000, and the conversions for independent draws run over a stream of 1n, 10n or 100n rows drawn from the n rows.
 
-The paper prints curves only. In brackets stand the means of ALGORITHMS.md 19.7, which come from another
-implementation with other random orders; **bold**: further from them than two of their standard deviations.
-{compared} figures were compared; outside: {outside}. {dash}: not measured.
+The paper prints curves only. In brackets stand the means of docs/algorithms/reference-results.md#online-to-batch, which
+come from another implementation with other random orders; **bold**: further from them than two of their standard
+deviations. {compared} figures were compared; outside: {outside}. {dash}: not measured.
 
 What the paper finds, and how it stands here: {findings}
 
 Made by `driftway evaluate --table online-to-batch` in {seconds:.0f} s on {processes} processes."""
 
 
-def write(asked: Asked) -> list[Path]:
+def write(asked: TableRequest) -> list[Path]:
     """Measure, and write `online-to-batch.md` and its picture."""
     picture = asked.out / "online-to-batch.png"
     started = time.perf_counter()
@@ -168,16 +173,16 @@ def page(results: Results, picture: str, seconds: float = 0.0, processes: int = 
     return f"{text}\n\n![Empirical error against running time]({picture})\n{body}"
 
 
-def mean_of(results: Results, base: str, data: str, column: Column) -> tuple[float, float] | None:
+def mean_of(results: Results, base: str, data: str, column: TableColumn) -> tuple[float, float] | None:
     """Mean and standard deviation of a column on a case; None if it was not measured."""
     found = runs(results, base, data, column.algorithm)
-    if not found or (column.algorithm == "ii" and _beyond(column, cut_of(base, data).phi_max)):
+    if not found or (column.algorithm == "ii" and _beyond(column, limits_of(base, data).phi_max)):
         return None
     values = np.array([column.value(one) for one in found])
     return float(values.mean()), float(values.std())
 
 
-def is_outside(mean: float, wanted: Printed) -> bool:
+def is_outside(mean: float, wanted: PublishedFigure) -> bool:
     """Whether a mean is too far from the one that is known; both are rounded to a hundredth, or their last digit."""
     return wanted.deviation is not None and abs(mean - wanted.mean) > ALLOWED * wanted.deviation + 0.005
 
@@ -232,14 +237,14 @@ def phi_of_equal_time(results: Results, base: str, data: str) -> int:
     return int(found[0].curve[-1][0])
 
 
-def _beyond(column: Column, phi_max: int) -> bool:
+def _beyond(column: TableColumn, phi_max: int) -> bool:
     """Whether a column of II asks for a phi that was not reached."""
     digits = column.heading.rpartition("φ")[2].strip("=≤")
     return digits.isdigit() and int(digits) > phi_max
 
 
 def _errors(
-    results: Results, base: str, columns: tuple[Column, ...], given: str, outside: list[str], counted: list[int]
+    results: Results, base: str, columns: tuple[TableColumn, ...], given: str, outside: list[str], counted: list[int]
 ) -> str:
     expected = read_table(given, tuple(column.heading for column in columns)) if given else {}
     lines = []
@@ -277,7 +282,7 @@ def _left_out(results: Results, base: str) -> str:
     """What a case has less of than the others."""
     told = []
     for data in DATA:
-        if (base, data) in CUTS and runs(results, base, data, "iii"):
-            cut = CUTS[base, data]
+        if (base, data) in LIMITS and runs(results, base, data, "iii"):
+            cut = LIMITS[base, data]
             told.append(f"{data}: II with {cut.seeds} seeds, φ up to {cut.phi_max}; streams up to {cut.longest}n")
     return f"Cut short, since it takes long: {'. '.join(told)}.\n\n" if told else ""

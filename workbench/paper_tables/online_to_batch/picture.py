@@ -11,8 +11,8 @@ from driftway.workbench.paper_tables.online_to_batch.experiment import (
     DATA,
     LENGTHS,
     MARKS,
-    Found,
     Results,
+    RunResult,
     runs,
 )
 from driftway.worker.errors import Failure
@@ -76,7 +76,7 @@ def _panel(axes: Any, results: Results, base: str, data: str) -> None:
         axes.spines[side].set_visible(False)
 
 
-def _points(groups: list[list[Found]]) -> tuple[list[list[float]], list[list[float]]]:
+def _points(groups: list[list[RunResult]]) -> tuple[list[list[float]], list[list[float]]]:
     """Seconds and errors of each group of runs."""
     return [[one.seconds for one in group] for group in groups], [[one.error for one in group] for group in groups]
 

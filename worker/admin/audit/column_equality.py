@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftway.learners.engine.jit import bare_kernel
-from driftway.worker.kafka.librdkafka.intrinsics import word_at
-from driftway.worker.wire.columns import Integers, Strings, Text, read_only
+from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.worker.kafka.librdkafka.intrinsics import load_word
+from driftway.worker.wire.columns import BytesColumn, Integers, Text, read_only
 
 WORD_BYTES = 8
 
 
-def same(mine: Strings, theirs: Strings) -> bool:
+def same(mine: BytesColumn, theirs: BytesColumn) -> bool:
     """Whether both have the same strings, None apart from an empty one, wherever they lie."""
-    text, starts, lengths = mine.located()
-    other_text, other_starts, other_lengths = theirs.located()
+    text, starts, lengths = mine.to_buffer()
+    other_text, other_starts, other_lengths = theirs.to_buffer()
     if not np.array_equal(lengths, other_lengths):
         return False
     return bool(_same(read_only(text), starts, read_only(other_text), other_starts, lengths))
 
 
-@bare_kernel
+@kernel_without_refcounts
 def _same(text: Text, starts: Integers, other_text: Text, other_starts: Integers, lengths: Integers) -> bool:
     """Shapes: texts u1[bytes]; starts i8[n] in each of them; lengths i8[n], less than 0 for None."""
     for i in range(len(lengths)):
@@ -28,9 +28,9 @@ def _same(text: Text, starts: Integers, other_text: Text, other_starts: Integers
         if n >= WORD_BYTES:
             mine, theirs = text.ctypes.data + p, other_text.ctypes.data + q
             for k in range(0, n - WORD_BYTES, WORD_BYTES):
-                if word_at(mine + k) != word_at(theirs + k):
+                if load_word(mine + k) != load_word(theirs + k):
                     return False
-            if word_at(mine + n - WORD_BYTES) != word_at(theirs + n - WORD_BYTES):
+            if load_word(mine + n - WORD_BYTES) != load_word(theirs + n - WORD_BYTES):
                 return False
         else:
             for k in range(n):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 
 from driftway.worker.admin.audit.partition import audit_partition
-from driftway.worker.admin.audit.report import Account, Progress, Standing
+from driftway.worker.admin.audit.report import AuditReport, AuditTarget, Progress
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, watermarks
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.topics import partition_counts
@@ -48,14 +48,14 @@ class Deployment:
                 )
             if counts[name] < counts[settings.input]:
                 raise UsageFailure(f"topic {name} has {counts[name]} partitions, the input {counts[settings.input]}")
-        self.standings: list[Standing] = []
+        self.targets: list[AuditTarget] = []
         self.total = 0
         """Records to go through, about."""
         self._ask(range(counts[settings.input]))
-        if all(standing.committed is None for standing in self.standings):
+        if all(standing.committed is None for standing in self.targets):
             raise Failure(f"group {settings.group} has committed nothing of {settings.input}: nothing can be checked")
 
-    def audit(self, progress: Progress) -> list[Account]:
+    def audit(self, progress: Progress) -> list[AuditReport]:
         """Audit every partition.
 
         Raises
@@ -67,8 +67,8 @@ class Deployment:
         Unreachable
             The broker has gone.
         """
-        with told(self.settings):
-            accounts = [audit_partition(self.settings, standing, progress) for standing in self.standings]
+        with translated_errors(self.settings):
+            accounts = [audit_partition(self.settings, standing, progress) for standing in self.targets]
         if all(account.empty for account in accounts):
             reasons = "; ".join(sentence for account in accounts for sentence in account.unchecked)
             raise Failure(reasons or f"{self.settings.input}: nothing has been written that could be checked")
@@ -77,9 +77,9 @@ class Deployment:
     def _ask(self, partitions: range) -> None:
         settings = self.settings
         deadline = Deadline(ASK_SECONDS)
-        with told(settings), closing(reader_of(settings)) as reader:
+        with translated_errors(settings), closing(reader_of(settings)) as reader:
             for p in partitions:
-                standing = Standing(p, *committed_offset(reader, settings.input, p, deadline))
+                standing = AuditTarget(p, *committed_offset(reader, settings.input, p, deadline))
                 low, _ = watermarks(reader, settings.input, p, deadline)
-                self.standings.append(standing)
+                self.targets.append(standing)
                 self.total += max(0, (standing.committed or 0) - low)

@@ -17,7 +17,7 @@ SHOWN = 60
 """Characters of a value in a sentence."""
 
 
-class Difference(Failure):
+class Mismatch(Failure):
     """What the topics hold is not what the same rows give; the message names the first place."""
 
 
@@ -52,7 +52,7 @@ def fields(value: bytes) -> dict[str, Any]:
     return told
 
 
-def contrast(want: Any, got: Any) -> str:
+def describe_difference(want: Any, got: Any) -> str:
     """The first difference of two records' bytes: by field where they can be read, else by byte."""
     if isinstance(want, bytes) and isinstance(got, bytes):
         try:
@@ -69,7 +69,7 @@ def contrast(want: Any, got: Any) -> str:
     return f"expected {shown(want)}, found {shown(got)}"
 
 
-def contrast_headers(want: Sequence[Header], got: Sequence[Header]) -> str:
+def describe_header_difference(want: Sequence[Header], got: Sequence[Header]) -> str:
     """The first difference of two records' headers, which are not the same."""
     expected, found = next(pair for pair in zip_longest(want, got) if pair[0] != pair[1])
     if expected is None:
@@ -77,7 +77,7 @@ def contrast_headers(want: Sequence[Header], got: Sequence[Header]) -> str:
     if found is None:
         return f"expected the header {shown(expected)}, found none"
     if shown(expected) == shown(found) and expected[0] == found[0]:
-        return f"header {shown(expected[0])}: {contrast(expected[1], found[1])}"
+        return f"header {shown(expected[0])}: {describe_difference(expected[1], found[1])}"
     return f"expected the header {shown(expected)}, found {shown(found)}"
 
 

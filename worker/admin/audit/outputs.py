@@ -7,21 +7,27 @@ from itertools import repeat
 from typing import Any
 
 from driftway.worker.admin.audit.column_equality import same
-from driftway.worker.admin.audit.diff import Difference, contrast, contrast_headers, input_offset, shown
+from driftway.worker.admin.audit.diff import (
+    Mismatch,
+    describe_difference,
+    describe_header_difference,
+    input_offset,
+    shown,
+)
 from driftway.worker.kafka.log_reader.records import RecordStream
-from driftway.worker.kafka.log_reader.stream import Stream
-from driftway.worker.wire.columns import Strings
-from driftway.worker.wire.events import Rejection
+from driftway.worker.kafka.log_reader.stream import MessageStream
+from driftway.worker.wire.columns import BytesColumn
+from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.headers import Headers
-from driftway.worker.wire.rejections import answered, headers_of
+from driftway.worker.wire.rejections import EARLIER_INPUT_OFFSET, INPUT_OFFSET, answered_offset, headers_of
 
-Face = tuple[Any, ...]
+RecordIdentity = tuple[Any, ...]
 """What must be equal in a record: key and value, and the headers where they say something."""
 
 DRAINED = 10_000
 
 
-class Ledger:
+class TopicComparison:
     """Checks off one output topic's records of one partition.
 
     Parameters
@@ -36,7 +42,7 @@ class Ledger:
 
     noun = "record"
 
-    def __init__(self, stream: Stream | RecordStream, input_name: str, span: tuple[int, int]) -> None:
+    def __init__(self, stream: MessageStream | RecordStream, input_name: str, span: tuple[int, int]) -> None:
         self.stream = stream
         self.matched = 0
         self.newest = -1
@@ -46,7 +52,7 @@ class Ledger:
         self._retained = stream.low > 0
         """Whether retention may have taken the first records."""
 
-    def require(self, wanted: Sequence[Face]) -> None:
+    def require(self, wanted: Sequence[RecordIdentity]) -> None:
         """Check the next recomputed records off.
 
         Raises
@@ -79,13 +85,13 @@ class Ledger:
     def first(self) -> int | None:
         """Input offset of the first record still there; None if there is none."""
         messages = self.stream.peek(1)
-        return self._rank(messages[0])[0] if messages else None
+        return self._order_key(messages[0])[0] if messages else None
 
-    def face(self, message: Any) -> Face:
+    def identity(self, message: Any) -> RecordIdentity:
         """What is compared of a message."""
         return message.key(), message.value()
 
-    def rank(self, face: Face) -> tuple[int, int]:
+    def order_key(self, identity: RecordIdentity) -> tuple[int, int]:
         """Input offset, and place among the records of that offset.
 
         Raises
@@ -93,24 +99,24 @@ class Ledger:
         ValueError
             It cannot be read from the record.
         """
-        return input_offset(face[1] or b""), 0
+        return input_offset(identity[1] or b""), 0
 
-    def explain(self, want: Face, got: Face) -> str:
+    def explain(self, want: RecordIdentity, got: RecordIdentity) -> str:
         """How two records of the same rank differ."""
         if want[0] != got[0]:
             return f"expected the key {shown(want[0])}, found {shown(got[0])}"
         if len(want) > 2 and want[2] != got[2]:
-            return contrast_headers(want[2], got[2])
-        return contrast(want[1], got[1])
+            return describe_header_difference(want[2], got[2])
+        return describe_difference(want[1], got[1])
 
-    def _same(self, message: Any, want: Face) -> bool:
-        return self.face(message) == want
+    def _same(self, message: Any, want: RecordIdentity) -> bool:
+        return self.identity(message) == want
 
-    def _require_one(self, want: Face) -> None:
-        rank = self.rank(want)
+    def _require_one(self, want: RecordIdentity) -> None:
+        rank = self.order_key(want)
         while messages := self.stream.peek(1):
             message = messages[0]
-            got = self.face(message)
+            got = self.identity(message)
             if got == want:
                 self.stream.drop(1)
                 self.matched += 1
@@ -118,54 +124,54 @@ class Ledger:
             if self._outside(message):
                 self.stream.drop(1)
                 continue
-            found = self._rank(message)
+            found = self._order_key(message)
             if found > rank and self._retained and not self.matched:
                 return
             if found > rank:
-                raise Difference(
+                raise Mismatch(
                     f"{self._input}@{rank[0]} has no {self.noun}: expected it at {self._at(message)}, "
                     f"found that of {self._input}@{found[0]}"
                 )
             if found < rank:
                 raise self._too_many(message, f"expected that of {self._input}@{rank[0]}")
-            raise Difference(
+            raise Mismatch(
                 f"{self._at(message)}: the {self.noun} of {self._input}@{rank[0]} differs: {self.explain(want, got)}"
             )
         if not (self._retained and not self.matched):
-            raise Difference(
+            raise Mismatch(
                 f"{self._input}@{rank[0]} has no {self.noun}: the group has committed offset {self._committed}, "
                 f"expected it in {self.stream}, found its end at {self.stream.end}"
             )
 
     def _outside(self, message: Any) -> bool:
         """Whether a record answers what is not compared; notes the newest one."""
-        offset, _ = self._rank(message)
+        offset, _ = self._order_key(message)
         if offset >= self._committed:
             self.newest = max(self.newest, offset)
             return True
         return offset < self._begin and not self.matched
 
-    def _rank(self, message: Any) -> tuple[int, int]:
+    def _order_key(self, message: Any) -> tuple[int, int]:
         try:
-            return self.rank(self.face(message))
+            return self.order_key(self.identity(message))
         except ValueError as error:
-            raise Difference(f"{self._at(message)} is no {self.noun}: {error}") from None
+            raise Mismatch(f"{self._at(message)} is no {self.noun}: {error}") from None
 
-    def _too_many(self, message: Any, instead: str) -> Difference:
-        offset, _ = self._rank(message)
-        return Difference(f"{self._at(message)} is one {self.noun} of {self._input}@{offset} too many: {instead}")
+    def _too_many(self, message: Any, instead: str) -> Mismatch:
+        offset, _ = self._order_key(message)
+        return Mismatch(f"{self._at(message)} is one {self.noun} of {self._input}@{offset} too many: {instead}")
 
     def _at(self, message: Any) -> str:
         return f"{self.stream}@{message.offset()}"
 
 
-class Predictions(Ledger):
+class PredictionComparison(TopicComparison):
     """Of the champion; JSON or packed.
 
     Parameters
     ----------
     stream, input_name, span
-        As `Ledger`.
+        As `TopicComparison`.
     """
 
     noun = "prediction"
@@ -174,10 +180,10 @@ class Predictions(Ledger):
         super().__init__(stream, input_name, span)
         self.columns = stream.columns
 
-    def face(self, message: Any) -> Face:
+    def identity(self, message: Any) -> RecordIdentity:
         return message.key(), message.value(), tuple(message.headers())
 
-    def require_columns(self, keys: Strings, values: Strings, headers: Headers | None = None) -> None:
+    def require_columns(self, keys: BytesColumn, values: BytesColumn, headers: Headers | None = None) -> None:
         """As `require`, all at once where they are the same; `headers` None: none has any, or nobody asked for them.
 
         Raises
@@ -193,35 +199,41 @@ class Predictions(Ledger):
             self.require(list(zip(keys, values, headers or repeat((), n), strict=True)))
 
 
-class Points(Ledger):
+class PointComparison(TopicComparison):
     """Accuracy points: at the same rows one of each learner, the champion's first.
 
     Parameters
     ----------
     stream, input_name, span
-        As `Ledger`.
+        As `TopicComparison`.
     keys : list of bytes
         The points' keys, in the learners' order.
     """
 
     noun = "accuracy point"
 
-    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int], keys: list[bytes]) -> None:
+    def __init__(self, stream: MessageStream, input_name: str, span: tuple[int, int], keys: list[bytes]) -> None:
         super().__init__(stream, input_name, span)
         self._places = {key: place for place, key in enumerate(keys)}
 
-    def rank(self, face: Face) -> tuple[int, int]:
-        offset, _ = super().rank(face)
-        return offset, self._places.get(face[0], len(self._places))
+    def order_key(self, identity: RecordIdentity) -> tuple[int, int]:
+        offset, _ = super().order_key(identity)
+        return offset, self._places.get(identity[0], len(self._places))
+
+    def identity(self, message: Any) -> RecordIdentity:
+        value = message.value() or b""
+        if b',"model_digest":' not in value:  # as earlier versions wrote it
+            value = value.replace(b',"model":', b',"model_digest":', 1)
+        return message.key(), value
 
 
-class DriftAlarms(Points):
+class AlarmComparison(PointComparison):
     """Drift alarms, in the order of events; of detectors that called at the same event, in theirs.
 
     Parameters
     ----------
     stream, input_name, span
-        As `Ledger`.
+        As `TopicComparison`.
     keys : list of bytes
         The alarms' keys, in the detectors' order.
     """
@@ -229,33 +241,35 @@ class DriftAlarms(Points):
     noun = "drift alarm"
 
 
-class Rejections(Ledger):
+class RejectionComparison(TopicComparison):
     """Events that could not be used, whole, with the reason in their headers.
 
     Parameters
     ----------
     stream, input_name, span
-        As `Ledger`.
+        As `TopicComparison`.
     label_topic : str
         Where labels come; empty: among the events.
     """
 
     noun = "rejection"
 
-    def __init__(self, stream: Stream, input_name: str, span: tuple[int, int], label_topic: str) -> None:
+    def __init__(self, stream: MessageStream, input_name: str, span: tuple[int, int], label_topic: str) -> None:
         super().__init__(stream, input_name, span)
         topic, _, partition = input_name.rpartition("/")
         self._place = topic, int(partition), label_topic
 
-    def face(self, message: Any) -> Face:
-        return message.key(), message.value(), tuple(message.headers() or ())
+    def identity(self, message: Any) -> RecordIdentity:
+        headers = message.headers() or ()
+        named = ((INPUT_OFFSET if name == EARLIER_INPUT_OFFSET else name, value) for name, value in headers)
+        return message.key(), message.value(), tuple(named)
 
-    def faces(self, rejected: Sequence[Rejection]) -> list[Face]:
+    def identities(self, rejected: Sequence[RejectedEvent]) -> list[RecordIdentity]:
         """The records that rejections become."""
         return [(bad.key, bad.value, headers_of(bad, *self._place)) for bad in rejected]
 
-    def rank(self, face: Face) -> tuple[int, int]:
+    def order_key(self, identity: RecordIdentity) -> tuple[int, int]:
         try:
-            return answered(dict(face[2]))[0], 0
+            return answered_offset(dict(identity[2]))[0], 0
         except KeyError as error:
             raise ValueError(f"no header {error.args[0]}") from None

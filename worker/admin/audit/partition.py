@@ -18,28 +18,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from driftway.worker.admin.audit.diff import Difference, input_offset
-from driftway.worker.admin.audit.model_sharing import Hearsay, Shares
-from driftway.worker.admin.audit.outputs import DriftAlarms, Ledger, Points, Predictions, Rejections
-from driftway.worker.admin.audit.report import Account, Progress, Standing, Streams
-from driftway.worker.admin.audit.snapshots import Snapshots, Written
-from driftway.worker.admin.merged_input import OrderedInput
+from driftway.worker.admin.audit.diff import Mismatch, input_offset
+from driftway.worker.admin.audit.model_sharing import ExchangeComparison, ExchangeVerifier
+from driftway.worker.admin.audit.outputs import (
+    AlarmComparison,
+    PointComparison,
+    PredictionComparison,
+    RejectionComparison,
+    TopicComparison,
+)
+from driftway.worker.admin.audit.report import AuditReport, AuditTarget, PartitionStreams, Progress
+from driftway.worker.admin.audit.snapshots import CompleteSnapshot, SnapshotReader
+from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader
 from driftway.worker.kafka.log_reader.records import RecordStream
-from driftway.worker.kafka.log_reader.stream import Stream, reader_of
+from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer, unlike
+from driftway.worker.state.snapshot import Pointer, first_difference
 from driftway.worker.wire.codec import JSON, PACKED, key_of
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.packed import are_packed
 from driftway.worker.wire.rejections import kind_of
 
 
-def audit_partition(settings: WorkerSettings, standing: Standing, progress: Progress) -> Account:
+def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Progress) -> AuditReport:
     """Recompute a partition up to its committed offset and compare.
 
     Raises
@@ -49,19 +55,19 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
     Failure
         The topics cannot be read.
     """
-    topics, model, p = settings.topics, settings.model, standing.partition
-    with closing(open_reader(settings, ANY)) as witness:
-        found = log_ends(witness, topics.outputs(), p, Deadline(ASK_SECONDS))
+    topics, model, p = settings.topics, settings.model, target.partition
+    with closing(open_reader(settings, ANY)) as reader:
+        found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:
             return stack.enter_context(RecordStream(settings, settings.client, name, p, end, headers))
 
-        def messages(name: str) -> Stream:
-            return stack.enter_context(Stream(settings, name, p, found[name]))
+        def messages(name: str) -> MessageStream:
+            return stack.enter_context(MessageStream(settings, name, p, found[name]))
 
-        streams = Streams(
-            records(topics.input, standing.committed or 0, model.reads_headers),
+        streams = PartitionStreams(
+            records(topics.input, target.committed or 0, model.reads_headers),
             records(topics.predictions, found[topics.predictions], bool(model.pass_headers)),
             messages(topics.accuracy),
             messages(topics.rejected),
@@ -69,17 +75,17 @@ def audit_partition(settings: WorkerSettings, standing: Standing, progress: Prog
             messages(topics.shares) if topics.shared else None,
             messages(topics.snapshots),
         )
-        return Partition(settings, standing, streams, progress).audit()
+        return PartitionAudit(settings, target, streams, progress).audit()
 
 
-class Partition:
+class PartitionAudit:
     """The audit of one partition.
 
     Parameters
     ----------
     settings : WorkerSettings
         The worker's.
-    standing : Standing
+    target : Standing
         Up to where.
     streams : Streams
         See there.
@@ -87,25 +93,27 @@ class Partition:
         See there.
     """
 
-    def __init__(self, settings: WorkerSettings, standing: Standing, streams: Streams, progress: Progress) -> None:
+    def __init__(
+        self, settings: WorkerSettings, target: AuditTarget, streams: PartitionStreams, progress: Progress
+    ) -> None:
         self.settings = settings
-        self.standing = standing
-        self.committed = standing.committed or 0
+        self.target = target
+        self.committed = target.committed or 0
         self.progress = progress
-        self.pointer = Pointer.parse(standing.metadata)
-        self.account = Account(standing.partition, end=self.committed)
+        self.pointer = Pointer.parse(target.metadata)
+        self.report = AuditReport(target.partition, end=self.committed)
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, chunks = streams
-        self._snapshots = Snapshots(chunks, settings.model)
-        self._model = Model(settings.model, standing.partition, settings.group)
-        self._hearsay = Hearsay(settings, standing.partition) if self._shared is not None else None
+        self._snapshots = SnapshotReader(chunks, settings.model)
+        self._model = Model(settings.model, target.partition, settings.group)
+        self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
         self._position = 0
-        self._ahead: Written | None = None
+        self._ahead: CompleteSnapshot | None = None
         """The next snapshot to compare."""
         self._pointed = False
         self._newest_snapshot = -1
 
-    def audit(self) -> Account:
+    def audit(self) -> AuditReport:
         """Go through it once.
 
         Raises
@@ -116,9 +124,9 @@ class Partition:
         self._require_log()
         self._ahead = self._next_snapshot()
         if self.committed and not self._begin():
-            self.account.begin = self.committed
-            return self.account
-        self._make_ledgers()
+            self.report.begin = self.committed
+            return self.report
+        self._make_comparisons()
         for whole in self._batches():
             rest = whole
             while len(rest):
@@ -126,25 +134,25 @@ class Partition:
                 part = rest.before(self._cut(rest))
                 self._require(self._model.advance(part))
                 rest = rest.after(len(part))
-            self.account.records += len(whole)
+            self.report.records += len(whole)
             self.progress(len(whole))
         self._compare_snapshots(self.committed)
         self._conclude()
-        return self.account
+        return self.report
 
     # Where it begins.
 
     def _require_log(self) -> None:
         if self.committed > self._input.high:
-            raise Difference(
+            raise Mismatch(
                 f"{self._input}@{self.committed} is committed: expected it in the log, found its end at "
                 f"{self._input.high}"
             )
 
     def _begin(self) -> bool:
         """Stand the model where it is known; False if that is nowhere."""
-        low, fresh, hearsay = self._input.low, self._fresh_at(), self._hearsay
-        if fresh is not None and (hearsay is None or hearsay.whole(self._model, fresh)):
+        low, fresh, hearsay = self._input.low, self._fresh_at(), self._exchange_verifier
+        if fresh is not None and (hearsay is None or hearsay.is_complete(self._model, fresh)):
             self._stand(fresh)
             return True
         while self._ahead is not None and (self._ahead.offset < low or not self._tells(self._ahead)):
@@ -161,17 +169,17 @@ class Partition:
 
     def _stand(self, offset: int) -> None:
         """The model stands there, and goes on from there."""
-        self._position = self.account.begin = offset
-        if self._hearsay is not None:
-            self._hearsay.attend(self._model, offset)
+        self._position = self.report.begin = offset
+        if self._exchange_verifier is not None:
+            self._exchange_verifier.verify(self._model, offset)
 
-    def _tells(self, written: Written) -> bool:
+    def _tells(self, written: CompleteSnapshot) -> bool:
         """Whether what the learners took in behind a snapshot is known."""
-        if self._hearsay is None:
+        if self._exchange_verifier is None:
             return True
-        model = Model(self.settings.model, self.standing.partition)
+        model = Model(self.settings.model, self.target.partition)
         model.load(written.saved)
-        return self._hearsay.whole(model, written.offset)
+        return self._exchange_verifier.is_complete(model, written.offset)
 
     def _fresh_at(self) -> int | None:
         """The offset at which the group began with a fresh model; None if that is not known or not in the log."""
@@ -205,33 +213,35 @@ class Partition:
         for ledger in self._pair((0, self.committed)):
             first = ledger.first()
             if first is not None and first < start:
-                raise Difference(
+                raise Mismatch(
                     f"{self._input}@{first} has a {ledger.noun} in {ledger.stream}: expected none before offset "
                     f"{start}, where the group is said to have started"
                 )
         return start
 
-    def _pair(self, span: tuple[int, int]) -> tuple[Predictions, Rejections]:
+    def _pair(self, span: tuple[int, int]) -> tuple[PredictionComparison, RejectionComparison]:
         more = str(self._input), span
-        return Predictions(self._predicted, *more), Rejections(self._rejected, *more, self.settings.label_topic)
+        return PredictionComparison(self._predicted, *more), RejectionComparison(
+            self._rejected, *more, self.settings.label_topic
+        )
 
-    def _make_ledgers(self) -> None:
+    def _make_comparisons(self) -> None:
         span = self._position, self.committed
         self.predictions, self.rejections = self._pair(span)
         self._kinds: Counter[str] = Counter()
-        keys = [key_of(name, self.standing.partition) for name in self.settings.model.names]
-        self.points = Points(self._accuracy, str(self._input), span, keys)
-        self._ledgers: tuple[Ledger, ...] = self.predictions, self.rejections, self.points
-        self.alarms: DriftAlarms | None = None
+        keys = [key_of(name, self.target.partition) for name in self.settings.model.names]
+        self.points = PointComparison(self._accuracy, str(self._input), span, keys)
+        self._comparisons: tuple[TopicComparison, ...] = self.predictions, self.rejections, self.points
+        self.alarms: AlarmComparison | None = None
         if self._alarmed is not None:
-            detectors = [key_of(spec.text, self.standing.partition) for spec in self.settings.model.detectors]
-            self.alarms = DriftAlarms(self._alarmed, str(self._input), span, detectors)
-            self._ledgers += (self.alarms,)
-        self.shares: Shares | None = None
+            detectors = [key_of(spec.text, self.target.partition) for spec in self.settings.model.detectors]
+            self.alarms = AlarmComparison(self._alarmed, str(self._input), span, detectors)
+            self._comparisons += (self.alarms,)
+        self.shares: ExchangeComparison | None = None
         if self._shared is not None:
-            self.shares = Shares(self._shared, str(self._input), span)
-            self._ledgers += (self.shares,)
-        for ledger in self._ledgers:
+            self.shares = ExchangeComparison(self._shared, str(self._input), span)
+            self._comparisons += (self.shares,)
+        for ledger in self._comparisons:
             if ledger.stream.low and self.committed:
                 first = ledger.first()
                 until = self.committed if first is None else first
@@ -243,8 +253,8 @@ class Partition:
     def _batches(self) -> Iterator[Records]:
         """The input from the beginning to the committed offset."""
         if self.settings.label_topic:
-            place = self.settings.label_topic, self.standing.partition
-            with OrderedInput(self.settings, *place, self._position, self.committed) as both:
+            place = self.settings.label_topic, self.target.partition
+            with MergedInput(self.settings, *place, self._position, self.committed) as both:
                 yield from iter(both.take, None)
             return
         while (records := self._input.take()) is not None:
@@ -275,7 +285,7 @@ class Partition:
     def _require(self, outputs: Outputs) -> None:
         self.predictions.require_columns(outputs.keys, outputs.predictions, outputs.headers)
         outputs.predictions.release()
-        self.rejections.require(self.rejections.faces(outputs.rejected))
+        self.rejections.require(self.rejections.identities(outputs.rejected))
         self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
         self.points.require(outputs.points)
         if self.alarms is not None:
@@ -286,12 +296,12 @@ class Partition:
 
     # Snapshots.
 
-    def _next_snapshot(self) -> Written | None:
+    def _next_snapshot(self) -> CompleteSnapshot | None:
         written = self._snapshots.take()
         if written is not None and self.pointer is not None and written.first == self.pointer.first:
             named = self.pointer.chunks, self.pointer.state_offset
             if named != (written.chunks, written.offset):
-                raise Difference(
+                raise Mismatch(
                     f"{written.where}: expected {named[0]} chunks that stand at {named[1]}, as the pointer says, "
                     f"found {written.chunks} that stand at {written.offset}"
                 )
@@ -303,38 +313,40 @@ class Partition:
         while self._ahead is not None and self._ahead.offset <= until:
             written = self._ahead
             if written.offset < self._position:
-                raise Difference(
+                raise Mismatch(
                     f"{written.where}: expected a snapshot at or after {self._input}@{self._position}, "
                     f"found one at {written.offset}"
                 )
-            difference = unlike(written.saved, self._model.save())
+            difference = first_difference(written.saved, self._model.save())
             if written.taken_over:
                 self._model.load(written.saved)
-                if self._hearsay is not None:
-                    self._hearsay.attend(self._model, written.offset)
+                if self._exchange_verifier is not None:
+                    self._exchange_verifier.verify(self._model, written.offset)
                 self._unchecked(f"the snapshot at {written.where} was imported or kept, and believed")
             elif difference is not None:
-                raise Difference(f"{written.where}, which stands at {self._input}@{written.offset}: {difference}")
+                raise Mismatch(f"{written.where}, which stands at {self._input}@{written.offset}: {difference}")
             else:
-                self.account.snapshots += 1
+                self.report.snapshots += 1
             self._ahead = self._next_snapshot()
 
     # The end.
 
     def _conclude(self) -> None:
-        for ledger in self._ledgers:
+        for ledger in self._comparisons:
             ledger.finish()
         while self._ahead is not None:
             self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
             self._ahead = self._next_snapshot()
-        account = self.account
+        account = self.report
         account.predictions, account.rejections = self.predictions.matched, self.rejections.matched
         account.rejected = dict(self._kinds.most_common())
         account.points, account.orphans = self.points.matched, self._snapshots.orphans
         account.alarms = 0 if self.alarms is None else self.alarms.matched
         account.shares = 0 if self.shares is None else self.shares.matched
-        if self._hearsay is not None and self._hearsay.unknown:
-            self._unchecked(f"what was taken in at {self._hearsay.unknown} meetings: the others' records are gone")
+        if self._exchange_verifier is not None and self._exchange_verifier.unknown:
+            self._unchecked(
+                f"what was combined in {self._exchange_verifier.unknown} rounds: the others' records are gone"
+            )
         with closing(reader_of(self.settings)) as reader:
             now = committed_offset(reader, self.settings.input, account.partition, Deadline(ASK_SECONDS))
         self._require_pointer(now[1])
@@ -345,32 +357,32 @@ class Partition:
             return
         place = f"{self._input}@{self.committed} is committed"
         if self.pointer is None:
-            raise Difference(f"{place}: expected a snapshot's place in the commit, found {self.standing.metadata!r}")
+            raise Mismatch(f"{place}: expected a snapshot's place in the commit, found {self.target.metadata!r}")
         if self.pointer.state_offset > self.committed:
-            raise Difference(f"{place}: expected a snapshot up to there, found one at {self.pointer.state_offset}")
+            raise Mismatch(f"{place}: expected a snapshot up to there, found one at {self.pointer.state_offset}")
         if self._pointed:
             return
         where = f"{self._snapshots.stream}@{self.pointer.first}"
-        if metadata_now == self.standing.metadata:
-            raise Difference(f"{place}: expected its snapshot at {where}, found no complete one there")
+        if metadata_now == self.target.metadata:
+            raise Mismatch(f"{place}: expected its snapshot at {where}, found no complete one there")
         self._unchecked(f"the snapshot at {where} was replaced during the audit")
 
     def _require_nothing_beyond(self, committed_now: int) -> None:
         """Everything visible is committed: what is newer than the audit's beginning was committed meanwhile."""
-        for ledger in self._ledgers:
+        for ledger in self._comparisons:
             if ledger.newest >= committed_now:
-                raise Difference(
+                raise Mismatch(
                     f"{self._input}@{ledger.newest} has a {ledger.noun} in {ledger.stream}: expected none, "
                     f"for the group has committed offset {committed_now}"
                 )
         if self._newest_snapshot > committed_now:
-            raise Difference(
+            raise Mismatch(
                 f"{self._snapshots.stream} holds a snapshot that stands at {self._newest_snapshot}: expected none "
                 f"after offset {committed_now}, which the group has committed"
             )
 
     def _unchecked(self, sentence: str) -> None:
-        self.account.unchecked.append(f"{self._input}: {sentence}")
+        self.report.unchecked.append(f"{self._input}: {sentence}")
 
 
 def output_forms(settings: ModelSettings) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from driftway.worker.kafka.log_reader.records import RecordStream
-from driftway.worker.kafka.log_reader.stream import Stream
+from driftway.worker.kafka.log_reader.stream import MessageStream
 
 Progress = Callable[[int], None]
 """Told how many records are done."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class AuditTarget:
     """What the group had committed when the audit began: offset (None: nothing) and its metadata text."""
 
     partition: int
@@ -22,22 +22,22 @@ class Standing:
     metadata: str | None = None
 
 
-class Streams(NamedTuple):
+class PartitionStreams(NamedTuple):
     """What is read of a partition."""
 
     events: RecordStream
     predictions: RecordStream
-    points: Stream
-    rejections: Stream
-    alarms: Stream | None
+    points: MessageStream
+    rejections: MessageStream
+    alarms: MessageStream | None
     """None: no detectors watch."""
-    shares: Stream | None
+    shares: MessageStream | None
     """None: partitions share nothing."""
-    chunks: Stream
+    chunks: MessageStream
 
 
 @dataclass
-class Account:
+class AuditReport:
     """What was compared of a partition, and what could not be."""
 
     partition: int

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from driftway.worker.admin.audit.diff import Difference
-from driftway.worker.kafka.log_reader.stream import Stream
+from driftway.worker.admin.audit.diff import Mismatch
+from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
-from driftway.worker.state.changelog.snapshot_assembler import Assembler
+from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
-from driftway.worker.state.model import Model, Saved
-from driftway.worker.state.snapshot import CLAIM, BadSnapshot, is_order_key, mark_key, position_key
+from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.snapshot import CLAIM_PREFIX, BadSnapshot, commit_record_key, is_mark_key, is_order_key
 
 
 @dataclass(frozen=True)
-class Written:
+class CompleteSnapshot:
     """A complete snapshot that reads well.
 
     Parameters
@@ -38,11 +38,11 @@ class Written:
     first: int
     chunks: int
     offset: int
-    saved: Saved
+    saved: SavedState
     taken_over: bool = False
 
 
-class Snapshots:
+class SnapshotReader:
     """The complete snapshots of a partition, one at a time.
 
     Parameters
@@ -53,17 +53,17 @@ class Snapshots:
         The model that they must belong to.
     """
 
-    def __init__(self, stream: Stream, settings: ModelSettings) -> None:
+    def __init__(self, stream: MessageStream, settings: ModelSettings) -> None:
         self.stream = stream
         self.settings = settings
         self.orphans: list[str] = []
         """Places of chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
         self.began: int | None = None
         """Where the workers' last mark says that the learners began empty; see `snapshot_scan`."""
-        self._assembler = Assembler[Any](stream.partition, self._orphaned)
+        self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
 
-    def take(self) -> Written | None:
+    def take(self) -> CompleteSnapshot | None:
         """The next complete one; None at the end.
 
         Raises
@@ -75,28 +75,28 @@ class Snapshots:
             self.stream.drop(1)
             message = messages[0]
             key, partition = message.key() or b"", self.stream.partition
-            if key == position_key(partition) or key.startswith(CLAIM) or is_order_key(key, partition):
+            if key == commit_record_key(partition) or key.startswith(CLAIM_PREFIX) or is_order_key(key, partition):
                 continue
-            if key == mark_key(partition):
-                self._assembler.give_up()
+            if is_mark_key(key, partition):
+                self._assembler.discard()
                 self.began = read_mark(message.value())
                 self._taken_over = self.began is None
                 continue
             pile = self._assembler.take(message, message.key(), message.value() or b"")
             if pile is not None:
                 return self._read(pile.chunks)
-        self._assembler.give_up()
+        self._assembler.discard()
         return None
 
-    def _read(self, chunks: list[Any]) -> Written:
+    def _read(self, chunks: list[Any]) -> CompleteSnapshot:
         where = self._at(chunks[0])
         blob = b"".join([chunk.value() or b"" for chunk in chunks])
         try:
             saved, offset = snapshot.read(blob, Model(self.settings, self.stream.partition))
         except BadSnapshot as error:
-            raise Difference(f"{where}: expected a snapshot of this model, found: {error}") from None
+            raise Mismatch(f"{where}: expected a snapshot of this model, found: {error}") from None
         taken_over, self._taken_over = self._taken_over, False
-        return Written(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
+        return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
 
     def _orphaned(self, chunks: list[Any]) -> None:
         self.orphans += map(self._at, chunks)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.console import bar, whole_console
+from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
 from driftway.worker.cli.options import client_options, label_topic_option, outputs_option, reading_option
@@ -15,10 +15,10 @@ from driftway.worker.cli.start_option import START_PLACES, start_place
 from driftway.worker.cli.warm_start_options import warm_options
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import EARLIEST, WorkerSettings
-from driftway.worker.wire.rejections import tally
+from driftway.worker.wire.rejections import format_counts
 
 if TYPE_CHECKING:
-    from driftway.worker.admin.audit.report import Account
+    from driftway.worker.admin.audit.report import AuditReport
 
 ORPHANS_SHOWN = 5
 COUNTED = "predictions", "rejections", "points", "alarms", "shares", "snapshots", "orphans"
@@ -65,8 +65,8 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
       driftway audit --input EVENTS --group e --warm-start electricity.driftway --start 20000
     """
     from driftway.worker.admin.audit.deployment import Deployment
-    from driftway.worker.admin.audit.diff import Difference
-    from driftway.worker.kafka.client_factory import resolved
+    from driftway.worker.admin.audit.diff import Mismatch
+    from driftway.worker.kafka.client_factory import choose_client
 
     model = given_model(given)
     passthrough = parse_properties(given["properties"], given["client_properties"])
@@ -79,13 +79,13 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
         passthrough=passthrough,
         outputs=given["outputs"],
         label_topic=given["label_topic"],
-        client=resolved(given["client"])[0],
+        client=choose_client(given["client"])[0],
     )
     deployment = Deployment(settings)
     try:
         with bar(input_, deployment.total) as progress:
             accounts = deployment.audit(progress or (lambda _: None))
-    except Difference as difference:
+    except Mismatch as difference:
         if as_json:
             _print_object(input_, group, [], str(difference))
         raise
@@ -95,7 +95,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
         _show(input_, accounts)
 
 
-def _print_object(name: str, group: str, accounts: list[Account], difference: str | None) -> None:
+def _print_object(name: str, group: str, accounts: list[AuditReport], difference: str | None) -> None:
     from dataclasses import asdict
 
     from driftway.worker.wire.codec import write_json
@@ -110,7 +110,7 @@ def _print_object(name: str, group: str, accounts: list[Account], difference: st
     click.echo(write_json(told).decode())
 
 
-def _show(name: str, accounts: list[Account]) -> None:
+def _show(name: str, accounts: list[AuditReport]) -> None:
     """Table, what was not checked, orphans, and the sentence."""
     from rich.table import Table
 
@@ -121,7 +121,7 @@ def _show(name: str, accounts: list[Account]) -> None:
         row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.points,
                one.alarms, one.shares, one.snapshots, len(one.orphans))  # fmt: skip
         table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
-    console = whole_console()
+    console = wide_console()
     console.print(table)
     for one in accounts:
         for place in one.orphans[:ORPHANS_SHOWN]:
@@ -132,7 +132,7 @@ def _show(name: str, accounts: list[Account]) -> None:
         console.print(f"Not checked: {sentence}", soft_wrap=True, markup=False)
     kinds = sum((Counter(one.rejected) for one in accounts), Counter[str]())
     if kinds:
-        console.print(f"Rejected: {tally(kinds)}; driftway rejected shows them.", soft_wrap=True, markup=False)
+        console.print(f"Rejected: {format_counts(kinds)}; driftway rejected shows them.", soft_wrap=True, markup=False)
     if kinds and not any(one.predictions for one in accounts):
         console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
     events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)

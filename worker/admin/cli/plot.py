@@ -65,7 +65,7 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
     import time
     from contextlib import closing
 
-    from driftway.worker.admin.watch.topic_tail import Tail, readings
+    from driftway.worker.admin.watch.topic_tail import TopicTail, readings
     from driftway.worker.admin.watch.watcher import chosen
     from driftway.worker.plots.curves import Curves
 
@@ -73,9 +73,9 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
     accuracy = topics.accuracy
     curves = Curves()
     deadline = time.monotonic() + READ_SECONDS
-    with closing(Tail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})) as tail:
+    with closing(TopicTail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})) as tail:
         while not tail.at_end:
-            for point, _ in readings(tail.take(0.1)):
+            for point, _ in readings(tail.poll(0.1)):
                 curves.add(point)
             if time.monotonic() > deadline:
                 raise Failure(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s")

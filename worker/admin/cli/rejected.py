@@ -49,10 +49,10 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     if send_again:
         if not kinds:
             raise UsageFailure("--send-again needs at least one --kind")
-        sent = topic.send_again(*place[:2], topic.read(*place, counts[topics.rejected]), kinds)
+        sent = topic.resend(*place[:2], topic.read(*place, counts[topics.rejected]), kinds)
         click.echo(f"sent {sent:,} events again to where they came from", err=True)
         return
-    piles = topic.piles(topic.read(*place, counts[topics.rejected]), samples)
+    piles = topic.group_by_kind(topic.read(*place, counts[topics.rejected]), samples)
     piles = {kind: pile for kind, pile in piles.items() if not kinds or kind in kinds}
     if as_json:
         told = {

@@ -14,7 +14,7 @@ from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.wire.schema.schema import ENVELOPES
 
 if TYPE_CHECKING:
-    from driftway.worker.admin.schema.scan import Survey
+    from driftway.worker.admin.schema.scan import EventStats
     from driftway.worker.wire.schema.paths import Path
 
 ROWS = 1000
@@ -64,7 +64,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     from driftway.worker.admin.schema import render
     from driftway.worker.admin.schema.dry_run import rejections
     from driftway.worker.admin.schema.proposal import propose
-    from driftway.worker.admin.schema.scan import survey
+    from driftway.worker.admin.schema.scan import scan_events
     from driftway.worker.wire.codec import write_json
     from driftway.worker.wire.schema.paths import Path
 
@@ -73,7 +73,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         for key, option in (("label", "label"), ("id", "id_"), ("time", "time"))
     }
     values = _values(obj["open_rows"](name), name, rows, given)
-    found = survey(values, given["envelope"], [path for path in known.values() if path is not None])
+    found = scan_events(values, given["envelope"], [path for path in known.values() if path is not None])
     _require_rows(found, name)
     if 2 * found.plain > found.events and given["envelope"] is None and not any(known.values()):
         click.echo(f"{name}: {render.no_schema(found)}", err=True)
@@ -98,13 +98,13 @@ def _values(file: Iterator[bytes] | None, name: str, rows: int, given: dict[str,
     if file is not None:
         return list(islice(file, rows))
     from driftway.worker.admin.schema.topic import first_values
-    from driftway.worker.kafka.client_factory import resolved
+    from driftway.worker.kafka.client_factory import choose_client
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
-    return first_values(given["bootstrap"], passthrough, resolved(given["client"])[0], name, rows)
+    return first_values(given["bootstrap"], passthrough, choose_client(given["client"])[0], name, rows)
 
 
-def _require_rows(found: Survey, name: str) -> None:
+def _require_rows(found: EventStats, name: str) -> None:
     if not found.events:
         raise Failure(f"there is nothing in {name} yet")
     if found.no_json == found.events:

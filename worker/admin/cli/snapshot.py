@@ -11,12 +11,12 @@ from driftway.worker.cli.event_options import registry_options
 from driftway.worker.cli.options import client_options, outputs_option, was_typed
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
-from driftway.worker.kafka.registry.event_format import PLAIN, Form
+from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.wire.codec import FORMATS, JSON
 
 if TYPE_CHECKING:
-    from driftway.worker.admin.state_admin.source import Source
+    from driftway.worker.admin.state_admin.source import GroupPartition
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,7 +55,7 @@ def replay_options(command: F) -> F:
     )(registry_options(command))
 
 
-def given_form(given: dict[str, Any]) -> Form:
+def given_form(given: dict[str, Any]) -> EventFormat:
     """How events are written, as the options of `replay_options` say.
 
     Raises
@@ -66,8 +66,8 @@ def given_form(given: dict[str, Any]) -> Form:
         What reads such events is not installed.
     """
     if "form" not in given:
-        return PLAIN
-    form = Form(given["form"], given["registry"], tuple(parse_properties(given["registry_properties"]).items()))
+        return JSON_FORMAT
+    form = EventFormat(given["form"], given["registry"], tuple(parse_properties(given["registry_properties"]).items()))
     form.loads()  # what is wrong with it is told before anything is asked for
     return form
 
@@ -82,16 +82,16 @@ def at_options(command: F) -> F:
     )(replay_options(command))
 
 
-def asked(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[Source]:
+def asked(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[GroupPartition]:
     """Ask the broker for what the options name; one partition, or all."""
-    from driftway.worker.admin.state_admin.source import ask, settings_for
+    from driftway.worker.admin.state_admin.source import find_partitions, settings_for
     from driftway.worker.state.model_file import load
 
     form = given_form(given)
     passthrough = parse_properties(given["properties"], given["client_properties"])
     warm = None if given.get("warm_start") is None else load(given["warm_start"]).warm_start()
     place = given["bootstrap"], given["input_"], given["group"], passthrough
-    return ask(settings_for(*place, warm, given["outputs"]), partition, new, form)
+    return find_partitions(settings_for(*place, warm, given["outputs"]), partition, new, form)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -128,12 +128,14 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
       driftway snapshot list --input EVENTS --group sea --partition 2 --json
     """
     from driftway.worker.admin.cli.snapshot_tables import bars, listed, print_list
-    from driftway.worker.admin.state_admin.listing import look
+    from driftway.worker.admin.state_admin.listing import list_snapshots
     from driftway.worker.wire.codec import write_json
 
     sources = asked(given, partition)
     with bars() as shown:
-        listings = [look(one.settings, one.partition, one.end, shown("snapshots", one.end)) for one in sources]
+        listings = [
+            list_snapshots(one.settings, one.partition, one.end, shown("snapshots", one.end)) for one in sources
+        ]
     if as_json:
         told = [listed(source, listing) for source, listing in zip(sources, listings, strict=True)]
         click.echo(write_json({"input": given["input_"], "group": given["group"], "partitions": told}).decode())
@@ -181,11 +183,11 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
         missing = [name for name, value in topic.items() if value is None]
         if missing:
             raise UsageFailure(f"{missing[0]} is missing: name FILE, or --input, --group and --partition")
-        from driftway.worker.admin.state_admin.state_at_offset import travel
+        from driftway.worker.admin.state_admin.state_at_offset import state_at
 
         (source,) = asked(given, partition)
         with bars() as shown:
-            arrival = travel(source, at, shown)
+            arrival = state_at(source, at, shown)
         model, offset = arrival.model, arrival.offset
         about = {"input": given["input_"], "group": given["group"], "rebuilt_from": arrival.way, "notes": arrival.notes}
     told = {**about, **describe(model, offset)}
@@ -211,14 +213,14 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
       driftway snapshot export --input EVENTS --group sea --partition 0 --at 120000 --out before.driftway
     """
     from driftway.worker.admin.cli.snapshot_tables import bars
-    from driftway.worker.admin.state_admin.state_at_offset import travel
+    from driftway.worker.admin.state_admin.state_at_offset import state_at
     from driftway.worker.cli.console import check_file
     from driftway.worker.state import model_file
 
     check_file(out)
     (source,) = asked(given, partition)
     with bars() as shown:
-        arrival = travel(source, at, shown)
+        arrival = state_at(source, at, shown)
     model = arrival.model
     origin = {
         "made_by": "driftway snapshot export",
@@ -256,10 +258,10 @@ def import_(file: str, partition: int, at: int, force: bool, **given: Any) -> No
       driftway snapshot import before.driftway --input EVENTS --group sea --partition 0 --at 120000
       driftway snapshot import before.driftway --input EVENTS --group trial --partition 3 --at 0 --force
     """
-    from driftway.worker.admin.state_admin.import_state import plant
+    from driftway.worker.admin.state_admin.import_state import import_state
     from driftway.worker.state.model_file import load
 
     read = load(file)
     (source,) = asked(given, partition, new=True)
-    plant(source, read, at, force)
+    import_state(source, read, at, force)
     click.echo(f"group {given['group']} goes on at offset {at} of {source} with the state of {file}", err=True)

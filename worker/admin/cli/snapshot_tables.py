@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from driftway.worker.cli.console import whole_console
+from driftway.worker.cli.console import wide_console
 from driftway.worker.wire.rejections import shown
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from driftway.worker.admin.explain import Why
-    from driftway.worker.admin.state_admin.listing import Listing
-    from driftway.worker.admin.state_admin.source import Source
-    from driftway.worker.admin.state_admin.state_at_offset import Bars
+    from driftway.worker.admin.state_admin.listing import SnapshotList
+    from driftway.worker.admin.state_admin.source import GroupPartition
+    from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory
 
 MOST_FEATURES = 40
 """Rows of a table by feature; --json has them all."""
@@ -27,12 +27,12 @@ MOST_COLUMNS = 6
 
 
 @contextlib.contextmanager
-def bars() -> Iterator[Bars]:
+def bars() -> Iterator[ProgressFactory]:
     """Progress bars on a terminal."""
-    from driftway.worker.admin.state_admin.state_at_offset import no_bars
+    from driftway.worker.admin.state_admin.state_at_offset import no_progress
 
     if not sys.stderr.isatty():
-        yield no_bars
+        yield no_progress
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -46,13 +46,13 @@ def bars() -> Iterator[Bars]:
         yield bar
 
 
-def listed(source: Source, listing: Listing) -> dict[str, Any]:
+def listed(source: GroupPartition, listing: SnapshotList) -> dict[str, Any]:
     """A partition of `driftway snapshot list` as an object."""
-    from driftway.worker.admin.state_admin.listing import Mark
+    from driftway.worker.admin.state_admin.listing import HistoryMark
 
     entries: list[dict[str, Any]] = []
     for one in listing.found:
-        if isinstance(one, Mark):
+        if isinstance(one, HistoryMark):
             entries.append({"kind": "history", "record": one.record, "began": one.began, "written": one.written})
             continue
         entries.append(
@@ -78,7 +78,7 @@ def listed(source: Source, listing: Listing) -> dict[str, Any]:
     }
 
 
-def print_list(source: Source, listing: Listing) -> None:
+def print_list(source: GroupPartition, listing: SnapshotList) -> None:
     """A partition of `driftway snapshot list`."""
     told = listed(source, listing)
     table = _table(("offset", "rows", "bytes"), ("written", "learners", ""))
@@ -93,7 +93,7 @@ def print_list(source: Source, listing: Listing) -> None:
         table.add_row(
             str(one["offset"]), rows, f"{one['bytes']:,}", written, learners, "<- committed" if one["committed"] else ""
         )
-    console = whole_console()
+    console = wide_console()
     where = "nothing committed" if source.committed is None else f"committed up to offset {source.committed}"
     console.print(f"{source}: {where}, the log holds {source.low} to {source.high}", markup=False, soft_wrap=True)
     if listing.found:
@@ -106,7 +106,7 @@ def print_list(source: Source, listing: Listing) -> None:
 
 def print_state(told: dict[str, Any]) -> None:
     """What `driftway.worker.admin.state_admin.description.describe` says, and before it where the state comes from."""
-    console = whole_console()
+    console = wide_console()
     for key in ("file", "digest", "bytes", "input", "group", "rebuilt_from"):
         if told.get(key) is not None:
             console.print(f"{key.replace('_', ' ')}: {told[key]}", markup=False, soft_wrap=True)
@@ -166,7 +166,7 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
 
 def print_why(why: Why) -> None:
     """A prediction taken apart, the largest contribution first."""
-    console, e = whole_console(), why.explanation
+    console, e = wide_console(), why.explanation
     console.print(
         f"{why.learner} predicted {why.prediction}; label {'not known' if why.y is None else why.y}", markup=False
     )

@@ -14,7 +14,7 @@ from driftway.worker.cli.options import client_options, group_of_outputs
 from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
-    from driftway.worker.admin.watch.watcher import Observation
+    from driftway.worker.admin.watch.watcher import Watcher
 
 START, NOW = "start", "now"
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
@@ -51,20 +51,20 @@ def watch(**given: Any) -> None:
       driftway watch --input EVENTS --once --json
       driftway watch --input EVENTS --from start
     """
-    from driftway.worker.admin.watch.dashboard import Board
-    from driftway.worker.admin.watch.watcher import Observation, chosen
+    from driftway.worker.admin.watch.dashboard import Dashboard
+    from driftway.worker.admin.watch.watcher import Watcher, chosen
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
     with _until_stopped():
         topics, counts = chosen(given["bootstrap"], passthrough, given)
-        observation = Observation(given["bootstrap"], passthrough, topics, counts, given["from"] == START, Board())
+        observation = Watcher(given["bootstrap"], passthrough, topics, counts, given["from"] == START, Dashboard())
         try:
             _show(observation, given, topics.prefix)
         finally:
             observation.close()
 
 
-def _show(observation: Observation, given: dict[str, Any], name: str) -> None:
+def _show(observation: Watcher, given: dict[str, Any], name: str) -> None:
     from driftway.worker.wire.codec import write_json
 
     rows = observation.catch_up()
@@ -79,13 +79,13 @@ def _show(observation: Observation, given: dict[str, Any], name: str) -> None:
         if given["json"]:
             click.echo(write_json([row.as_object() for row in rows]))
         else:
-            click.echo("\n".join(lines(rows, silence(observation.board.silent_seconds))))
+            click.echo("\n".join(lines(rows, silence(observation.dashboard.silent_seconds))))
         if given["once"]:
             return
         rows = observation.refresh(seconds)
 
 
-def _show_table(observation: Observation, given: dict[str, Any], seconds: float, name: str) -> None:
+def _show_table(observation: Watcher, given: dict[str, Any], seconds: float, name: str) -> None:
     from rich.console import Console
     from rich.live import Live
 
@@ -93,16 +93,16 @@ def _show_table(observation: Observation, given: dict[str, Any], seconds: float,
 
     console = Console()
     if given["once"]:
-        console.print(table(observation.board.rows(), console.width, name))
+        console.print(table(observation.dashboard.rows(), console.width, name))
         return
     with Live(console=console, auto_refresh=False) as screen:
         while True:
-            note = silence(observation.board.silent_seconds)
-            screen.update(table(observation.board.rows(), console.width, name, note), refresh=True)
+            note = silence(observation.dashboard.silent_seconds)
+            screen.update(table(observation.dashboard.rows(), console.width, name, note), refresh=True)
             observation.refresh(seconds)
 
 
-class _Stopped(BaseException):
+class _WatchInterrupted(BaseException):
     """A signal asked for the end; no handler of errors may take it for one."""
 
 
@@ -111,11 +111,11 @@ def _until_stopped() -> Iterator[None]:
     """SIGINT and SIGTERM end the block quietly: that is how a live view is meant to end."""
 
     def stop(_number: int, _frame: object) -> None:
-        raise _Stopped
+        raise _WatchInterrupted
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with contextlib.suppress(_Stopped, BrokenPipeError):
+        with contextlib.suppress(_WatchInterrupted, BrokenPipeError):
             yield
     finally:
         for number, handler in before.items():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from driftway.worker.admin.schema.proposal import Proposal
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records
 
@@ -24,7 +24,7 @@ def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[st
         The proposal has no feature.
     """
     n = len(values)
-    nothing, zeros = Listed([None] * n), np.zeros(n, np.int64)
-    records = Records(0, np.arange(n), Listed(values), nothing, zeros)
+    nothing, zeros = ListColumn([None] * n), np.zeros(n, np.int64)
+    records = Records(0, np.arange(n), ListColumn(values), nothing, zeros)
     batch = Decoder(proposal.target, events=proposal.schema()).decode(records)
     return Counter(one.reason for one in batch.rejected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftway.worker.admin.schema.scan import Seen, Survey
+from driftway.worker.admin.schema.scan import EventStats, FieldStats
 from driftway.worker.admin.schema.values import id_rank, is_time_name, unit_of
 from driftway.worker.admin.schema.wording import in_order, percent, shares
 from driftway.worker.errors import UsageFailure
@@ -19,7 +19,7 @@ NARROW, WIDE, MOST_NARROW = 32, 64, 512
 FALLS = 0.1
 
 
-def feature_of(found: Survey, seen: Seen, time: Path | None) -> tuple[Feature | None, str]:
+def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[Feature | None, str]:
     """The feature that a field is, and what was seen; None, and why it is none. The event's time stands at `time`."""
     if not seen.scalars:
         return None, "list" if seen.lists else "always empty" if seen.empties else "always null"
@@ -43,7 +43,7 @@ def feature_of(found: Survey, seen: Seen, time: Path | None) -> tuple[Feature | 
     return _category(found, seen)
 
 
-def _amount(found: Survey, seen: Seen) -> str:
+def _amount(found: EventStats, seen: FieldStats) -> str:
     if seen.truths == seen.scalars:
         said = shares(seen)
     else:
@@ -53,11 +53,11 @@ def _amount(found: Survey, seen: Seen) -> str:
     return said + _wrong(found, seen.scalars - seen.numeric, "number")
 
 
-def _wrong(found: Survey, count: int, kind: str) -> str:
+def _wrong(found: EventStats, count: int, kind: str) -> str:
     return f", {percent(count, found.rows)} no {kind}: rejected" if count else ""
 
 
-def _category(found: Survey, seen: Seen) -> tuple[Feature | None, str]:
+def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]:
     path, different, lacking = seen.path, len(seen.values), found.absent(seen)
     kind = "text" if seen.texts + seen.times + seen.numbers_in_text else "number"
     if different > max(MOST_LISTED, MOST_DIFFERENT * seen.scalars):
@@ -81,14 +81,14 @@ def _can_be_written(feature: Feature) -> bool:
         return False
 
 
-def missing_share(found: Survey, feature: Feature) -> float:
+def missing_share(found: EventStats, feature: Feature) -> float:
     """The share of rows that lack the value: to a category the empty text is one."""
     seen = found.paths[feature.path]
     lacking = found.absent(seen) + (seen.empties if feature.kind in (NUMBERS, TIME) else 0)
     return lacking / found.rows
 
 
-def moment_of(seen: Seen, named: bool = False) -> str:
+def moment_of(seen: FieldStats, named: bool = False) -> str:
     """What kind of time stands there, and whether it rises; empty: none does.
 
     Parameters
@@ -109,6 +109,6 @@ def moment_of(seen: Seen, named: bool = False) -> str:
     return f"{kind}, rising" if not seen.falls else f"{kind}, almost always rising"
 
 
-def rises(seen: Seen) -> bool:
+def rises(seen: FieldStats) -> bool:
     """Whether numbers or times hardly ever fall from a row to the next, and sometimes rise."""
     return seen.falls <= FALLS * seen.steps and (seen.rises > 0 or seen.steps == 0)

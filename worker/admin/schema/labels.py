@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftway.worker.admin.schema.scan import Seen, Survey
+from driftway.worker.admin.schema.scan import EventStats, FieldStats
 from driftway.worker.admin.schema.wording import in_order, percent, shares
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target, as_number
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW
@@ -15,7 +15,7 @@ MOST_LABELS = 50
 """Texts that are classes; of more, somebody has to say which."""
 
 
-def target_of(found: Survey, seen: Seen | None) -> tuple[str, Target, dict[str, str]]:
+def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, dict[str, str]]:
     """What was seen of the label, what it means, and the options that say so."""
     if seen is None:
         return "", Target(), {}

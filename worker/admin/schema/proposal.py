@@ -25,17 +25,17 @@ from typing import Any
 
 from driftway.worker.admin.schema.feature_kinds import NEARLY_ALL, feature_of, missing_share, moment_of, rises
 from driftway.worker.admin.schema.labels import target_of
-from driftway.worker.admin.schema.scan import AROUND, Survey
+from driftway.worker.admin.schema.scan import AROUND, EventStats
 from driftway.worker.admin.schema.values import LABELS, id_rank, words_of
 from driftway.worker.admin.schema.wording import percent, spread
 from driftway.worker.wire.events import Target
-from driftway.worker.wire.schema.feature import MEAN, Feature, Missing
+from driftway.worker.wire.schema.feature import MEAN, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path
 from driftway.worker.wire.schema.schema import EventSchema
 
 
 @dataclass(frozen=True)
-class Place:
+class FieldChoice:
     """Where label, id or time stands.
 
     Parameters
@@ -70,12 +70,12 @@ class Proposal:
         Path of a feature -> the share of rows that lack its value.
     """
 
-    survey: Survey
+    stats: EventStats
     features: Mapping[Feature, str]
     left_out: Mapping[Path, str]
-    label: Place | None = None
-    id: Place | None = None
-    time: Place | None = None
+    label: FieldChoice | None = None
+    id: FieldChoice | None = None
+    time: FieldChoice | None = None
     target: Target = field(default_factory=Target)
     options: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[Path, float] = field(default_factory=dict)
@@ -95,11 +95,11 @@ class Proposal:
         """
         named = {"label": self.label, "id": self.id, "time": self.time}
         paths: dict[str, Any] = {name: place.path for name, place in named.items() if place is not None}
-        missing = Missing() if self.policy is None else Missing(self.policy)
-        return EventSchema(tuple(self.features), envelope=self.survey.envelope, missing=missing, **paths)
+        missing = MissingPolicy() if self.policy is None else MissingPolicy(self.policy)
+        return EventSchema(tuple(self.features), envelope=self.stats.envelope, missing=missing, **paths)
 
 
-def propose(found: Survey, label: Path | None = None, id: Path | None = None, time: Path | None = None) -> Proposal:  # noqa: A002
+def propose(found: EventStats, label: Path | None = None, id: Path | None = None, time: Path | None = None) -> Proposal:  # noqa: A002
     """Make a schema of what was seen; the paths are what somebody knows already."""
     y = _given(found, label) or _label(found)
     taken = {y.path} if y else set()
@@ -125,28 +125,28 @@ def propose(found: Survey, label: Path | None = None, id: Path | None = None, ti
     return Proposal(found, features, left_out, y, name, t, target, options, missing)
 
 
-def _given(found: Survey, path: Path | None, a_time: bool = False) -> Place | None:
+def _given(found: EventStats, path: Path | None, a_time: bool = False) -> FieldChoice | None:
     """A path that somebody names, with what stands there."""
     if path is None:
         return None
     if path.source not in (ROW, ENVELOPE):
-        return Place(path, "beside the value: not looked at")
+        return FieldChoice(path, "beside the value: not looked at")
     seen = found.at(path)
     if not seen.scalars:
-        return Place(path, "in no event that was read")
+        return FieldChoice(path, "in no event that was read")
     if a_time:
-        return Place(path, moment_of(seen, named=True) or "no time that is known")
+        return FieldChoice(path, moment_of(seen, named=True) or "no time that is known")
     lacking = found.rows - seen.scalars
-    return Place(path, spread(seen) + (f", not in {percent(lacking, found.rows)}" if lacking else ""))
+    return FieldChoice(path, spread(seen) + (f", not in {percent(lacking, found.rows)}" if lacking else ""))
 
 
-def _label(found: Survey) -> Place | None:
+def _label(found: EventStats) -> FieldChoice | None:
     named = {path.steps[-1].lower(): path for path in reversed(found.paths) if found.paths[path].scalars}
     name = next((name for name in LABELS if name in named), None)
-    return None if name is None else Place(named[name], "")
+    return None if name is None else FieldChoice(named[name], "")
 
 
-def _id(found: Survey, taken: set[Path]) -> Place | None:
+def _id(found: EventStats, taken: set[Path]) -> FieldChoice | None:
     ranked: list[tuple[int, int, Path]] = []
     for path, seen in found.paths.items():
         rank = id_rank(path.steps[-1])
@@ -158,10 +158,10 @@ def _id(found: Survey, taken: set[Path]) -> Place | None:
     if not ranked:
         return None
     path = min(ranked, key=lambda item: item[:2])[2]
-    return Place(path, spread(found.paths[path]))
+    return FieldChoice(path, spread(found.paths[path]))
 
 
-def _time(found: Survey, taken: set[Path]) -> Place | None:
+def _time(found: EventStats, taken: set[Path]) -> FieldChoice | None:
     ranked: list[tuple[int, int, Path]] = []
     beside = [found.asked[path] for path in AROUND if path in found.asked]
     for seen in (*found.paths.values(), *beside):
@@ -173,4 +173,4 @@ def _time(found: Survey, taken: set[Path]) -> Place | None:
     if not ranked:
         return None
     path = min(ranked, key=lambda item: item[:2])[2]
-    return Place(path, moment_of(found.at(path)))
+    return FieldChoice(path, moment_of(found.at(path)))

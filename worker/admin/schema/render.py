@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from driftway.worker.admin.schema.proposal import Place, Proposal
-from driftway.worker.admin.schema.scan import Survey
+from driftway.worker.admin.schema.proposal import FieldChoice, Proposal
+from driftway.worker.admin.schema.scan import EventStats
 from driftway.worker.admin.schema.wording import percent
 
 COLUMN = 34
@@ -37,8 +37,8 @@ def quoted(text: str) -> str:
 
 def as_toml(proposal: Proposal, rejected: Counter[str]) -> str:
     """The table ``[event]``, with what was seen in comments; it parses, whatever fields are called."""
-    lines = ["[event]", *map(_comment, _counted(proposal.survey, rejected))]
-    if envelope := proposal.survey.envelope:
+    lines = ["[event]", *map(_comment, _counted(proposal.stats, rejected))]
+    if envelope := proposal.stats.envelope:
         lines.append(f"envelope = {quoted(envelope)}")
     lines += [_comment(NO_LABEL)] if proposal.label is None else [_named("label", proposal.label, _asked(proposal))]
     lines += [_comment("id: nothing that is called so is different in every event")] if proposal.id is None else []
@@ -58,7 +58,7 @@ def as_toml(proposal: Proposal, rejected: Counter[str]) -> str:
 
 def as_object(proposal: Proposal, rejected: Counter[str]) -> dict[str, Any]:
     """The same for programs: the table, the options beside it, and what was seen per path."""
-    survey, named = proposal.survey, {"label": proposal.label, "id": proposal.id, "time": proposal.time}
+    survey, named = proposal.stats, {"label": proposal.label, "id": proposal.id, "time": proposal.time}
     event: dict[str, Any] = {"feature": [str(feature) for feature in proposal.features]}
     event |= {name: str(place.path) for name, place in named.items() if place is not None}
     event |= {"envelope": survey.envelope} if survey.envelope else {}
@@ -73,21 +73,21 @@ def as_object(proposal: Proposal, rejected: Counter[str]) -> dict[str, Any]:
     }
 
 
-def no_schema(survey: Survey) -> str:
+def no_schema(survey: EventStats) -> str:
     """What to say of events of the plain form."""
     others = survey.events - survey.plain
     rest = f" {others:,} have another, and would be rejected." if others else ""
     return f"{survey.plain:,} events have the plain form, which needs no schema.{rest}"
 
 
-def counts(survey: Survey) -> dict[str, int]:
+def counts(survey: EventStats) -> dict[str, int]:
     """How many events were read, and what of."""
     return {"seen": survey.events, "no_json_object": survey.no_json, "no_row": survey.no_row, "plain": survey.plain}
 
 
 def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]:
     """Lines for people."""
-    survey, columns = proposal.survey, len(proposal.schema().columns)
+    survey, columns = proposal.stats, len(proposal.schema().columns)
     said = f", and say {' '.join(flags)}" if (flags := _flags(proposal)) else ""
     return [
         f"{name}: {survey.events:,} events read, {len(survey.paths):,} fields seen; {len(proposal.features):,} of them "
@@ -98,7 +98,7 @@ def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]
     ]
 
 
-def _counted(survey: Survey, rejected: Counter[str]) -> list[str]:
+def _counted(survey: EventStats, rejected: Counter[str]) -> list[str]:
     read, lines = survey.events, []
     lines.append(f"{read:,} events read" + (f", {survey.no_json:,} of them no JSON object" if survey.no_json else ""))
     if survey.unseen:
@@ -124,12 +124,12 @@ def _flags(proposal: Proposal) -> list[str]:
 def _lacking(proposal: Proposal) -> str:
     """Which features lack values, the most first."""
     most = sorted(proposal.missing.items(), key=lambda item: -item[1])
-    rows = proposal.survey.rows
+    rows = proposal.stats.rows
     told = [f"{percent(round(share * rows), rows)} of {path}" for path, share in most[:MOST_SAID]]
     return ", ".join(told) + (f" and {len(most) - MOST_SAID} more" if len(most) > MOST_SAID else "")
 
 
-def _named(key: str, place: Place, more: str = "") -> str:
+def _named(key: str, place: FieldChoice, more: str = "") -> str:
     return _with(f"{key} = {quoted(str(place.path))}", f"{place.about}{more}")
 
 
@@ -144,7 +144,7 @@ def _comment(text: str) -> str:
 
 def _paths(proposal: Proposal) -> dict[str, Any]:
     """Path -> what stood there, and what becomes of it."""
-    survey, told = proposal.survey, {}
+    survey, told = proposal.stats, {}
     features: Mapping[Any, str] = {feature.path: str(feature) for feature in proposal.features}
     for path, seen in {**survey.asked, **survey.paths}.items():
         numbers = {"low": seen.low, "high": seen.high} if seen.low <= seen.high else {}

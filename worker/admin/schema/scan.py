@@ -24,7 +24,7 @@ AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)
 
 
 @dataclass
-class Seen:
+class FieldStats:
     """The values at one path, counted by what they look like.
 
     Parameters
@@ -118,7 +118,7 @@ class Seen:
 
 
 @dataclass
-class Survey:
+class EventStats:
     """What was found in events.
 
     Parameters
@@ -136,18 +136,18 @@ class Survey:
     rows: int = 0
     plain: int = 0
     """Events that need no schema: numbers under x, as many and with the same names as in most."""
-    paths: dict[Path, Seen] = field(default_factory=dict)
+    paths: dict[Path, FieldStats] = field(default_factory=dict)
     """Of the row, in the order in which they came."""
-    asked: dict[Path, Seen] = field(default_factory=dict)
+    asked: dict[Path, FieldStats] = field(default_factory=dict)
     """Those that somebody named, and those beside the row that may be its time."""
     unseen: int = 0
     """Values of fields above MOST_PATHS."""
 
-    def at(self, path: Path) -> Seen:
+    def at(self, path: Path) -> FieldStats:
         """What was seen at a path: nothing, if it was not looked at."""
-        return self.asked.get(path) or self.paths.get(path) or Seen(path)
+        return self.asked.get(path) or self.paths.get(path) or FieldStats(path)
 
-    def absent(self, seen: Seen) -> int:
+    def absent(self, seen: FieldStats) -> int:
         """Rows in which nothing stands there, or null."""
         return self.rows - seen.scalars - seen.empties - seen.lists - seen.objects
 
@@ -169,7 +169,7 @@ class Survey:
                 if len(self.paths) >= MOST_PATHS:
                     self.unseen += 1
                     continue
-                seen = self.paths[path] = Seen(path)
+                seen = self.paths[path] = FieldStats(path)
             if isinstance(value, dict) and len(path.steps) < DEEP:
                 seen.add(value)
                 self._walk(value, path.steps)
@@ -177,7 +177,7 @@ class Survey:
                 seen.add([] if isinstance(value, dict) else value)
 
 
-def survey(values: Sequence[bytes | None], envelope: str | None = None, asked: Iterable[Path] = ()) -> Survey:
+def scan_events(values: Sequence[bytes | None], envelope: str | None = None, asked: Iterable[Path] = ()) -> EventStats:
     """Look at events.
 
     Parameters
@@ -191,9 +191,9 @@ def survey(values: Sequence[bytes | None], envelope: str | None = None, asked: I
     """
     events = [_object(value) for value in values]
     objects = [event for event in events if event is not None]
-    found = Survey(_envelope(objects) if envelope is None else envelope, len(events), len(events) - len(objects))
+    found = EventStats(_envelope(objects) if envelope is None else envelope, len(events), len(events) - len(objects))
     beside = AROUND if found.envelope == DEBEZIUM else ()
-    found.asked = {path: Seen(path) for path in (*asked, *beside)}
+    found.asked = {path: FieldStats(path) for path in (*asked, *beside)}
     shapes = Counter(shape for shape in map(_shape, objects) if shape is not None)
     found.plain = max(shapes.values(), default=0)
     for event in objects:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftway.worker.admin.watch.topic_tail import Ends
+from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import READER, require_broker
 from driftway.worker.kafka.log_reader.records import RecordStream
@@ -14,8 +14,8 @@ from driftway.worker.kafka.topics import partition_counts
 
 
 @dataclass(frozen=True)
-class Visitor:
-    """Who reads: a `driftway.worker.kafka.client_config.Link` that is of no group.
+class SampleReader:
+    """Who reads: a `driftway.worker.kafka.client_config.ClientConfig` that is of no group.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def first_values(
     counts = partition_counts(require_broker(bootstrap, passthrough))
     if topic not in counts:
         raise UsageFailure(f"there is no topic {topic}, and no file")
-    visitor = Visitor(bootstrap, dict(passthrough))
-    ends = Ends(bootstrap, passthrough).of({topic: counts[topic]})
+    visitor = SampleReader(bootstrap, dict(passthrough))
+    ends = LogEnds(bootstrap, passthrough).of({topic: counts[topic]})
     found: dict[int, list[bytes | None]] = {}
     # The shortest first: what they lack is left for the others.
     for left, (partition, end) in zip(

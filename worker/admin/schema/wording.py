@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from driftway.worker.admin.schema.scan import Seen
+from driftway.worker.admin.schema.scan import FieldStats
 from driftway.worker.wire.events import as_number
 
 
-def shares(seen: Seen) -> str:
+def shares(seen: FieldStats) -> str:
     """How often the most frequent values come: ``true 12 %, false 88 %``."""
     frequent = sorted(seen.values.items(), key=lambda item: (-item[1], item[0]))
     told = [f"{word[:40]} {percent(count, seen.scalars)}" for word, count in frequent[:4]]
     return ", ".join(told) + (f" and {len(frequent) - 4:,} more" if len(frequent) > 4 else "")
 
 
-def spread(seen: Seen) -> str:
+def spread(seen: FieldStats) -> str:
     """How many values are different."""
     n = len(seen.values)
     return "different in every event" if n == seen.scalars else f"{n:,} values in {seen.scalars:,} events"

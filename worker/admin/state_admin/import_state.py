@@ -14,30 +14,30 @@ import contextlib
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from driftway.worker.admin.state_admin.source import Source, read_snapshot
+from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import base_properties, quiet, require_broker, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.topics import create_topics, output_plan, partition_counts
-from driftway.worker.state.changelog.ownership import claim
+from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.state.changelog.snapshot_scan import IMPORTED
 from driftway.worker.state.model_file import ModelFile, pack
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import mark_key
-from driftway.worker.stream.task.checkpoint import Due
-from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
+from driftway.worker.stream.task.checkpoint import CommitRequest
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.events import Schema
 
-PLANT_SECONDS = 60.0
+IMPORT_SECONDS = 60.0
 """For the takeover and the transaction; the last owner's may have to be aborted first."""
 MOST_NAMES = 5
 """Of features, that a sentence lists."""
 
 
-def plant(source: Source, file: ModelFile, offset: int, force: bool = False) -> None:
+def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bool = False) -> None:
     """Commit a file's state as the state of a partition at an input offset.
 
     Parameters
@@ -64,34 +64,34 @@ def plant(source: Source, file: ModelFile, offset: int, force: bool = False) -> 
     """
     if not source.low <= offset <= source.high:
         raise UsageFailure(f"offset {offset} is not in {source}: its log holds {source.low} to {source.high}")
-    settings, deadline = source.settings, Deadline(PLANT_SECONDS)
+    settings, deadline = source.settings, Deadline(IMPORT_SECONDS)
     model = file.model()
     model.partition = source.partition
     blob = pack(model, file.saved, offset, file.origin)
-    with told(settings):
+    with translated_errors(settings):
         require_no_members(source)
         if not force:
             require_same_model(source, file)
         _make_topic(source)
-        checkpoint, reader = TransactionalCheckpoint(settings, source.partition), reader_of(settings)
+        checkpoint, reader = ExactlyOnceCheckpoint(settings, source.partition), reader_of(settings)
         try:
             checkpoint.acquire(deadline)
             require_no_members(source)  # who comes from now on fences this
             checkpoint.produce(Outputs(offset))
             checkpoint.sender.send_one(settings.topics.snapshots, IMPORTED, mark_key(source.partition))
             checkpoint.flush(deadline)
-            checkpoint.sender.begin_spans()  # the mark is no part of the snapshot
-            checkpoint.commit(Due(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
+            checkpoint.sender.start_ranges()  # the mark is no part of the snapshot
+            checkpoint.commit(CommitRequest(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
         except BaseException:
             with contextlib.suppress(KafkaException):
-                checkpoint.give_up(deadline)
+                checkpoint.abort(deadline)
             raise
         finally:
-            checkpoint.discard()
+            checkpoint.close_producer()
             reader.close()
 
 
-def require_no_members(source: Source) -> None:
+def require_no_members(source: GroupPartition) -> None:
     """Refuse while workers of the group run: one of them holds the state that is to be replaced.
 
     Raises
@@ -118,7 +118,7 @@ def require_no_members(source: Source) -> None:
         )
 
 
-def require_same_model(source: Source, file: ModelFile) -> None:
+def require_same_model(source: GroupPartition, file: ModelFile) -> None:
     """Refuse a file that has learned something else than the group has until now.
 
     Raises
@@ -157,11 +157,11 @@ def shape(schema: Schema | None) -> str:
     return f"{schema.n_features} features named {first}{', ...' if schema.n_features > MOST_NAMES else ''}"
 
 
-def _make_topic(source: Source) -> None:
+def _make_topic(source: GroupPartition) -> None:
     """The group's snapshot topic, where no worker has run yet, and whose it is."""
     settings = source.settings
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     snapshots = settings.topics.snapshots
     plan = output_plan(settings.topics, counts[settings.input])
     create_topics(settings.bootstrap, settings.passthrough, {snapshots: plan[snapshots]})
-    claim(settings, counts[settings.input])
+    claim_ownership(settings, counts[settings.input])

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftway.worker.kafka.log_reader.stream import Stream
+from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
-from driftway.worker.state.changelog.snapshot_assembler import Assembler
+from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
-from driftway.worker.state.snapshot import BadSnapshot, Outline, Pointer, mark_key
+from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader, is_mark_key
 from driftway.worker.warm_start import WarmStart
 
 PIECE = 64
@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredSnapshot:
     """A complete snapshot.
 
     Parameters
@@ -59,7 +59,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Mark:
+class HistoryMark:
     """Where a new history begins; see `driftway.worker.state.changelog.snapshot_scan`.
 
     Parameters
@@ -87,13 +87,13 @@ class History:
         Where it begins; None: the topic's first.
     snapshots : tuple of Found
         The complete ones, in the order of writing.
-    over : bool
+    superseded : bool
         A newer one has begun behind it.
     """
 
-    mark: Mark | None
-    snapshots: tuple[Found, ...]
-    over: bool = False
+    mark: HistoryMark | None
+    snapshots: tuple[StoredSnapshot, ...]
+    superseded: bool = False
 
     @property
     def began(self) -> int | None:
@@ -102,7 +102,7 @@ class History:
 
 
 @dataclass
-class Listing:
+class SnapshotList:
     """Everything of one partition, as it is found in the topic from its first record to its last.
 
     Parameters
@@ -112,40 +112,40 @@ class Listing:
     """
 
     partition: int
-    found: list[Found | Mark] = field(default_factory=list)
+    found: list[StoredSnapshot | HistoryMark] = field(default_factory=list)
     orphans: int = 0
     """Chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
 
     def __post_init__(self) -> None:
-        self._assembler = Assembler[Any](self.partition, self._orphaned)
+        self._assembler = SnapshotAssembler[Any](self.partition, self._orphaned)
 
     def take(self, message: Any) -> None:
         """Take the next record."""
         key, value = message.key(), message.value() or b""
-        if key == mark_key(self.partition):
-            self.give_up()
-            self.found.append(Mark(message.offset(), read_mark(value), message.timestamp()[1]))
+        if is_mark_key(key, self.partition):
+            self.finish()
+            self.found.append(HistoryMark(message.offset(), read_mark(value), message.timestamp()[1]))
             return
         if not re.fullmatch(rb"%d\.[0-9]+" % self.partition, key or b""):
             return
         pile = self._assembler.take(message, key, value)
-        if pile is not None and pile.whole is not None:
-            self._complete(pile.chunks, pile.whole, pile.nbytes)
+        if pile is not None and pile.header is not None:
+            self._complete(pile.chunks, pile.header, pile.nbytes)
         elif pile is not None:
             self._orphaned(pile.chunks)
 
-    def give_up(self) -> None:
+    def finish(self) -> None:
         """What was held will not become whole any more."""
-        self._assembler.give_up()
+        self._assembler.discard()
 
     def _orphaned(self, chunks: list[Any]) -> None:
         self.orphans += len(chunks)
 
     def present(self, pointer: Pointer | None) -> History:
         """The history that the snapshot which `pointer` names belongs to; the last one without a pointer."""
-        mark, snapshots, over = None, list[Found](), False
+        mark, snapshots, over = None, list[StoredSnapshot](), False
         for one in self.found:
-            if not isinstance(one, Mark):
+            if not isinstance(one, HistoryMark):
                 snapshots.append(one)
             elif pointer is not None and one.record > pointer.first:
                 over = True
@@ -154,22 +154,24 @@ class Listing:
                 mark, snapshots = one, []
         return History(mark, tuple(snapshots), over)
 
-    def _complete(self, chunks: list[Any], drawn: Outline, nbytes: int) -> None:
+    def _complete(self, chunks: list[Any], drawn: SnapshotHeader, nbytes: int) -> None:
         place = Pointer(chunks[0].offset(), len(chunks), drawn.state_offset)
         written = chunks[-1].timestamp()[1]
         try:
             contents = snapshot.parse(b"".join(chunk.value() or b"" for chunk in chunks))
         except BadSnapshot as error:
-            self.found.append(Found(place, nbytes, written, problem=str(error)))
+            self.found.append(StoredSnapshot(place, nbytes, written, problem=str(error)))
             return
         identity = contents.identity
         champion, *challengers = identity["learners"]
         if identity.get("warm") is not None:
-            champion = WarmStart("", identity["warm"], bool(identity.get("frozen"))).called(champion)
-        self.found.append(Found(place, nbytes, written, contents.saved.rows, (champion, *challengers)))
+            champion = WarmStart("", identity["warm"], bool(identity.get("frozen"))).display_name(champion)
+        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, (champion, *challengers)))
 
 
-def look(settings: WorkerSettings, partition: int, end: int, progress: Progress = lambda _: None) -> Listing:
+def list_snapshots(
+    settings: WorkerSettings, partition: int, end: int, progress: Progress = lambda _: None
+) -> SnapshotList:
     """Go through a partition of the snapshot topic up to the record `end`.
 
     Raises
@@ -177,12 +179,12 @@ def look(settings: WorkerSettings, partition: int, end: int, progress: Progress 
     Failure, Unreachable
         It cannot be read.
     """
-    listing = Listing(partition)
-    with Stream(settings, settings.topics.snapshots, partition, end) as stream:
+    listing = SnapshotList(partition)
+    with MessageStream(settings, settings.topics.snapshots, partition, end) as stream:
         while messages := stream.peek(PIECE):
             for message in messages:
                 listing.take(message)
             stream.drop(len(messages))
             progress(len(messages))
-    listing.give_up()
+    listing.finish()
     return listing

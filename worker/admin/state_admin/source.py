@@ -9,13 +9,13 @@ from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, watermarks
 from driftway.worker.kafka.log_reader.stream import reader_of
-from driftway.worker.kafka.registry.event_format import PLAIN, Form
+from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import ModelSettings, WorkerSettings
-from driftway.worker.state.changelog.snapshot_scan import positions, read_chunks
+from driftway.worker.state.changelog.snapshot_scan import commit_records, read_chunks
 from driftway.worker.state.model_file import ModelFile, unpack
 from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
 from driftway.worker.warm_start import WarmStart
@@ -25,7 +25,7 @@ NOT_ASKED = ModelSettings((Spec("no_change"),))
 
 
 @dataclass(frozen=True)
-class Source:
+class GroupPartition:
     """A partition of a group's input, as it stood when it was asked for.
 
     Parameters
@@ -56,7 +56,7 @@ class Source:
     pointer: Pointer | None
     end: int
     labels: str = ""
-    form: Form = PLAIN
+    form: EventFormat = JSON_FORMAT
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -75,13 +75,15 @@ def settings_for(
     return WorkerSettings(bootstrap, input_, group, model, passthrough=dict(passthrough), outputs=outputs)
 
 
-def ask(settings: WorkerSettings, partition: int | None = None, new: bool = False, form: Form = PLAIN) -> list[Source]:
+def find_partitions(
+    settings: WorkerSettings, partition: int | None = None, new: bool = False, form: EventFormat = JSON_FORMAT
+) -> list[GroupPartition]:
     """Ask for one partition, or for all.
 
     Parameters
     ----------
     settings, form
-        As `Source`.
+        As `GroupPartition`.
     partition : int or None
         Which; None: all.
     new : bool
@@ -109,18 +111,18 @@ def ask(settings: WorkerSettings, partition: int | None = None, new: bool = Fals
     wanted = range(counts[settings.input]) if partition is None else [partition]
     deadline = Deadline(ASK_SECONDS)
     found = []
-    with told(settings), closing(reader_of(settings)) as reader:
+    with translated_errors(settings), closing(reader_of(settings)) as reader:
         for p in wanted:
             low, high = watermarks(reader, settings.input, p, deadline)
             committed, metadata = committed_offset(reader, settings.input, p, deadline)
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
-            last = next(iter(positions(reader, snapshots, p, deadline) if end else []), None)
+            last = next(iter(commit_records(reader, snapshots, p, deadline) if end else []), None)
             labels = "" if last is None else last.labels or ""
-            found.append(Source(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
+            found.append(GroupPartition(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
     return found
 
 
-def read_snapshot(source: Source, place: Pointer) -> ModelFile:
+def read_snapshot(source: GroupPartition, place: Pointer) -> ModelFile:
     """Read a snapshot out of its topic.
 
     Raises
@@ -131,7 +133,7 @@ def read_snapshot(source: Source, place: Pointer) -> ModelFile:
         The broker does not answer in time.
     """
     topic = source.settings.topics.snapshots
-    with told(source.settings), closing(reader_of(source.settings)) as reader:
+    with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
         try:
             chunks = read_chunks(reader, topic, source.partition, place, Deadline(ASK_SECONDS))
         except DamagedSnapshot as error:

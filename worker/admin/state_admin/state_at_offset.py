@@ -12,37 +12,37 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from driftway.worker.admin.merged_input import OrderedInput
-from driftway.worker.admin.state_admin.listing import Found, History, Progress, look
-from driftway.worker.admin.state_admin.source import Source, read_snapshot
+from driftway.worker.admin.merged_input import MergedInput
+from driftway.worker.admin.state_admin.listing import History, Progress, StoredSnapshot, list_snapshots
+from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
 from driftway.worker.errors import CannotRestore, Failure, UsageFailure
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, records_of
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import told
+from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
-from driftway.worker.kafka.log_reader.stream import Stream, reader_of
-from driftway.worker.kafka.registry.event_format import PLAIN, Form
+from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
+from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.kafka.registry.parser import MAGIC
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.changelog.snapshot_scan import whole_log
+from driftway.worker.state.changelog.snapshot_scan import read_partition
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import unlike
+from driftway.worker.state.snapshot import first_difference
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records
 
-Bars = Callable[[str, int], Progress]
+ProgressFactory = Callable[[str, int], Progress]
 """Given what is about to be done and how many records it takes, returns what is told of those that are done."""
 
 
-def no_bars(_what: str, _total: int) -> Progress:
+def no_progress(_what: str, _total: int) -> Progress:
     """Show nothing."""
     return lambda _: None
 
 
 @dataclass(frozen=True)
-class Arrival:
+class RebuiltState:
     """A state that has been rebuilt.
 
     Parameters
@@ -75,7 +75,7 @@ class Arrival:
         return f"{begin} and {self.relearned:,} records" if self.relearned else begin
 
 
-def travel(source: Source, offset: int | None, bars: Bars = no_bars) -> Arrival:
+def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory = no_progress) -> RebuiltState:
     """Rebuild a partition's state.
 
     Parameters
@@ -96,13 +96,13 @@ def travel(source: Source, offset: int | None, bars: Bars = no_bars) -> Arrival:
     Failure, Unreachable
         The topics cannot be read.
     """
-    listing = look(source.settings, source.partition, source.end, bars("snapshots", source.end))
+    listing = list_snapshots(source.settings, source.partition, source.end, bars("snapshots", source.end))
     history = listing.present(source.pointer)
     if offset is None:
         offset = _newest(source, history)
     if offset > source.high:
         raise UsageFailure(f"offset {offset} lies behind the end of {source}: its log ends at {source.high}")
-    notes = ["a newer history has begun, of which nothing is committed yet"] if history.over else []
+    notes = ["a newer history has begun, of which nothing is committed yet"] if history.superseded else []
     older = sorted(
         (one for one in history.snapshots if one.state_offset <= offset),
         key=lambda one: (one.state_offset, one.place.first),
@@ -122,11 +122,11 @@ def travel(source: Source, offset: int | None, bars: Bars = no_bars) -> Arrival:
         if file.saved.schema is None and model.settings.warm is not None:
             continue  # from before the first event: what the learners begin with is not in it
         relearned = advance(source, model, one.state_offset, offset, bars)
-        return Arrival(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
+        return RebuiltState(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
 
 
-def _newest(source: Source, history: History) -> int:
+def _newest(source: GroupPartition, history: History) -> int:
     """Where the newest committed snapshot stands."""
     if source.pointer is not None:
         return source.pointer.state_offset
@@ -135,7 +135,9 @@ def _newest(source: Source, history: History) -> int:
     return max(one.state_offset for one in history.snapshots)
 
 
-def _from_start(source: Source, history: History, offset: int, notes: tuple[str, ...], bars: Bars) -> Arrival:
+def _from_start(
+    source: GroupPartition, history: History, offset: int, notes: tuple[str, ...], bars: ProgressFactory
+) -> RebuiltState:
     """The state at an offset before the history's first snapshot that can be used."""
     began, usable = history.began, [one for one in history.snapshots if one.problem is None]
     first = min((one for one in usable if one.state_offset > offset), key=lambda one: one.state_offset, default=None)
@@ -156,13 +158,15 @@ def _from_start(source: Source, history: History, offset: int, notes: tuple[str,
         relearned = advance(source, model, began, offset, bars)
         there = model.save()
         advance(source, model, offset, first.state_offset, bars, began)
-        if unlike(file.saved, model.save()) is None:
+        if first_difference(file.saved, model.save()) is None:
             model.load(there)
-            return Arrival(model, offset, None, began, relearned, notes)
+            return RebuiltState(model, offset, None, began, relearned, notes)
     raise _refusal(source, offset, f"its learners did not begin empty at {began}, or left out rows", first, notes)
 
 
-def _require_start(source: Source, history: History, offset: int, first: Found | None, notes: tuple[str, ...]) -> None:
+def _require_start(
+    source: GroupPartition, history: History, offset: int, first: StoredSnapshot | None, notes: tuple[str, ...]
+) -> None:
     """Refuse where the rows from the history's start to the offset are not all in the log."""
     began = history.began
     if began is not None and offset < began:
@@ -177,14 +181,23 @@ def _require_start(source: Source, history: History, offset: int, first: Found |
         raise _refusal(source, offset, reason, first, notes)
 
 
-def _refusal(source: Source, offset: int, reason: str, first: Found | None, notes: tuple[str, ...]) -> CannotRestore:
+def _refusal(
+    source: GroupPartition, offset: int, reason: str, first: StoredSnapshot | None, notes: tuple[str, ...]
+) -> CannotRestore:
     earliest = "" if first is None else f"; the earliest that can be had is at {first.state_offset}"
     return CannotRestore(
         "; ".join([f"the state of {source} at offset {offset} cannot be had: {reason}{earliest}", *notes])
     )
 
 
-def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_bars, base: int | None = None) -> int:
+def advance(
+    source: GroupPartition,
+    model: Model,
+    first: int,
+    end: int,
+    bars: ProgressFactory = no_progress,
+    base: int | None = None,
+) -> int:
     """Let a model learn the rows from offset `first` to before `end`, in silence; return how many records there were.
 
     `base` is an offset up to there at which a snapshot stands, or the history has begun; None: `first` is one.
@@ -200,9 +213,9 @@ def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_
         return 0
     done, usable = 0, False
     progress = bars("rows", end - first)
-    if model.talk is not None:
-        model.talk.repeat(_meetings(source), first)
-    with told(source.settings), closing(rows(source, model.settings, first, end, base)) as found:
+    if model.exchange is not None:
+        model.exchange.replay(_exchange_records(source), first)
+    with translated_errors(source.settings), closing(rows(source, model.settings, first, end, base)) as found:
         for records in found:
             outputs = model.advance(records, emit=False)
             usable = usable or outputs.rows > 0
@@ -213,24 +226,24 @@ def advance(source: Source, model: Model, first: int, end: int, bars: Bars = no_
     return done
 
 
-def _meetings(source: Source) -> list[bytes | None]:
+def _exchange_records(source: GroupPartition) -> list[bytes | None]:
     """What the partition's learners took in of others, as far as it is in the topic of shares."""
     topic, deadline = source.settings.topics.shares, Deadline(ASK_SECONDS)
-    with told(source.settings), closing(reader_of(source.settings)) as reader:
-        return [value for _, value in whole_log(reader, topic, source.partition, deadline)]
+    with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
+        return [value for _, value in read_partition(reader, topic, source.partition, deadline)]
 
 
 def rows(
-    source: Source, settings: ModelSettings, first: int, end: int, base: int | None = None
+    source: GroupPartition, settings: ModelSettings, first: int, end: int, base: int | None = None
 ) -> Generator[Records, None, None]:
     """What the workers have taken from offset `first` to before `end`; `base` as in `advance`."""
     if source.labels:
         reading = replace(source.settings, model=settings)
         begin = first if base is None else base
-        with OrderedInput(reading, source.labels, source.partition, begin, end, first) as both:
+        with MergedInput(reading, source.labels, source.partition, begin, end, first) as both:
             yield from iter(both.take, None)
         return
-    with Stream(source.settings, source.settings.input, source.partition, end, first) as stream:
+    with MessageStream(source.settings, source.settings.input, source.partition, end, first) as stream:
         while messages := stream.peek(BATCH_MESSAGES):
             stream.drop(len(messages))
             yield records_of(source.partition, messages, settings.reads_headers)
@@ -245,9 +258,12 @@ def require_form(settings: ModelSettings, records: Records) -> None:
         In another format, some of these are events, or all may be.
     """
     if settings.events is None:
-        others = [Form(JSON if settings.form == PACKED else PACKED)]
-    elif settings.written.registered:
-        others = [PLAIN, *(replace(settings.written, name=name) for name in REGISTERED if name != settings.form)]
+        others = [EventFormat(JSON if settings.form == PACKED else PACKED)]
+    elif settings.event_format.uses_registry:
+        others = [
+            JSON_FORMAT,
+            *(replace(settings.event_format, name=name) for name in REGISTERED if name != settings.form),
+        ]
     elif framed(records):
         choice = f"one of --format {', '.join(REGISTERED)}, and --registry"
         raise UsageFailure(f"the events are of a format whose schemas a registry keeps, not {JSON}: give {choice}")

@@ -10,7 +10,7 @@ MOST = 255
 
 
 @dataclass(frozen=True)
-class Account:
+class PartitionCount:
     """One partition's outcomes.
 
     Parameters
@@ -39,7 +39,7 @@ class Account:
         return not (self.missing or self.repeated or self.beyond)
 
 
-class Ledger:
+class OutcomeCounter:
     """Outcomes per input offset; the input is read from offset 0 and has no holes."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Ledger:
             not self._counts.get(p, b"").count(0) and len(self._counts.get(p, b"")) >= n for p, n in ends.items()
         )
 
-    def accounts(self, ends: Mapping[int, int]) -> list[Account]:
+    def partition_counts(self, ends: Mapping[int, int]) -> list[PartitionCount]:
         """The result for each partition of the input (partition -> end offset)."""
         found = []
         for partition, end in sorted(ends.items()):
@@ -75,7 +75,7 @@ class Ledger:
             inside, outside = counts[:end], counts[end:]
             rejected = self._rejected.get(partition, 0)
             found.append(
-                Account(
+                PartitionCount(
                     partition,
                     end,
                     sum(counts) - rejected,

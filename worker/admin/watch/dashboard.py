@@ -25,7 +25,7 @@ LEAST_SPAN = 0.05
 
 
 @dataclass(frozen=True)
-class Row:
+class DashboardRow:
     """One learner on one partition.
 
     Parameters
@@ -84,13 +84,13 @@ class Row:
         }
 
 
-class Board:
+class Dashboard:
     """Folds what arrives into one row per partition and learner.
 
     Parameters
     ----------
     clock : callable
-        Seconds since the epoch, on the same clock as the times given to `fold`.
+        Seconds since the epoch, on the same clock as the times given to `add_point`.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -98,7 +98,7 @@ class Board:
         self._points: dict[tuple[int, str], dict[str, Any]] = {}
         self._history: dict[tuple[int, str], list[float]] = {}
         self._learners: dict[str, int] = {}
-        self._accounted: dict[int, int] = {}
+        self._last_outcome: dict[int, int] = {}
         self._seen: dict[int, deque[tuple[float, int]]] = {}
         self._ends: dict[int, int] = {}
         self._rejected: dict[int, Counter[str]] = {}
@@ -107,11 +107,11 @@ class Board:
         self.silent_seconds: float | None = None
         """For how long the broker has not answered."""
 
-    def fold(self, point: dict[str, Any], written_at: float | None = None) -> None:
+    def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
         """Take an accuracy point as on the wire, and when it was written (default: now)."""
         partition, learner = int(point["partition"]), str(point["learner"])
         self._learners.setdefault(learner, len(self._learners))
-        self.account(partition, int(point["offset"]), written_at)
+        self.add_outcome(partition, int(point["offset"]), written_at)
         place = partition, learner
         if int(point["offset"]) < self._points.get(place, point)["offset"]:
             return  # at-least-once workers repeat themselves
@@ -123,11 +123,11 @@ class Board:
             if len(history) > HISTORY_POINTS:
                 del history[: HISTORY_POINTS // 2]
 
-    def account(self, partition: int, offset: int, at: float | None = None) -> None:
+    def add_outcome(self, partition: int, offset: int, at: float | None = None) -> None:
         """Note that the input is predicted or rejected up to and including `offset`."""
-        if offset <= self._accounted.get(partition, -1):
+        if offset <= self._last_outcome.get(partition, -1):
             return
-        self._accounted[partition] = offset
+        self._last_outcome[partition] = offset
         now = self._clock()
         seen = self._seen.setdefault(partition, deque())
         seen.append((now if at is None else min(at, now), offset))
@@ -141,7 +141,7 @@ class Board:
     def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:
         """Count a drift alarm as on the wire, and note that the input is accounted for up to there."""
         partition, detector, offset = int(alarm["partition"]), str(alarm["detector"]), int(alarm["offset"])
-        self.account(partition, offset, written_at)
+        self.add_outcome(partition, offset, written_at)
         drifts = self._drifts.setdefault(partition, {})
         count, last = drifts.get(detector, (0, -1))
         if offset > last:  # at-least-once workers repeat themselves
@@ -151,17 +151,17 @@ class Board:
         """Note the input's end offset of each partition."""
         self._ends.update(ends)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[DashboardRow]:
         """By partition, then by learner in order of first appearance (the champion first)."""
-        places = {*self._points, *((p, "") for p in self._accounted if not any(q == p for q, _ in self._points))}
+        places = {*self._points, *((p, "") for p in self._last_outcome if not any(q == p for q, _ in self._points))}
         found = []
         for place in sorted(places, key=lambda place: (place[0], self._learners.get(place[1], 0))):
             partition, learner = place
-            accounted, end = self._accounted[partition], self._ends.get(partition)
+            accounted, end = self._last_outcome[partition], self._ends.get(partition)
             drifts = self._drifts.get(partition, {})
             last = max(((offset, detector) for detector, (_, offset) in drifts.items()), default=None)
             found.append(
-                Row(
+                DashboardRow(
                     partition,
                     learner,
                     accounted + 1,

@@ -11,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 
 from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.client_config import Properties, base_properties
-from driftway.worker.kafka.log_reader.reader import Place, Reader, lone_reader
+from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.rejections import kind_of
@@ -29,7 +29,7 @@ TUNING: Properties = {
 }
 
 
-class Ends:
+class LogEnds:
     """Asks where partitions end for a read_committed reader, all in one call.
 
     Parameters
@@ -40,8 +40,8 @@ class Ends:
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any]) -> None:
         self._bootstrap = bootstrap
-        self._asking = lone_reader(base_properties(bootstrap, passthrough), {})
-        self._known: dict[Place, int] = {}
+        self._asking = standalone_consumer(base_properties(bootstrap, passthrough), {})
+        self._known: dict[PartitionId, int] = {}
         self._silent_since: float | None = None
 
     @property
@@ -49,7 +49,7 @@ class Ends:
         """For how long the broker has not answered `lately`; None: it does."""
         return None if self._silent_since is None else time.monotonic() - self._silent_since
 
-    def of(self, topics: Mapping[str, int], seconds: float = REQUEST_SECONDS) -> dict[Place, int]:
+    def of(self, topics: Mapping[str, int], seconds: float = REQUEST_SECONDS) -> dict[PartitionId, int]:
         """End offset of every partition of `topics` (name -> number of partitions), asked for at most so long.
 
         Raises
@@ -69,7 +69,7 @@ class Ends:
         self._known.update(ends := {(place.topic, place.partition): place.offset for place in found})
         return ends
 
-    def lately(self, topics: Mapping[str, int]) -> dict[Place, int]:
+    def lately(self, topics: Mapping[str, int]) -> dict[PartitionId, int]:
         """The same, as far as it is known while the broker does not answer."""
         try:
             return self.of(topics, LATELY_SECONDS)
@@ -78,7 +78,7 @@ class Ends:
             return {place: end for place, end in self._known.items() if place[0] in topics}
 
 
-class Tail:
+class TopicTail:
     """A reader of whole topics that belongs to no group and commits nothing.
 
     Parameters
@@ -103,22 +103,22 @@ class Tail:
         bootstrap: str,
         passthrough: Mapping[str, Any],
         topics: Mapping[str, int],
-        starts: Mapping[Place, int] | None = None,
-        ends: Mapping[Place, int] | None = None,
+        starts: Mapping[PartitionId, int] | None = None,
+        ends: Mapping[PartitionId, int] | None = None,
     ) -> None:
         # A start that retention has overtaken is read from where the log begins.
-        self._consumer = lone_reader(base_properties(bootstrap, passthrough), TUNING, "earliest")
+        self._consumer = standalone_consumer(base_properties(bootstrap, passthrough), TUNING, "earliest")
         self.topics = dict(topics)
         begins = {(topic, p): OFFSET_BEGINNING for topic, n in topics.items() for p in range(n)}
         begins |= {place: first for place, first in (starts or {}).items() if place in begins}
-        self._reading = Reader(self._consumer, begins, ends, _complain)
+        self._reading = MessageReader(self._consumer, begins, ends, _complain)
 
     @property
     def at_end(self) -> bool:
         """Whether every partition has been read to its end, and nothing has come since."""
         return self._reading.done
 
-    def take(self, seconds: float) -> list[Any]:
+    def poll(self, seconds: float) -> list[Any]:
         """What has arrived, at most BATCH_MESSAGES, after waiting up to `seconds` for the first.
 
         Raises
@@ -126,9 +126,9 @@ class Tail:
         Failure
             The broker refuses this reader.
         """
-        return self._reading.take(seconds)
+        return self._reading.poll(seconds)
 
-    def jump(self, ends: Mapping[Place, int], back: int, behind: int) -> None:
+    def jump(self, ends: Mapping[PartitionId, int], back: int, behind: int) -> None:
         """Leave out records: where more than `behind` remain, go on `back` before the end."""
         here = [TopicPartition(topic, p) for topic, n in self.topics.items() for p in range(n)]
         for at in self._consumer.position(here):
@@ -143,12 +143,12 @@ class Tail:
         self._consumer.close()
 
 
-def _complain(place: Place, error: KafkaError) -> None:
+def _complain(place: PartitionId, error: KafkaError) -> None:
     if error.fatal() or error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
         raise Failure(f"cannot read {place[0]}: {error.str()}")
 
 
-def near(ends: Mapping[Place, int], back: int) -> dict[Place, int]:
+def near(ends: Mapping[PartitionId, int], back: int) -> dict[PartitionId, int]:
     """Starts that are `back` records before the ends."""
     return {place: max(0, end - back) for place, end in ends.items()}
 

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from driftway.worker.admin.watch.dashboard import Row, grouped, scale, sparkline
-from driftway.worker.wire.rejections import tally
+from driftway.worker.admin.watch.dashboard import DashboardRow, grouped, scale, sparkline
+from driftway.worker.wire.rejections import format_counts
 
 SPARKLINE_WIDTH = 24
 LEAST_NAME = 8
@@ -32,7 +32,7 @@ HEADINGS = {
 """Metric of an accuracy point -> heading; in the order of the columns."""
 
 
-def table(rows: list[Row], width: int, title: str | None = None, note: str | None = None) -> Table:
+def table(rows: list[DashboardRow], width: int, title: str | None = None, note: str | None = None) -> Table:
     """A table of one line per row, for a terminal of that many columns; `note` is told below.
 
     No number is cut: where there is no room the last metrics are left out, and at last a learner's name is folded.
@@ -46,7 +46,7 @@ def table(rows: list[Row], width: int, title: str | None = None, note: str | Non
     return made
 
 
-def _table(rows: list[Row], shown: list[str], width: int) -> Table:
+def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
     wide = width >= WIDE_COLUMNS
     made = Table(
         box=None, header_style="bold", title_justify="left", caption_justify="left", padding=(0, 1 + wide, 0, 0)
@@ -79,10 +79,10 @@ def _table(rows: list[Row], shown: list[str], width: int) -> Table:
     return made
 
 
-def rejected(rows: list[Row]) -> str:
+def rejected(rows: list[DashboardRow]) -> str:
     """Rejections by kind, of all partitions; empty if there are none."""
     kinds = sum((Counter(row.rejected) for row in {row.partition: row for row in rows}.values()), Counter[str]())
-    return f"rejected lately: {tally(kinds)} (driftway rejected shows them)" if kinds else ""
+    return f"rejected lately: {format_counts(kinds)} (driftway rejected shows them)" if kinds else ""
 
 
 def silence(seconds: float | None) -> str | None:
@@ -90,7 +90,7 @@ def silence(seconds: float | None) -> str | None:
     return None if seconds is None else f"the broker has not answered for {seconds:.0f} s; asking again"
 
 
-def lines(rows: list[Row], note: str | None = None) -> list[str]:
+def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
     """One plain line per row, what was rejected, and a note."""
     if not rows:
         return [text for text in ("no accuracy points yet", note) if text]
@@ -106,13 +106,13 @@ def lines(rows: list[Row], note: str | None = None) -> list[str]:
     return texts
 
 
-def place_cells(row: Row) -> tuple[str, str, str]:
+def place_cells(row: DashboardRow) -> tuple[str, str, str]:
     """Rows, rows a second and lag as text."""
     rate = "-" if row.rows_per_second is None else f"{row.rows_per_second:,.0f}"
     return f"{row.rows:,}", rate, "-" if row.lag is None else f"{row.lag:,}"
 
 
-def drift_cell(row: Row) -> str:
+def drift_cell(row: DashboardRow) -> str:
     """A partition's last drift alarm: the detector's name, how many rows ago, and how many alarms there were."""
     if row.last_drift is None:
         return ""

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from driftway.worker.admin.watch.dashboard import Board, Row
-from driftway.worker.admin.watch.topic_tail import Ends, Tail, near, outcome_place, readings, reason_kind
+from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
+from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, outcome_place, readings, reason_kind
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.topics import Topics, partition_counts, written_for
@@ -24,7 +24,7 @@ ALARMS_BACK = 10_000
 CATCH_UP_SECONDS = 30.0
 
 
-class Observation:
+class Watcher:
     """An input under observation.
 
     Parameters
@@ -37,7 +37,7 @@ class Observation:
         Topic -> partitions; see `chosen`.
     from_start : bool
         Read all accuracy points and drift alarms there are, not only the newest.
-    board : Board
+    dashboard : Board
         Where everything is folded into.
 
     Raises
@@ -55,25 +55,25 @@ class Observation:
         topics: Topics,
         counts: Mapping[str, int],
         from_start: bool,
-        board: Board,
+        dashboard: Dashboard,
     ) -> None:
-        self.board = board
+        self.dashboard = dashboard
         self._input = {topics.input: counts[topics.input]}
         self._outcomes = {topics.predictions: counts[topics.predictions]} if topics.predictions in counts else {}
         rejected = {topics.rejected: counts[topics.rejected]} if topics.rejected in counts else {}
         accuracy = {topics.accuracy: counts[topics.accuracy]}
-        self._ends = Ends(bootstrap, passthrough)
+        self._ends = LogEnds(bootstrap, passthrough)
         starts = None if from_start else near(self._ends.of(accuracy), POINTS_BACK)
-        self._points = Tail(bootstrap, passthrough, accuracy, starts)
+        self._points = TopicTail(bootstrap, passthrough, accuracy, starts)
         alarms = {topics.alarms: counts[topics.alarms]} if topics.alarms in counts else {}
         starts = None if from_start else near(self._ends.of(alarms), ALARMS_BACK)
-        self._alarms = Tail(bootstrap, passthrough, alarms, starts)
+        self._alarms = TopicTail(bootstrap, passthrough, alarms, starts)
         newest = near(self._ends.of(self._outcomes), OUTCOMES_BACK)
-        self._newest = Tail(bootstrap, passthrough, self._outcomes, newest)
-        self._rejected = Tail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
+        self._newest = TopicTail(bootstrap, passthrough, self._outcomes, newest)
+        self._rejected = TopicTail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
         self._tails = self._points, self._newest, self._alarms, self._rejected
 
-    def catch_up(self) -> list[Row]:
+    def catch_up(self) -> list[DashboardRow]:
         """Read to the present end; return the rows.
 
         Raises
@@ -88,18 +88,18 @@ class Observation:
                 raise Failure(f"the end of the accuracy points was not reached in {CATCH_UP_SECONDS:.0f} s")
         return self.refresh(0.0)
 
-    def refresh(self, seconds: float) -> list[Row]:
+    def refresh(self, seconds: float) -> list[DashboardRow]:
         """Read for that long; return the rows."""
         until = time.monotonic() + seconds
         self._read(seconds / 4)
         while (left := until - time.monotonic()) > 0:
             self._read(min(left, seconds / 4))
         ends = self._ends.lately({**self._input, **self._outcomes})
-        self.board.silent_seconds = self._ends.silent_seconds
+        self.dashboard.silent_seconds = self._ends.silent_seconds
         (topic,) = self._input
-        self.board.ends({p: end for (name, p), end in ends.items() if name == topic})
+        self.dashboard.ends({p: end for (name, p), end in ends.items() if name == topic})
         self._newest.jump(ends, OUTCOMES_BACK, OUTCOMES_BEHIND)
-        return self.board.rows()
+        return self.dashboard.rows()
 
     def close(self) -> None:
         """Let go of the clients."""
@@ -107,18 +107,18 @@ class Observation:
             tail.close()
 
     def _read(self, seconds: float) -> None:
-        for point, written_at in readings(self._points.take(seconds)):
-            self.board.fold(point, written_at)
+        for point, written_at in readings(self._points.poll(seconds)):
+            self.dashboard.add_point(point, written_at)
         # The last record of each partition says it all; reading every prediction would be work for nothing.
-        last = {(message.topic(), message.partition()): message for message in self._newest.take(0.0)}
+        last = {(message.topic(), message.partition()): message for message in self._newest.poll(0.0)}
         for message in last.values():
-            self.board.account(*outcome_place(message, rejected=False))
-        for alarm, written_at in readings(self._alarms.take(0.0)):
-            self.board.alarm(alarm, written_at)
-        for message in self._rejected.take(0.0):
+            self.dashboard.add_outcome(*outcome_place(message, rejected=False))
+        for alarm, written_at in readings(self._alarms.poll(0.0)):
+            self.dashboard.alarm(alarm, written_at)
+        for message in self._rejected.poll(0.0):
             place = outcome_place(message, rejected=True)
-            self.board.account(*place)
-            self.board.reject(place[0], reason_kind(message))
+            self.dashboard.add_outcome(*place)
+            self.dashboard.reject(place[0], reason_kind(message))
 
 
 def chosen(bootstrap: str, passthrough: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Topics, dict[str, int]]:

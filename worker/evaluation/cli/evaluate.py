@@ -16,7 +16,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import (
     PREQUENTIAL,
     PROTOCOLS,
-    Plan,
+    EvaluationPlan,
     check_options,
     leave_to_the_stream,
     plan,
@@ -30,7 +30,7 @@ from driftway.worker.evaluation.cli.table_options import (
 )
 
 if TYPE_CHECKING:
-    from driftway.worker.evaluation.cli.evaluation_curves import Drawing
+    from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
     from driftway.worker.evaluation.detection import Detection
     from driftway.worker.evaluation.regret import Regret
 
@@ -209,26 +209,26 @@ def _check_files(given: dict[str, Any]) -> None:
 
 def _run(
     open_stream: Any, streams: tuple[str, ...], given: dict[str, Any]
-) -> tuple[list[dict[str, Any]], list[Drawing]]:
+) -> tuple[list[dict[str, Any]], list[StreamCurves]]:
     """Results and curves of all streams; learners that share a process read a stream together where they can."""
-    from driftway.worker.evaluation.cli.evaluation_curves import Drawing
+    from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
     from driftway.worker.evaluation.results import rows_of
 
     results: list[dict[str, Any]] = []
-    drawings: list[Drawing] = []
+    drawings: list[StreamCurves] = []
     if given["protocol"] == PREQUENTIAL and given["jobs"] == 1:
         with _writing(given["scores"]) as out:
             for name in streams:
                 one = plan(open_stream, name, given)
                 found, points = _together(one, out, len(streams) > 1, given)
                 results += found
-                drawings.append(Drawing(one.stream.name, points, one.stream.drift_points, given["partitions"]))
+                drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
         return results, drawings
     plans = [plan(open_stream, name, given) for name in streams]
     for one, outcomes in zip(plans, run_plans(open_stream, plans, given["jobs"]), strict=True):
         results += [row for outcome in outcomes for row in rows_of(outcome)]
         points = [point for outcome in outcomes for point in outcome.points]
-        drawings.append(Drawing(one.stream.name, points, one.stream.drift_points, given["partitions"]))
+        drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
     return results, drawings
 
 
@@ -254,7 +254,7 @@ def _opened(path: str) -> IO[bytes]:
 
 
 def _together(
-    one: Plan, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]
+    one: EvaluationPlan, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Results and points of all learners of a stream, which is read once."""
     from driftway.worker.evaluation.prequential import evaluate as run_evaluations
@@ -281,7 +281,7 @@ def _together(
     return results, [point for run in runs for point in run.points]
 
 
-def _make_detection(one: Plan, given: dict[str, Any]) -> Detection:
+def _make_detection(one: EvaluationPlan, given: dict[str, Any]) -> Detection:
     from driftway.worker.cli.model_options import make_detector_specs
     from driftway.worker.evaluation.detection import Detection
 
@@ -289,7 +289,7 @@ def _make_detection(one: Plan, given: dict[str, Any]) -> Detection:
     return Detection(make_detector_specs(given["detectors"], target.task), target, one.stream.drift_points)
 
 
-def _make_regret(one: Plan, given: dict[str, Any]) -> Regret:
+def _make_regret(one: EvaluationPlan, given: dict[str, Any]) -> Regret:
     from driftway.worker.evaluation.regret import Regret, parse_hindsight
 
     job = one.jobs[0]
@@ -297,7 +297,7 @@ def _make_regret(one: Plan, given: dict[str, Any]) -> Regret:
     return Regret(asked, job.target, job.standardize, job.partitions, one.stream.drift_points, job.maps)
 
 
-def _write_files(results: list[dict[str, Any]], drawings: list[Drawing], given: dict[str, Any]) -> None:
+def _write_files(results: list[dict[str, Any]], drawings: list[StreamCurves], given: dict[str, Any]) -> None:
     if given["csv"] or given["parquet"]:
         from driftway.worker.evaluation.detection import in_columns
         from driftway.worker.evaluation.results import write_csv, write_parquet

@@ -20,7 +20,7 @@ FEW_ROWS = 500
 
 
 @dataclass
-class Drawing:
+class StreamCurves:
     """What is drawn of one stream.
 
     Parameters
@@ -46,7 +46,7 @@ def points_every(rows: int | None) -> int:
     return FEW_ROWS if rows is None else max(1, rows // POINTS)
 
 
-def draw_curves(drawings: Sequence[Drawing], path: str, metric: str | None = None) -> list[str]:
+def draw_curves(drawings: Sequence[StreamCurves], path: str, metric: str | None = None) -> list[str]:
     """Draw one metric over rows, a picture per stream.
 
     Parameters
@@ -81,7 +81,7 @@ def draw_curves(drawings: Sequence[Drawing], path: str, metric: str | None = Non
     return paths
 
 
-def _picture(drawing: Drawing, metric: str | None) -> tuple[Curves, Picture]:
+def _picture(drawing: StreamCurves, metric: str | None) -> tuple[Curves, Picture]:
     curves = Curves()
     for point in drawing.points:
         curves.add(point)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftway.worker.cli.console import whole_console
+from driftway.worker.cli.console import wide_console
 
 COLUMNS = {
     "accuracy": "accuracy",
@@ -63,7 +63,7 @@ def show(results: list[dict[str, Any]]) -> None:
         numbers = [f"{result['rows']:,}", *([str(result["parts"])] if protocol in PARTS else [])]
         values = [cell(metric, result.get(metric), result.get(f"{metric}_sd")) for metric in shown]
         table.add_row(result["stream"], result["learner"], *place, *numbers, *values, rate(result, results))
-    console = whole_console()
+    console = wide_console()
     console.print(table)
     for sentence in left_out(results):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)

@@ -11,9 +11,9 @@ from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events
 from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settings, make_target
 from driftway.worker.cli.options import was_given
-from driftway.worker.cli.warm_start_options import beginning
+from driftway.worker.cli.warm_start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings.option_values import Share
+from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ PROTOCOLS = (PREQUENTIAL, SEGMENTS, "holdout")
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """One stream and its jobs, one per learner.
 
     Parameters
@@ -96,7 +96,7 @@ def leave_to_the_stream(given: dict[str, Any]) -> None:
             given[option] = None
 
 
-def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> Plan:
+def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> EvaluationPlan:
     """The jobs of one stream, with every learner, map and label checked.
 
     Raises
@@ -110,7 +110,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
 
     task = given["task"] or (CLASSIFICATION if given["classes"] or given["labels"] else None)
     target = make_target(task or CLASSIFICATION, given["classes"], given["labels"])
-    began = beginning(given, target)
+    began = warm_start_plan(given, target)
     if began is not None:
         target = began.target
     reading = made_events(given, columns=True) if began is None else began.reading
@@ -131,11 +131,11 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
         learners = given["learner"] or (DEFAULT_LEARNER,)
         maps, standardize, columns = given["maps"], given["standardize"], None
     else:
-        target, columns = began.fit(stream)
+        target, columns = began.match_stream(stream)
         learners, maps, standardize = began.learners, began.maps, began.standardize
     warm = None if began is None else began.warm
     width = None if events is not None else stream.n_features
-    share = None if given["share"] is None else Share.parse(given["share"])
+    share = None if given["share"] is None else SharingOption.parse(given["share"])
     settings = make_model_settings(learners, target, maps, n_features=width, warm=warm, share=share, **reading)
     settings_read = replace(settings, target=labelled) if is_read(settings) else None
     jobs = [
@@ -162,9 +162,9 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> P
         )
         for i, spec in enumerate(settings.specs)
     ]
-    made = Plan(stream, jobs)
+    made = EvaluationPlan(stream, jobs)
     if given["curves"]:
-        made = Plan(stream, [job.with_points(points_every(made.rows)) for job in jobs])
+        made = EvaluationPlan(stream, [job.with_points(points_every(made.rows)) for job in jobs])
     return made
 
 
@@ -187,7 +187,7 @@ def _target_of(stream: Any, task: str | None, classes: int | None, named: Target
     return Target(CLASSIFICATION, known)
 
 
-def run_plans(open_stream: Callable[..., Any], plans: list[Plan], processes: int) -> list[list[Outcome]]:
+def run_plans(open_stream: Callable[..., Any], plans: list[EvaluationPlan], processes: int) -> list[list[Outcome]]:
     """Run all jobs, at most `processes` at a time; outcomes per plan, in the order of the jobs.
 
     Raises
@@ -196,11 +196,11 @@ def run_plans(open_stream: Callable[..., Any], plans: list[Plan], processes: int
         What the first job that failed raised.
     """
     from driftway.worker.evaluation.protocols import run
-    from driftway.worker.processes import run_all
+    from driftway.worker.processes import run_jobs
 
     jobs = [job for one in plans for job in one.jobs]
     known = [one.rows for one in plans for _ in one.jobs]
     total = sum(rows for rows in known if rows is not None) if None not in known else None
     with bar("evaluate", total) as advance:
-        outcomes = iter(run_all(partial(run, open_stream), jobs, processes, advance))
+        outcomes = iter(run_jobs(partial(run, open_stream), jobs, processes, advance))
     return [[next(outcomes) for _ in one.jobs] for one in plans]

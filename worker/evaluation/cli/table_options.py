@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from driftway.worker.cli.console import bar, whole_console
+from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.options import was_typed
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import plan
@@ -131,7 +131,7 @@ def _show(results: list[GridResult]) -> None:
 
     from driftway.worker.evaluation.grid_page import shown
 
-    console = whole_console()
+    console = wide_console()
     for result in results:
         table = Table(
             box=None, header_style="bold", title=f"{result.grid.name} on {result.stream}", title_justify="left"

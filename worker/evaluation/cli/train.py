@@ -24,7 +24,7 @@ from driftway.worker.wire.events import CLASSIFICATION, Target
 
 if TYPE_CHECKING:
     from driftway.learners import Spec
-    from driftway.learners.online_to_batch.procedure import Progress
+    from driftway.learners.online_to_batch.procedure import TrainingProgress
     from driftway.worker.evaluation.training.resume_file import ResumeFile
     from driftway.worker.evaluation.training.rows import StreamRows
     from driftway.worker.evaluation.training.topic import TopicRows
@@ -162,7 +162,7 @@ def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) 
     UsageFailure
         With the options' names.
     """
-    from driftway.worker.evaluation.training.bounds import Bound, require_order
+    from driftway.worker.evaluation.training.bounds import OffsetBound, require_order
 
     if (source is None) == (given["topic"] is None):
         raise UsageFailure("name what to learn from: a SOURCE, or a --topic")
@@ -174,7 +174,7 @@ def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) 
             raise UsageFailure(f"{_option(name)} belongs to {'--topic' if source is not None else 'a SOURCE'}")
     if source is None and given["test"] is None and (given["test_skip"] is not None or given["test_limit"]):
         raise UsageFailure("--test-skip and --test-limit beside --topic need --test SOURCE")
-    require_order(Bound.parse(given["first"], "--from"), Bound.parse(given["end"], "--to"))
+    require_order(OffsetBound.parse(given["first"], "--from"), OffsetBound.parse(given["end"], "--to"))
     if out.is_dir():
         raise UsageFailure(f"cannot write {out}: it is a directory")
     if out.exists() and not given["force"]:
@@ -239,7 +239,7 @@ def _learner(text: str, features: str) -> Spec:
             spec = Spec(PERCEPTRONS[1], spec.parameters)
         if spec.name in PERCEPTRONS and "ties" not in dict(spec.parameters):
             spec = Spec(spec.name, (*spec.parameters, ("ties", "correct")))
-        Spec(f"scaled:{spec.name}", spec.parameters).narrowest()  # as the file will have it
+        Spec(f"scaled:{spec.name}", spec.parameters).min_features()  # as the file will have it
     except UnknownLearner as error:
         raise UsageFailure(str(error)) from None
     except ParameterError as error:
@@ -258,7 +258,7 @@ def _train(
     from driftway.learners import Spec
     from driftway.worker.evaluation.training import job
     from driftway.worker.evaluation.training.resume_file import ResumeFile
-    from driftway.worker.evaluation.training.run import Stop, run
+    from driftway.worker.evaluation.training.run import StopSignal, run
     from driftway.worker.state import model_file
     from driftway.worker.state.snapshot import DIGEST_BYTES
 
@@ -283,7 +283,7 @@ def _train(
     def save(progress: bytes) -> None:
         ResumeFile(asked, rows.origin(), progress).write(partial)
 
-    read, stop = time.monotonic(), Stop()
+    read, stop = time.monotonic(), StopSignal()
     with _watched(f"{algorithm.text} on {rows.name}") as told, stop.listening():
         whole = run(procedure, save, told, given["save_interval"], stop)
     if not whole:
@@ -359,21 +359,23 @@ def _open(
 
 def _topic_rows(given: dict[str, Any], reading: ModelSettings, resumed: ResumeFile | None) -> TopicRows:
     from driftway.worker.evaluation.rows import is_read
-    from driftway.worker.evaluation.training.bounds import Bound
-    from driftway.worker.evaluation.training.topic import Part, Range, TopicRows
-    from driftway.worker.kafka.client_factory import resolved
+    from driftway.worker.evaluation.training.bounds import OffsetBound
+    from driftway.worker.evaluation.training.topic import PartitionRange, TopicPart, TopicRows
+    from driftway.worker.kafka.client_factory import choose_client
 
-    first, end = Bound.parse(given["first"], "--from"), Bound.parse(given["end"], "--to")
-    part = Part(given["topic"], given["partition"], first, end, given["form"], reading if is_read(reading) else None)
+    first, end = OffsetBound.parse(given["first"], "--from"), OffsetBound.parse(given["end"], "--to")
+    part = TopicPart(
+        given["topic"], given["partition"], first, end, given["form"], reading if is_read(reading) else None
+    )
     passthrough = parse_properties(given["properties"], given["client_properties"])
     ranges = None
     if resumed is not None:  # the log has grown since, and a time may mean other offsets now
-        ranges = [Range(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
-    return TopicRows(given["bootstrap"], passthrough, part, reading.target, ranges, resolved(given["client"])[0])
+        ranges = [PartitionRange(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
+    return TopicRows(given["bootstrap"], passthrough, part, reading.target, ranges, choose_client(given["client"])[0])
 
 
 @contextlib.contextmanager
-def _watched(name: str) -> Iterator[Callable[[Progress], None]]:
+def _watched(name: str) -> Iterator[Callable[[TrainingProgress], None]]:
     """On a terminal, a line that tells passes, what is left and the error; yields what to call with each progress."""
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -386,7 +388,7 @@ def _watched(name: str) -> Iterator[Callable[[Progress], None]]:
     with Line(*columns, console=Console(stderr=True), transient=True) as line:
         task = line.add_task(name, total=None)
 
-        def told(now: Progress) -> None:
+        def told(now: TrainingProgress) -> None:
             error = "" if now.error is None else f", error {100.0 * now.error:.2f} %"
             text = (
                 f"{name}: {now.what}, {now.passes:,} passes, {now.remaining:,} left, {now.mistakes:,} mistakes{error}"

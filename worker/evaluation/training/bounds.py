@@ -9,7 +9,7 @@ from driftway.worker.errors import UsageFailure
 
 
 @dataclass(frozen=True)
-class Bound:
+class OffsetBound:
     """One end of a range.
 
     Parameters
@@ -24,7 +24,7 @@ class Bound:
     time: int | None
 
     @classmethod
-    def parse(cls, text: str | None, option: str) -> Bound | None:
+    def parse(cls, text: str | None, option: str) -> OffsetBound | None:
         """Read ``500000`` or ``2026-11-01T00:00:00Z``; a time without zone is UTC. None stays None.
 
         Raises
@@ -46,7 +46,7 @@ class Bound:
         return cls(None, round(at.timestamp() * 1000.0))
 
 
-def require_order(first: Bound | None, end: Bound | None) -> None:
+def require_order(first: OffsetBound | None, end: OffsetBound | None) -> None:
     """Refuse a range that is empty as it is written.
 
     Raises

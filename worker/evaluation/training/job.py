@@ -12,18 +12,18 @@ from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.engine.state import Array
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.prequential import predicted_class
-from driftway.learners.online_to_batch.procedure import Procedure, Result
+from driftway.learners.online_to_batch.procedure import Procedure, TrainingResult
 from driftway.learners.online_to_batch.registry import find
-from driftway.learners.online_to_batch.training_set import Problem, collect
-from driftway.learners.preprocessing.fixed_scaler import Scaled
+from driftway.learners.online_to_batch.training_set import TrainingSet, collect
+from driftway.learners.preprocessing.fixed_scaler import FixedScaler
 from driftway.learners.registry import UnknownLearner
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.evaluation.training.rows import Rows, require_rows
+from driftway.worker.evaluation.training.rows import RowSource, require_rows
 from driftway.worker.state.model_file import trained
 
 
-def read(source: Rows, progress: Callable[[int], None] | None = None) -> Problem:
+def read(source: RowSource, progress: Callable[[int], None] | None = None) -> TrainingSet:
     """All rows of a source, standardised over the whole set: the one copy of them.
 
     Raises
@@ -42,7 +42,7 @@ def read(source: Rows, progress: Callable[[int], None] | None = None) -> Problem
         raise Failure(f"{source.name} does not fit into memory after {source.counts.rows} rows") from None
 
 
-def _counted(source: Rows, progress: Callable[[int], None] | None) -> Iterator[tuple[Array, Array]]:
+def _counted(source: RowSource, progress: Callable[[int], None] | None) -> Iterator[tuple[Array, Array]]:
     for X, y in source.blocks():
         if len(y):
             yield X, y
@@ -50,7 +50,7 @@ def _counted(source: Rows, progress: Callable[[int], None] | None) -> Iterator[t
             progress(len(y))
 
 
-def begin(problem: Problem, algorithm: Spec, learner: Spec, seed: int, saved: bytes | None = None) -> Procedure:
+def begin(problem: TrainingSet, algorithm: Spec, learner: Spec, seed: int, saved: bytes | None = None) -> Procedure:
     """The procedure at its start, or where `saved` stands.
 
     Raises
@@ -72,7 +72,7 @@ def begin(problem: Problem, algorithm: Spec, learner: Spec, seed: int, saved: by
     return procedure
 
 
-def deployable(result: Result, problem: Problem) -> Learner:
+def deployable(result: TrainingResult, problem: TrainingSet) -> Learner:
     """The hypothesis behind the scaling of its rows: it takes features as they come.
 
     Parameters
@@ -82,10 +82,10 @@ def deployable(result: Result, problem: Problem) -> Learner:
     problem : Problem
         Its mean and deviation are put in front.
     """
-    return Scaled.around(result.learner, problem.mean, problem.deviation)
+    return FixedScaler.around(result.learner, problem.mean, problem.deviation)
 
 
-def require_testable(source: Rows, n_features: int) -> None:
+def require_testable(source: RowSource, n_features: int) -> None:
     """Read held-out rows through once: what is wrong with them is told before hours of work.
 
     Raises
@@ -99,7 +99,7 @@ def require_testable(source: Rows, n_features: int) -> None:
     require_rows(source)
 
 
-def held_out(learner: Learner, source: Rows) -> dict[str, Any]:
+def held_out(learner: Learner, source: RowSource) -> dict[str, Any]:
     """Share of a source's rows that a model mistakes, how many there were, and where they come from."""
     wrong = 0
     for X, y in source.blocks():
@@ -109,7 +109,7 @@ def held_out(learner: Learner, source: Rows) -> dict[str, Any]:
     return {"error": wrong / source.counts.rows, "rows": source.counts.rows, "source": source.origin()}
 
 
-def origin(source: Rows, result: Result, test: dict[str, Any] | None) -> dict[str, Any]:
+def origin(source: RowSource, result: TrainingResult, test: dict[str, Any] | None) -> dict[str, Any]:
     """Where the model comes from: nothing in it depends on when, or in how many runs, it was made."""
     counts, report = source.counts, result.report
     known = ("algorithm", "parameters", "learner", "seed", "rows")
@@ -126,12 +126,14 @@ def origin(source: Rows, result: Result, test: dict[str, Any] | None) -> dict[st
     return told if test is None else {**told, "test": test}
 
 
-def model_file(source: Rows, learner: Learner, came_from: dict[str, Any]) -> bytes:
+def model_file(source: RowSource, learner: Learner, came_from: dict[str, Any]) -> bytes:
     """The bytes of the model file."""
     return trained(learner, source.names, source.target, came_from, source.reading, source.filling)
 
 
-def summary(out: str, source: Rows, result: Result, digest: str, test: dict[str, Any] | None) -> dict[str, Any]:
+def summary(
+    out: str, source: RowSource, result: TrainingResult, digest: str, test: dict[str, Any] | None
+) -> dict[str, Any]:
     """What `--json` prints, but for the seconds."""
     counts, report = source.counts, result.report
     return {

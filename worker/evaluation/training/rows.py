@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.evaluation.rows import Fillings
+from driftway.worker.evaluation.rows import MissingValueFillers
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.events import Target
 
@@ -23,7 +23,7 @@ Blocks = Iterator[tuple[Array, Array]]
 
 
 @dataclass
-class Counts:
+class RowCounts:
     """How many rows a source has given, and how many it has left out, so far.
 
     Parameters
@@ -44,14 +44,14 @@ class Counts:
     first_rejected: str | None = None
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """A bounded source of labelled rows that reads the same each time.
 
     `blocks` gives X f8[n, d], finite, and y f8[n], class index 0 or 1; `counts` are right once it has been exhausted.
     """
 
     target: Target
-    counts: Counts
+    counts: RowCounts
 
     @property
     def name(self) -> str:
@@ -108,11 +108,11 @@ class StreamRows:
         reading: ModelSettings | None = None,
     ) -> None:
         self.target = target
-        self.counts = Counts()
+        self.counts = RowCounts()
         self.reading = reading
         self.begun = b""
         """What is known of the columns before the first row."""
-        self._fillings: Fillings | None = None
+        self._fillings: MissingValueFillers | None = None
         self._stream = stream
         self._opening = opening
         self._skip, self._limit = skip, limit
@@ -153,8 +153,8 @@ class StreamRows:
         Failure
             The stream ends before the rows begin.
         """
-        self.counts = Counts()
-        self._fillings = None if self.reading is None else Fillings(self.reading, self._stream.n_features)
+        self.counts = RowCounts()
+        self._fillings = None if self.reading is None else MissingValueFillers(self.reading, self._stream.n_features)
         if self._fillings is not None:
             self._fillings.begin(self.begun)
         row, end = 0, None if self._limit is None else self._skip + self._limit
@@ -199,7 +199,7 @@ class StreamRows:
         return {**self._opening, "from": self._skip, "to": self._skip + self._read}
 
 
-def require_rows(source: Rows) -> None:
+def require_rows(source: RowSource) -> None:
     """Refuse a source that gave no usable row.
 
     Raises

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftway.learners.online_to_batch.procedure import Procedure, Progress
+    from driftway.learners.online_to_batch.procedure import Procedure, TrainingProgress
 
 SAVE_SECONDS = 30.0
 """Of work between two resume files."""
 
 
-class Stop:
+class StopSignal:
     """Whether somebody has asked the run to end: Ctrl-C or SIGTERM, once. A second one ends the process at once."""
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class Stop:
 def run(
     procedure: Procedure,
     save: Callable[[bytes], None],
-    told: Callable[[Progress], None],
+    told: Callable[[TrainingProgress], None],
     every: float = SAVE_SECONDS,
-    stop: Stop | None = None,
+    stop: StopSignal | None = None,
 ) -> bool:
     """Advance until the procedure is done; return False if it was stopped before, and saved.
 

@@ -11,9 +11,9 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from driftway.worker.errors import Failure, Unreachable, UsageFailure
-from driftway.worker.evaluation.rows import Fillings
-from driftway.worker.evaluation.training.bounds import Bound
-from driftway.worker.evaluation.training.rows import Blocks, Counts
+from driftway.worker.evaluation.rows import MissingValueFillers
+from driftway.worker.evaluation.training.bounds import OffsetBound
+from driftway.worker.evaluation.training.rows import Blocks, RowCounts
 from driftway.worker.kafka.client_config import (
     CONSUMER_TUNING,
     PYTHON,
@@ -23,14 +23,14 @@ from driftway.worker.kafka.client_config import (
 )
 from driftway.worker.kafka.client_factory import make_fetcher
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import Unfinished
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.kafka.interface import Fetcher
 from driftway.worker.kafka.log_reader.reader import (
     ASK_SECONDS,
     POLL_SECONDS,
-    lone_properties,
-    lone_reader,
-    spoken,
+    error_handler,
+    standalone_consumer,
+    standalone_properties,
     watermarks,
 )
 from driftway.worker.kafka.log_reader.records import RecordReader
@@ -42,7 +42,7 @@ from driftway.worker.wire.rejections import shown
 from driftway.worker.wire.schema.feature import REJECT
 
 
-class Range(NamedTuple):
+class PartitionRange(NamedTuple):
     """The offsets from `first` to before `end` of a partition."""
 
     partition: int
@@ -51,7 +51,7 @@ class Range(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class TopicPart:
     """The part of a topic that was asked for.
 
     Parameters
@@ -70,8 +70,8 @@ class Part:
 
     topic: str
     partition: int | None = None
-    first: Bound | None = None
-    end: Bound | None = None
+    first: OffsetBound | None = None
+    end: OffsetBound | None = None
     form: str = "json"
     reading: ModelSettings | None = None
 
@@ -108,9 +108,9 @@ class TopicRows:
         self,
         bootstrap: str,
         passthrough: Mapping[str, Any],
-        part: Part,
+        part: TopicPart,
         target: Target,
-        ranges: Sequence[Range] | None = None,
+        ranges: Sequence[PartitionRange] | None = None,
         client: str = PYTHON,
     ) -> None:
         counts = partition_counts(require_broker(bootstrap, passthrough))
@@ -121,11 +121,11 @@ class TopicRows:
             raise UsageFailure(f"topic {part.topic} has no partition {part.partition}, only 0 to {n - 1}")
         self.part = part
         self.target = target
-        self.counts = Counts()
+        self.counts = RowCounts()
         self._bootstrap, self._client = bootstrap, client
         self._given = without_membership(base_properties(bootstrap, passthrough))
         self._decoder = self._make_decoder()
-        self._fillings: Fillings | None = None
+        self._fillings: MissingValueFillers | None = None
         """Of all ranges that were read through."""
         partitions = range(n) if part.partition is None else (part.partition,)
         with closing(self._reader()) as reader, self._explained():
@@ -175,9 +175,9 @@ class TopicRows:
         Unreachable
             The broker delivers nothing any more.
         """
-        self.counts = Counts()
+        self.counts = RowCounts()
         self._decoder, self._fillings = self._make_decoder(), None
-        properties = lone_properties(self._given, CONSUMER_TUNING)
+        properties = standalone_properties(self._given, CONSUMER_TUNING)
         headers = self.part.reading is not None and self.part.reading.reads_headers
         with (
             closing(self._reader()) as reader,
@@ -196,28 +196,28 @@ class TopicRows:
         return Decoder(self.target, form=self.part.form, lenient=lenient, events=None if read is None else read.events)
 
     def _reader(self) -> Consumer:
-        return lone_reader(self._given, CONSUMER_TUNING)
+        return standalone_consumer(self._given, CONSUMER_TUNING)
 
-    def _read(self, fetcher: Fetcher, one: Range) -> Blocks:
+    def _read(self, fetcher: Fetcher, one: PartitionRange) -> Blocks:
         place, where = (self.part.topic, one.partition), f"{self.part.topic}/{one.partition}"
-        reading = RecordReader(fetcher, place, one.first, one.end, spoken(where, _lost(where, one.first)))
-        fillings: Fillings | None = None  # each partition has its own, as in a worker
+        reading = RecordReader(fetcher, place, one.first, one.end, error_handler(where, _lost(where, one.first)))
+        fillings: MissingValueFillers | None = None  # each partition has its own, as in a worker
         while reading.unread:
-            inside = reading.take(POLL_SECONDS)
+            inside = reading.poll(POLL_SECONDS)
             if reading.unread:
-                reading.require_news(self._bootstrap, where)
+                reading.require_progress(self._bootstrap, where)
             if inside is None:
                 continue
             batch = self._decoder.decode(inside)
             if fillings is None and self.part.reading is not None and self._decoder.schema is not None:
-                fillings = Fillings(self.part.reading, self._decoder.schema.n_features)
+                fillings = MissingValueFillers(self.part.reading, self._decoder.schema.n_features)
             if fillings is not None:
                 batch.X = fillings.fill(batch.X)
             yield self._rows(inside, batch)
         if self._fillings is None:
             self._fillings = fillings
         elif fillings is not None:
-            self._fillings.take_in(fillings)
+            self._fillings.merge(fillings)
 
     def _rows(self, records: Records, batch: Batch) -> tuple[Any, Any]:
         """Labelled rows of the records."""
@@ -230,11 +230,11 @@ class TopicRows:
         counts.rows += int(known.sum())
         return np.ascontiguousarray(batch.X[known]), batch.y[known]
 
-    def _resolve(self, reader: Consumer, partition: int, deadline: Deadline) -> Range:
+    def _resolve(self, reader: Consumer, partition: int, deadline: Deadline) -> PartitionRange:
         """Offsets of a partition's range, by its log now."""
         low, high = watermarks(reader, self.part.topic, partition, deadline)
 
-        def offset(bound: Bound | None, default: int) -> int:
+        def offset(bound: OffsetBound | None, default: int) -> int:
             if bound is None:
                 return default
             return bound.offset if bound.offset is not None else self._at(reader, partition, bound, high, deadline)
@@ -244,9 +244,9 @@ class TopicRows:
             raise Failure(
                 f"retention has passed offset {end - 1} of {self.part.topic}/{partition}: the log begins at {low}"
             )
-        return Range(partition, first, max(first, end))
+        return PartitionRange(partition, first, max(first, end))
 
-    def _at(self, reader: Consumer, partition: int, bound: Bound, high: int, deadline: Deadline) -> int:
+    def _at(self, reader: Consumer, partition: int, bound: OffsetBound, high: int, deadline: Deadline) -> int:
         """The offset of the first record that is not older than a time."""
         asked = [TopicPartition(self.part.topic, partition, bound.time or 0)]
         found = reader.offsets_for_times(asked, timeout=deadline.remaining())[0]
@@ -271,7 +271,7 @@ class TopicRows:
             yield
         except KafkaException as error:
             raise Failure(f"the broker refused: {self.name}: {error.args[0].str()}") from None
-        except Unfinished as error:
+        except TimedOut as error:
             raise Unreachable(str(error)) from None
 
     def _described(self) -> str:

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Message
 from driftway.worker.kafka.client_config import Properties, quiet
 from driftway.worker.kafka.consumer_columns import by_partition, records_of
 from driftway.worker.kafka.error_handling import refused_properties
-from driftway.worker.kafka.interface import Problem, Taken
+from driftway.worker.kafka.interface import ClientError, PollResult
 
 
 def make_consumer(properties: Properties) -> Consumer:
@@ -24,20 +24,20 @@ def make_consumer(properties: Properties) -> Consumer:
         return Consumer(quiet(properties))
 
 
-def arrivals(consumer: Consumer, most: int, wait: float, headers: bool) -> Taken:
+def poll_records(consumer: Consumer, most: int, wait: float, headers: bool) -> PollResult:
     """What has arrived, at most so many messages, after waiting up to `wait` seconds for the first."""
-    # One timed call for a whole batch would wait for it to fill up (KAFKA.md 3r).
+    # One timed call for a whole batch would wait for it to fill up (docs/kafka.md#fetch-settings).
     first = consumer.poll(wait)
     if first is None:
-        return Taken([], [])
+        return PollResult([], [])
     messages = [first, *(consumer.consume(most - 1, timeout=0) if most > 1 else ())]
     # map over the client's own methods: no bytecode runs per message.
     bad = list(compress(messages, map(Message.error, messages)))
     good = [message for message in messages if message.error() is None] if bad else messages
     records = [records_of(partition, share, headers) for partition, share in by_partition(good).items()]
-    return Taken(records, [problem for message in bad if (problem := _problem(message)) is not None])
+    return PollResult(records, [problem for message in bad if (problem := _client_error(message)) is not None])
 
 
-def _problem(message: Message) -> Problem | None:
+def _client_error(message: Message) -> ClientError | None:
     error = message.error()
-    return None if error is None else Problem(error, message.partition() or 0, message.offset())
+    return None if error is None else ClientError(error, message.partition() or 0, message.offset())

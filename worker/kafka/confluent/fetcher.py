@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from confluent_kafka import Consumer, TopicPartition
 
-from driftway.worker.kafka.confluent.consumer import arrivals
-from driftway.worker.kafka.interface import Fetcher, Taken
+from driftway.worker.kafka.confluent.consumer import poll_records
+from driftway.worker.kafka.interface import Fetcher, PollResult
 
 
-class PlainFetcher(Fetcher):
+class ConfluentFetcher(Fetcher):
     """See `driftway.worker.kafka.interface.Fetcher`.
 
     Parameters
@@ -26,11 +26,11 @@ class PlainFetcher(Fetcher):
     def __init__(self, consumer: Consumer, topic: str, headers: bool) -> None:
         self._consumer, self._topic, self._headers = consumer, topic, headers
 
-    def send_to(self, begins: Mapping[int, int]) -> None:
+    def assign(self, begins: Mapping[int, int]) -> None:
         self._consumer.assign([TopicPartition(self._topic, partition, begins[partition]) for partition in begins])
 
-    def take(self, most: int, wait: float) -> Taken:
-        return arrivals(self._consumer, most, wait, self._headers)
+    def poll(self, most: int, wait: float) -> PollResult:
+        return poll_records(self._consumer, most, wait, self._headers)
 
     def close(self) -> None:
         self._consumer.close()

@@ -6,11 +6,11 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-from driftway.worker.kafka.confluent.consumer import arrivals
-from driftway.worker.kafka.interface import Member, Partitions, Taken
+from driftway.worker.kafka.confluent.consumer import poll_records
+from driftway.worker.kafka.interface import Member, Partitions, PollResult
 
 
-class PlainMember(Member):
+class ConfluentMember(Member):
     """See `driftway.worker.kafka.interface.Member`.
 
     Parameters
@@ -34,7 +34,7 @@ class PlainMember(Member):
 
         self._consumer.subscribe([self._topic], on_assign=call(assigned), on_revoke=call(revoked), on_lost=call(lost))
 
-    def accept(self, partitions: list[int]) -> None:
+    def assign_paused(self, partitions: list[int]) -> None:
         # The real position is known after the restore; until then nothing may be fetched.
         places = [TopicPartition(self._topic, partition, OFFSET_BEGINNING) for partition in partitions]
         if self._incremental:
@@ -44,23 +44,23 @@ class PlainMember(Member):
         if places:
             self._consumer.pause(places)
 
-    def release(self, partitions: list[int]) -> None:
+    def unassign(self, partitions: list[int]) -> None:
         if self._incremental:
-            self._consumer.incremental_unassign(self._places(partitions))
+            self._consumer.incremental_unassign(self._topic_partitions(partitions))
         else:
             self._consumer.unassign()
 
-    def take(self, most: int, wait: float) -> Taken:
-        return arrivals(self._consumer, most, wait, self._headers)
+    def poll(self, most: int, wait: float) -> PollResult:
+        return poll_records(self._consumer, most, wait, self._headers)
 
     def seek(self, partition: int, offset: int) -> None:
         self._consumer.seek(TopicPartition(self._topic, partition, offset))
 
     def pause(self, partition: int) -> None:
-        self._consumer.pause(self._places([partition]))
+        self._consumer.pause(self._topic_partitions([partition]))
 
     def resume(self, partition: int) -> None:
-        self._consumer.resume(self._places([partition]))
+        self._consumer.resume(self._topic_partitions([partition]))
 
     def metadata(self) -> Any:
         return self._consumer.consumer_group_metadata()
@@ -74,5 +74,5 @@ class PlainMember(Member):
     def close(self) -> None:
         self._consumer.close()
 
-    def _places(self, partitions: list[int]) -> list[TopicPartition]:
+    def _topic_partitions(self, partitions: list[int]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, partition) for partition in partitions]

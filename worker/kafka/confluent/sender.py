@@ -11,15 +11,15 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from driftway.worker.kafka.confluent.delivery_reports import Reports
-from driftway.worker.kafka.error_handling import fatality
-from driftway.worker.kafka.interface import Offsets, Sender, Span
-from driftway.worker.wire.columns import Strings
+from driftway.worker.kafka.confluent.delivery_reports import DeliveryReports
+from driftway.worker.kafka.error_handling import fatal_error
+from driftway.worker.kafka.interface import OffsetRange, Offsets, Sender
+from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.headers import Headers
 
 
-class PlainSender(Sender):
-    """See `driftway.worker.kafka.interface.Sender`.
+class ConfluentSender(Sender):
+    """See `driftway.worker.kafka.interface.KafkaSink`.
 
     Parameters
     ----------
@@ -37,19 +37,19 @@ class PlainSender(Sender):
     """
 
     def __init__(self, properties: Mapping[str, Any], partition: int, every_report: bool) -> None:
-        self._reports = Reports()
-        all_reports = {"on_delivery": self._reports.note_refusal} if every_report else {}
+        self._reports = DeliveryReports()
+        all_reports = {"on_delivery": self._reports.note_failure} if every_report else {}
         self._producer = Producer({**properties, **all_reports})
         self._partition = partition
 
     def __len__(self) -> int:
         return len(self._producer)
 
-    def know(self, topic: str, seconds: float) -> None:
+    def load_metadata(self, topic: str, seconds: float) -> None:
         with self._answering():
             self._producer.list_topics(topic, seconds)
 
-    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+    def send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
         if headers is not None:  # a batch's records cannot have any
             for value, key, own in zip(values, keys, headers, strict=True):
                 self._produce(topic, value, key, list(own))
@@ -70,10 +70,10 @@ class PlainSender(Sender):
     def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
         self._produce(topic, value, key, [])
 
-    def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
-        return self._reports.spans(ends)
+    def ranges(self, ends: Mapping[str, int]) -> dict[str, OffsetRange]:
+        return self._reports.ranges(ends)
 
-    def begin_spans(self) -> None:
+    def start_ranges(self) -> None:
         self._reports.clear()
 
     def poll(self, seconds: float) -> None:
@@ -113,7 +113,7 @@ class PlainSender(Sender):
             self._producer.purge()
 
     def _produce(self, topic: str, value: bytes | None, key: bytes | None, headers: list[Any]) -> None:
-        report = self._reports.one(topic)
+        report = self._reports.mark_one(topic)
         self._producer.produce(topic, value, key=key, partition=self._partition, on_delivery=report, headers=headers)
 
     @contextlib.contextmanager
@@ -128,7 +128,7 @@ class PlainSender(Sender):
         except SystemError as error:
             if isinstance(error.__cause__, KafkaException):
                 raise error.__cause__ from None
-            fatal = fatality(self._producer)
+            fatal = fatal_error(self._producer)
             if fatal is None:
                 raise
             raise KafkaException(fatal) from None

@@ -36,7 +36,7 @@ POLL_MS = 1000
 
 
 @cache
-def proven() -> Library:
+def checked_library() -> Library:
     """The library, once it has passed.
 
     Raises
@@ -45,7 +45,7 @@ def proven() -> Library:
         It has not, or cannot be used at all.
     """
     library = load()
-    if (why := _message_differs(library) or _place_differs(library)) is not None:
+    if (why := _message_differs(library) or _partition_differs(library)) is not None:
         raise Unsupported(f"librdkafka {library.version_str().decode()}: {why}")
     return library
 
@@ -81,7 +81,7 @@ def _message_differs(library: Library) -> str | None:
     return seen[0] if seen else "no report came"
 
 
-def _place_differs(library: Library) -> str | None:
+def _partition_differs(library: Library) -> str | None:
     places = library.topic_partition_list_new(1)
     try:
         library.topic_partition_list_add(places, b"trial", WHERE).contents.offset = MARK

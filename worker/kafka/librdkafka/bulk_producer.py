@@ -9,7 +9,7 @@ import numpy as np
 from confluent_kafka import KafkaError
 
 from driftway.worker.kafka.librdkafka.handle import Handle, milliseconds
-from driftway.worker.kafka.librdkafka.intrinsics import callback, set_word_at, word_at
+from driftway.worker.kafka.librdkafka.intrinsics import callback, load_word, store_word
 from driftway.worker.kafka.librdkafka.library import (
     ANY_PARTITION,
     COPY,
@@ -20,23 +20,23 @@ from driftway.worker.kafka.librdkafka.library import (
     Library,
 )
 from driftway.worker.kafka.librdkafka.message import ERROR, KEY, PARTITION, PAYLOAD, WORD_BYTES, WORDS, fill
-from driftway.worker.wire.columns import Integers, Strings
+from driftway.worker.wire.columns import BytesColumn, Integers
 
 CODE, COUNT = 0, 1
 """Words of the notes: the first failure, and how many there were."""
 
 
 @callback
-def counted(_handle: int, message: int, notes: int) -> None:
+def count_failure(_handle: int, message: int, notes: int) -> None:
     """Look at one report."""
-    code = np.int32(word_at(message + WORD_BYTES * ERROR))
+    code = np.int32(load_word(message + WORD_BYTES * ERROR))
     if code != 0:
-        if word_at(notes + WORD_BYTES * CODE) == 0:
-            set_word_at(notes + WORD_BYTES * CODE, int(code))
-        set_word_at(notes + WORD_BYTES * COUNT, word_at(notes + WORD_BYTES * COUNT) + 1)
+        if load_word(notes + WORD_BYTES * CODE) == 0:
+            store_word(notes + WORD_BYTES * CODE, int(code))
+        store_word(notes + WORD_BYTES * COUNT, load_word(notes + WORD_BYTES * COUNT) + 1)
 
 
-class NativeFeeder:
+class BulkProducer:
     """Messages to topics' partitions.
 
     Parameters
@@ -56,7 +56,7 @@ class NativeFeeder:
         self._library = library
         self._notes = np.zeros(2, np.int64)
         self._handle = Handle(
-            library, PRODUCER, properties, report=counted(), opaque=self._notes.ctypes.data
+            library, PRODUCER, properties, report=count_failure(), opaque=self._notes.ctypes.data
         )  # after the notes, which it looks at until its end
 
     def __del__(self) -> None:
@@ -88,7 +88,9 @@ class NativeFeeder:
         """
         return self._handle.partition_count(topic, milliseconds(seconds))
 
-    def feed(self, topic: str, values: Strings, keys: Strings | None, partitions: Integers | int | None) -> None:
+    def produce(
+        self, topic: str, values: BytesColumn, keys: BytesColumn | None, partitions: Integers | int | None
+    ) -> None:
         """Hand messages over; they are copied. What the client refuses counts as failed.
 
         Parameters
@@ -102,10 +104,10 @@ class NativeFeeder:
         """
         n = len(values)
         rows = np.zeros((n, WORDS), np.int64)
-        text, starts, lengths = values.located()
+        text, starts, lengths = values.to_buffer()
         fill(rows, text.ctypes.data, starts, lengths, PAYLOAD)
         if keys is not None:
-            names, starts, lengths = keys.located()
+            names, starts, lengths = keys.to_buffer()
             fill(rows, names.ctypes.data, starts, lengths, KEY)
         flags, all_to = COPY, ANY_PARTITION
         if isinstance(partitions, int):

@@ -9,8 +9,8 @@ import numpy as np
 from confluent_kafka import KafkaError
 
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.interface import Problem, Taken
-from driftway.worker.kafka.librdkafka.handle import Handle, drain
+from driftway.worker.kafka.interface import ClientError, PollResult
+from driftway.worker.kafka.librdkafka.handle import Handle, consume_batch
 from driftway.worker.kafka.librdkafka.headers import HeaderReader
 from driftway.worker.kafka.librdkafka.library import Library
 from driftway.worker.kafka.librdkafka.message import (
@@ -29,11 +29,11 @@ from driftway.worker.kafka.librdkafka.message import (
     read,
     stamp,
 )
-from driftway.worker.wire.columns import END, SPARE, TAIL, Integers, Located, Terminated, Text, read_only
+from driftway.worker.wire.columns import END, SPARE, TAIL, BufferColumn, Integers, TerminatedColumn, Text, read_only
 from driftway.worker.wire.events import Records
 
 
-class Arrivals:
+class ConsumerQueue:
     """The queue of a consumer.
 
     Parameters
@@ -64,9 +64,9 @@ class Arrivals:
         self._destroy, self._stamp = library.address("message_destroy"), library.address("message_timestamp")
         self._headers = HeaderReader(library) if headers else None
 
-    def take(self, most: int, wait: float) -> Taken:
+    def poll(self, most: int, wait: float) -> PollResult:
         """Copy messages out of the library's memory: at most so many, after waiting for the first."""
-        pointers = self._pointers[: drain(self._library, self._queue, self._pointers[:most], wait)]
+        pointers = self._pointers[: consume_batch(self._library, self._queue, self._pointers[:most], wait)]
         try:
             return self._columns(pointers)
         finally:
@@ -76,7 +76,7 @@ class Arrivals:
         """Let go of the queue, before the consumer ends."""
         self._library.queue_destroy(self._queue)
 
-    def _columns(self, pointers: Integers) -> Taken:
+    def _columns(self, pointers: Integers) -> PollResult:
         n = len(pointers)
         rows, (order, partitions, ends, scratch) = self._rows[:n], np.empty((4, n), np.int64)
         read(pointers, rows)
@@ -96,28 +96,28 @@ class Arrivals:
             columns = rows[chosen, OFFSET], values, keys_of(rows, chosen), stamps[chosen], headers
             records.append(Records(partition, *columns))
             first = end
-        return Taken(records, [_problem(row) for row in rows[rows[:, ERROR] != 0]] if first < n else [])
+        return PollResult(records, [_client_error(row) for row in rows[rows[:, ERROR] != 0]] if first < n else [])
 
 
-def values_of(rows: Rows, chosen: Integers, text: Text, start: int) -> tuple[Terminated, int]:
+def values_of(rows: Rows, chosen: Integers, text: Text, start: int) -> tuple[TerminatedColumn, int]:
     """Payloads, copied to a buffer from a place on; and the place behind them."""
     starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     end = start + gather(rows, chosen, PAYLOAD, len(END), text[start:], starts, lengths)
     text[end : end + SPARE] = np.frombuffer(TAIL, np.uint8)
-    return Terminated(read_only(text[start : end + SPARE]), starts, lengths), end + SPARE
+    return TerminatedColumn(read_only(text[start : end + SPARE]), starts, lengths), end + SPARE
 
 
-def keys_of(rows: Rows, chosen: Integers) -> Located:
+def keys_of(rows: Rows, chosen: Integers) -> BufferColumn:
     """Keys in a buffer of their own: outputs that are held back keep them."""
     starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     text = np.empty(int(rows[chosen, KEY_LENGTH].sum()), np.uint8)
     gather(rows, chosen, KEY, 0, text, starts, lengths)
-    return Located(text, starts, lengths)
+    return BufferColumn(text, starts, lengths)
 
 
-def _problem(row: Any) -> Problem:
+def _client_error(row: Any) -> ClientError:
     code, offset = int(row[ERROR]), int(row[OFFSET])
     if not row[PAYLOAD]:
-        return Problem(KafkaError(code), int(row[PARTITION]), offset)
+        return ClientError(KafkaError(code), int(row[PARTITION]), offset)
     reason = ctypes.string_at(int(row[PAYLOAD]), int(row[LENGTH])).decode(errors="replace")
-    return Problem(KafkaError(code, reason), int(row[PARTITION]), offset)
+    return ClientError(KafkaError(code, reason), int(row[PARTITION]), offset)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from driftway.worker.kafka.interface import Fetcher, Taken
-from driftway.worker.kafka.librdkafka.consumer_queue import Arrivals
-from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList
+from driftway.worker.kafka.interface import Fetcher, PollResult
+from driftway.worker.kafka.librdkafka.consumer_queue import ConsumerQueue
+from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList
 from driftway.worker.kafka.librdkafka.library import CONSUMER, Library
 
 
-class NativeFetcher(Fetcher):
+class LibrdkafkaFetcher(Fetcher):
     """See `driftway.worker.kafka.interface.Fetcher`.
 
     Parameters
@@ -34,17 +34,17 @@ class NativeFetcher(Fetcher):
     def __init__(self, library: Library, properties: Mapping[str, Any], topic: str, headers: bool) -> None:
         self._library, self._topic = library, topic
         self._handle = Handle(library, CONSUMER, properties)
-        self._arrivals = Arrivals(library, self._handle, lasting=True, headers=headers)
+        self._queue = ConsumerQueue(library, self._handle, lasting=True, headers=headers)
 
-    def send_to(self, begins: Mapping[int, int]) -> None:
-        with PlaceList(self._library, self._topic, begins.items()) as places:
+    def assign(self, begins: Mapping[int, int]) -> None:
+        with TopicPartitionList(self._library, self._topic, begins.items()) as places:
             self._library.require(self._library.assign(self._handle.address, places))
 
-    def take(self, most: int, wait: float) -> Taken:
-        return self._arrivals.take(most, wait)
+    def poll(self, most: int, wait: float) -> PollResult:
+        return self._queue.poll(most, wait)
 
     def close(self) -> None:
         if self._handle.address:
-            self._arrivals.close()
+            self._queue.close()
             self._library.consumer_close(self._handle.address)
             self._handle.close()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.kafka.librdkafka.library import COUNTED, ERRED, SLOWED, Library, Told
+from driftway.worker.kafka.librdkafka.library import ERROR_CB, STATS_CB, THROTTLE_CB, Library, MetadataStruct
 from driftway.worker.kafka.librdkafka.message import WORD_BYTES, Pointers
 
 REASON_BYTES = 512
@@ -100,10 +100,12 @@ class Handle:
         if key == "logger":
             library.conf_set_log_cb(conf, None)  # nobody is told
         elif key == "error_cb":
-            self._callbacks.append(ERRED(lambda _handle, code, why, _opaque: value(KafkaError(code, _spoken(why)))))
+            self._callbacks.append(ERROR_CB(lambda _handle, code, why, _opaque: value(KafkaError(code, _decoded(why)))))
             library.conf_set_error_cb(conf, self._callbacks[-1])
         elif key == "throttle_cb":
-            self._callbacks.append(SLOWED(lambda _handle, name, id_, ms, _opaque: value(Throttle(_spoken(name), ms))))
+            self._callbacks.append(
+                THROTTLE_CB(lambda _handle, name, id_, ms, _opaque: value(Throttle(_decoded(name), ms)))
+            )
             library.conf_set_throttle_cb(conf, self._callbacks[-1])
         elif key == "stats_cb":
 
@@ -111,7 +113,7 @@ class Handle:
                 value(ctypes.string_at(text, length).decode(errors="replace"))
                 return 0
 
-            self._callbacks.append(COUNTED(count))
+            self._callbacks.append(STATS_CB(count))
             library.conf_set_stats_cb(conf, self._callbacks[-1])
 
     def topic(self, name: str) -> int:
@@ -139,7 +141,7 @@ class Handle:
         KafkaException
             The broker did not tell in time.
         """
-        library, told = self.library, ctypes.POINTER(Told)()
+        library, told = self.library, ctypes.POINTER(MetadataStruct)()
         library.require(library.metadata(self.address, 0, self.topic(name), ctypes.byref(told), milliseconds))
         try:
             return next((t.partition_count for t in told.contents.topics[: told.contents.topic_count]), 0)
@@ -160,7 +162,7 @@ class Handle:
             self.address = 0
 
 
-class PlaceList:
+class TopicPartitionList:
     """Partitions and offsets as the library takes them, for a ``with`` block; with `metadata`, all have it."""
 
     def __init__(
@@ -191,7 +193,7 @@ class PlaceList:
         self._library.topic_partition_list_destroy(self._list)
 
 
-def drain(library: Library, queue: int, pointers: Pointers, seconds: float) -> int:
+def consume_batch(library: Library, queue: int, pointers: Pointers, seconds: float) -> int:
     """Fill pointers, i8[n], with messages that have arrived, after waiting for the first; how many there are.
 
     One timed call waits until as many are there as asked for: one is asked for, then what came with it.
@@ -217,7 +219,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _spoken(text: bytes | None) -> str:
+def _decoded(text: bytes | None) -> str:
     return (text or b"").decode(errors="replace")
 
 

@@ -19,7 +19,7 @@ from driftway.worker.kafka.librdkafka.message import (
     Rows,
     fill,
 )
-from driftway.worker.wire.columns import Integers, Listed
+from driftway.worker.wire.columns import Integers, ListColumn
 from driftway.worker.wire.headers import Header, Headers
 
 RKT, AT_PARTITION, VALUE, UNDER, MARK, FLAGS, HEADER = 2, 3, 4, 5, 6, 7, 9
@@ -65,7 +65,7 @@ class HeaderReader:
         return tuple(found)
 
 
-class Told:
+class HeaderProducer:
     """Records with headers as `produceva` takes them, one after the other.
 
     Parameters
@@ -108,8 +108,8 @@ class Told:
 
     def _named(self, headers: Sequence[Header]) -> Rows:
         """Pieces of headers; names end with a zero byte."""
-        names, begins, _ = Listed([name.encode() + b"\0" for name, _ in headers]).located()
-        values, starts, lengths = Listed([value for _, value in headers]).located()
+        names, begins, _ = ListColumn([name.encode() + b"\0" for name, _ in headers]).to_buffer()
+        values, starts, lengths = ListColumn([value for _, value in headers]).to_buffer()
         self._kept = names, values  # the pieces point into them
         pieces = np.zeros((len(headers), WORDS), np.int64)
         fill(pieces, values.ctypes.data, starts, lengths, SECOND)

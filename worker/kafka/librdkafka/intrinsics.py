@@ -41,7 +41,7 @@ def callback(function: Callable[[int, int, int], None]) -> Callable[[], int]:
     return address
 
 
-def _word_at_address(typing_context: Any, address: Any) -> Any:
+def _load_word(typing_context: Any, address: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = context.get_value_type(numba.types.int64)
         return builder.load(builder.inttoptr(arguments[0], word.as_pointer()))
@@ -49,7 +49,7 @@ def _word_at_address(typing_context: Any, address: Any) -> Any:
     return numba.types.int64(numba.types.int64), generate
 
 
-def _set_word_at_address(typing_context: Any, address: Any, value: Any) -> Any:
+def _store_word(typing_context: Any, address: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = context.get_value_type(numba.types.int64)
         builder.store(arguments[1], builder.inttoptr(arguments[0], word.as_pointer()))
@@ -58,7 +58,7 @@ def _set_word_at_address(typing_context: Any, address: Any, value: Any) -> Any:
     return numba.types.void(numba.types.int64, numba.types.int64), generate
 
 
-def _copy_from(typing_context: Any, array: Any, position: Any, address: Any, count: Any) -> Any:
+def _copy_bytes_from(typing_context: Any, array: Any, position: Any, address: Any, count: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         tools: Any = cgutils
         text = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -70,7 +70,7 @@ def _copy_from(typing_context: Any, array: Any, position: Any, address: Any, cou
     return (numba.types.void(array, word, word, word), generate) if is_text(array) and array.mutable else None
 
 
-def _ask(typing_context: Any, function: Any, argument: Any, other: Any) -> Any:
+def _call_returning_int(typing_context: Any, function: Any, argument: Any, other: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         tools: Any = cgutils
         kind = tools.ir.FunctionType(tools.ir.IntType(64), [cgutils.voidptr_t, cgutils.voidptr_t])
@@ -82,7 +82,7 @@ def _ask(typing_context: Any, function: Any, argument: Any, other: Any) -> Any:
     return word(word, word, word), generate
 
 
-def _call(typing_context: Any, function: Any, argument: Any) -> Any:
+def _call_void(typing_context: Any, function: Any, argument: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         tools: Any = cgutils
         kind = tools.ir.FunctionType(tools.ir.VoidType(), [cgutils.voidptr_t])
@@ -93,17 +93,17 @@ def _call(typing_context: Any, function: Any, argument: Any) -> Any:
     return numba.types.void(numba.types.int64, numba.types.int64), generate
 
 
-word_at = cast("Callable[[int], int]", intrinsic(_word_at_address))
+load_word = cast("Callable[[int], int]", intrinsic(_load_word))
 """In kernels: the 8 bytes at an address, which is a multiple of 8."""
 
-set_word_at = cast("Callable[[int, int], None]", intrinsic(_set_word_at_address))
+store_word = cast("Callable[[int, int], None]", intrinsic(_store_word))
 """In kernels: write 8 bytes to an address, which is a multiple of 8."""
 
-copy_from = cast("Callable[[NDArray[np.uint8], int, int, int], None]", intrinsic(_copy_from))
+copy_bytes_from = cast("Callable[[NDArray[np.uint8], int, int, int], None]", intrinsic(_copy_bytes_from))
 """In kernels: copy the number of bytes that comes last from an address to array[position:]. Nothing checks bounds."""
 
-ask = cast("Callable[[int, int, int], int]", intrinsic(_ask))
+call_returning_int = cast("Callable[[int, int, int], int]", intrinsic(_call_returning_int))
 """In kernels: what the C function ``int64_t f(void *, void *)`` at an address says of two pointers."""
 
-call = cast("Callable[[int, int], None]", intrinsic(_call))
+call_void = cast("Callable[[int, int], None]", intrinsic(_call_void))
 """In kernels: call the C function ``void f(void *)`` at an address with a pointer."""

@@ -35,7 +35,7 @@ class Unsupported(Exception):
     """The library here is not one that this room knows how to use; the message says why."""
 
 
-class Place(Structure):
+class TopicPartitionStruct(Structure):
     """``rd_kafka_topic_partition_t``."""
 
     _fields_ = (
@@ -50,39 +50,39 @@ class Place(Structure):
     )
 
 
-class Places(Structure):
+class TopicPartitionListStruct(Structure):
     """``rd_kafka_topic_partition_list_t``."""
 
-    _fields_ = (("count", c_int), ("size", c_int), ("elements", POINTER(Place)))
+    _fields_ = (("count", c_int), ("size", c_int), ("elements", POINTER(TopicPartitionStruct)))
 
 
-class TopicTold(Structure):
+class TopicMetadataStruct(Structure):
     """``rd_kafka_metadata_topic_t``."""
 
     _fields_ = (("name", c_char_p), ("partition_count", c_int), ("partitions", c_void_p), ("err", c_int))
 
 
-class Told(Structure):
+class MetadataStruct(Structure):
     """``rd_kafka_metadata_t``."""
 
     _fields_ = (
         ("broker_count", c_int),
         ("brokers", c_void_p),
         ("topic_count", c_int),
-        ("topics", POINTER(TopicTold)),
+        ("topics", POINTER(TopicMetadataStruct)),
         ("broker", c_int32),
         ("broker_name", c_char_p),
     )
 
 
-PLACES = POINTER(Places)
-REBALANCE = ctypes.CFUNCTYPE(None, c_void_p, c_int, PLACES, c_void_p)
+TOPIC_PARTITION_LIST = POINTER(TopicPartitionListStruct)
+REBALANCE_CB = ctypes.CFUNCTYPE(None, c_void_p, c_int, TOPIC_PARTITION_LIST, c_void_p)
 """``rebalance_cb(handle, ASSIGN or REVOKE, places, opaque)``; must outlive its handle, and must not raise."""
-ERRED = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+ERROR_CB = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
 """``error_cb(handle, code, reason, opaque)``; so too."""
-COUNTED = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
+STATS_CB = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
 """``stats_cb(handle, JSON, its length, opaque)``: 0, and the library frees the JSON."""
-SLOWED = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
+THROTTLE_CB = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
 """``throttle_cb(handle, broker's name, its id, milliseconds, opaque)``."""
 
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
@@ -91,27 +91,27 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "conf_new": (c_void_p,),
     "conf_destroy": (None, c_void_p),
     "conf_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p, c_size_t),
-    "conf_set_rebalance_cb": (None, c_void_p, REBALANCE),
+    "conf_set_rebalance_cb": (None, c_void_p, REBALANCE_CB),
     "conf_set_dr_msg_cb": (None, c_void_p, c_void_p),
-    "conf_set_error_cb": (None, c_void_p, ERRED),
-    "conf_set_stats_cb": (None, c_void_p, COUNTED),
-    "conf_set_throttle_cb": (None, c_void_p, SLOWED),
+    "conf_set_error_cb": (None, c_void_p, ERROR_CB),
+    "conf_set_stats_cb": (None, c_void_p, STATS_CB),
+    "conf_set_throttle_cb": (None, c_void_p, THROTTLE_CB),
     "conf_set_log_cb": (None, c_void_p, c_void_p),
     "conf_set_opaque": (None, c_void_p, c_void_p),
     "new": (c_void_p, c_int, c_void_p, c_char_p, c_size_t),
     "destroy_flags": (None, c_void_p, c_int),
     "poll": (c_int, c_void_p, c_int),
     "poll_set_consumer": (c_int, c_void_p),
-    "subscribe": (c_int, c_void_p, PLACES),
-    "assign": (c_int, c_void_p, PLACES),
-    "incremental_assign": (c_void_p, c_void_p, PLACES),
-    "incremental_unassign": (c_void_p, c_void_p, PLACES),
+    "subscribe": (c_int, c_void_p, TOPIC_PARTITION_LIST),
+    "assign": (c_int, c_void_p, TOPIC_PARTITION_LIST),
+    "incremental_assign": (c_void_p, c_void_p, TOPIC_PARTITION_LIST),
+    "incremental_unassign": (c_void_p, c_void_p, TOPIC_PARTITION_LIST),
     "rebalance_protocol": (c_char_p, c_void_p),
     "assignment_lost": (c_int, c_void_p),
-    "seek_partitions": (c_void_p, c_void_p, PLACES, c_int),
-    "pause_partitions": (c_int, c_void_p, PLACES),
-    "resume_partitions": (c_int, c_void_p, PLACES),
-    "commit": (c_int, c_void_p, PLACES, c_int),
+    "seek_partitions": (c_void_p, c_void_p, TOPIC_PARTITION_LIST, c_int),
+    "pause_partitions": (c_int, c_void_p, TOPIC_PARTITION_LIST),
+    "resume_partitions": (c_int, c_void_p, TOPIC_PARTITION_LIST),
+    "commit": (c_int, c_void_p, TOPIC_PARTITION_LIST, c_int),
     "consumer_close": (c_int, c_void_p),
     "queue_get_consumer": (c_void_p, c_void_p),
     "queue_destroy": (None, c_void_p),
@@ -122,8 +122,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "header_get_all": (c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p),
     "topic_new": (c_void_p, c_void_p, c_char_p, c_void_p),
     "topic_destroy": (None, c_void_p),
-    "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(POINTER(Told)), c_int),
-    "metadata_destroy": (None, POINTER(Told)),
+    "metadata": (c_int, c_void_p, c_int, c_void_p, POINTER(POINTER(MetadataStruct)), c_int),
+    "metadata_destroy": (None, POINTER(MetadataStruct)),
     "produce_batch": (c_int, c_void_p, c_int32, c_int, c_void_p, c_int),
     "produceva": (c_void_p, c_void_p, c_void_p, c_size_t),
     "outq_len": (c_int, c_void_p),
@@ -131,14 +131,14 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "purge": (c_int, c_void_p, c_int),
     "init_transactions": (c_void_p, c_void_p, c_int),
     "begin_transaction": (c_void_p, c_void_p),
-    "send_offsets_to_transaction": (c_void_p, c_void_p, PLACES, c_void_p, c_int),
+    "send_offsets_to_transaction": (c_void_p, c_void_p, TOPIC_PARTITION_LIST, c_void_p, c_int),
     "commit_transaction": (c_void_p, c_void_p, c_int),
     "abort_transaction": (c_void_p, c_void_p, c_int),
     "consumer_group_metadata": (c_void_p, c_void_p),
     "consumer_group_metadata_destroy": (None, c_void_p),
-    "topic_partition_list_new": (PLACES, c_int),
-    "topic_partition_list_add": (POINTER(Place), PLACES, c_char_p, c_int32),
-    "topic_partition_list_destroy": (None, PLACES),
+    "topic_partition_list_new": (TOPIC_PARTITION_LIST, c_int),
+    "topic_partition_list_add": (POINTER(TopicPartitionStruct), TOPIC_PARTITION_LIST, c_char_p, c_int32),
+    "topic_partition_list_destroy": (None, TOPIC_PARTITION_LIST),
     "mem_malloc": (c_void_p, c_void_p, c_size_t),
     "error_code": (c_int, c_void_p),
     "error_string": (c_char_p, c_void_p),

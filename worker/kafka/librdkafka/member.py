@@ -7,16 +7,16 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING
 
-from driftway.worker.kafka.interface import Member, Partitions, Taken
-from driftway.worker.kafka.librdkafka.consumer_queue import Arrivals
-from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList, partitions_of
-from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, REBALANCE, Library
+from driftway.worker.kafka.interface import Member, Partitions, PollResult
+from driftway.worker.kafka.librdkafka.consumer_queue import ConsumerQueue
+from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, partitions_of
+from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, REBALANCE_CB, Library
 
 WITHOUT_END = -1
 """Milliseconds of a call whose caller gives up by itself."""
 
 
-class Membership:
+class GroupMetadata:
     """Group metadata, freed with this."""
 
     def __init__(self, library: Library, handle: int) -> None:
@@ -26,7 +26,7 @@ class Membership:
         self._library.consumer_group_metadata_destroy(self.address)
 
 
-class NativeMember(Member):
+class LibrdkafkaMember(Member):
     """See `driftway.worker.kafka.interface.Member`.
 
     Parameters
@@ -52,73 +52,73 @@ class NativeMember(Member):
         self, library: Library, properties: Mapping[str, Any], topic: str, incremental: bool, headers: bool = False
     ) -> None:
         self._library, self._topic, self._incremental = library, topic, incremental
-        self._handle = Handle(library, CONSUMER, properties, rebalance=REBALANCE(self._rebalance))
-        self._arrivals = Arrivals(library, self._handle, headers=headers)
+        self._handle = Handle(library, CONSUMER, properties, rebalance=REBALANCE_CB(self._rebalance))
+        self._queue = ConsumerQueue(library, self._handle, headers=headers)
         self._listeners: tuple[Partitions, Partitions, Partitions] | None = None
-        self._trouble: BaseException | None = None
+        self._callback_error: BaseException | None = None
         """What a listener raised: the library would lose it."""
 
     def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
         self._listeners = assigned, revoked, lost
-        with PlaceList(self._library, self._topic, [(ANY_PARTITION, 0)]) as wanted:
+        with TopicPartitionList(self._library, self._topic, [(ANY_PARTITION, 0)]) as wanted:
             self._library.require(self._library.subscribe(self._handle.address, wanted))
 
-    def accept(self, partitions: list[int]) -> None:
+    def assign_paused(self, partitions: list[int]) -> None:
         # The real position is known after the restore; until then nothing may be fetched.
         library, handle = self._library, self._handle.address
-        with self._places(partitions, OFFSET_BEGINNING) as places:
+        with self._partition_list(partitions, OFFSET_BEGINNING) as places:
             if self._incremental:
                 library.check(library.incremental_assign(handle, places))
             else:
                 library.require(library.assign(handle, places))
             library.require(library.pause_partitions(handle, places))
 
-    def release(self, partitions: list[int]) -> None:
+    def unassign(self, partitions: list[int]) -> None:
         library, handle = self._library, self._handle.address
         if not self._incremental:
             library.require(library.assign(handle, None))
             return
-        with self._places(partitions) as places:
+        with self._partition_list(partitions) as places:
             library.check(library.incremental_unassign(handle, places))
 
-    def take(self, most: int, wait: float) -> Taken:
-        taken = self._arrivals.take(most, wait)
-        self._raise_trouble()
+    def poll(self, most: int, wait: float) -> PollResult:
+        taken = self._queue.poll(most, wait)
+        self._raise_callback_error()
         return taken
 
     def seek(self, partition: int, offset: int) -> None:
-        with self._places([partition], offset) as places:
+        with self._partition_list([partition], offset) as places:
             self._library.check(self._library.seek_partitions(self._handle.address, places, WITHOUT_END))
             self._library.require(places.contents.elements[0].err)
 
     def pause(self, partition: int) -> None:
-        with self._places([partition]) as places:
+        with self._partition_list([partition]) as places:
             self._library.require(self._library.pause_partitions(self._handle.address, places))
 
     def resume(self, partition: int) -> None:
-        with self._places([partition]) as places:
+        with self._partition_list([partition]) as places:
             self._library.require(self._library.resume_partitions(self._handle.address, places))
 
     def metadata(self) -> Any:
-        return Membership(self._library, self._handle.address)
+        return GroupMetadata(self._library, self._handle.address)
 
     def commit(self, partition: int, offset: int, metadata: str | None) -> None:
-        with PlaceList(self._library, self._topic, [(partition, offset)], metadata) as places:
+        with TopicPartitionList(self._library, self._topic, [(partition, offset)], metadata) as places:
             self._library.require(self._library.commit(self._handle.address, places, 0))
             self._library.require(places.contents.elements[0].err)
 
     def close(self) -> None:
         if self._handle.address:
-            self._arrivals.close()
+            self._queue.close()
             self._library.consumer_close(self._handle.address)  # whom the group has fenced is told so once more
             self._handle.close()
-        self._raise_trouble()
+        self._raise_callback_error()
 
-    def _places(self, partitions: list[int], offset: int = 0) -> PlaceList:
-        return PlaceList(self._library, self._topic, [(partition, offset) for partition in partitions])
+    def _partition_list(self, partitions: list[int], offset: int = 0) -> TopicPartitionList:
+        return TopicPartitionList(self._library, self._topic, [(partition, offset) for partition in partitions])
 
-    def _raise_trouble(self) -> None:
-        trouble, self._trouble = self._trouble, None
+    def _raise_callback_error(self) -> None:
+        trouble, self._callback_error = self._callback_error, None
         if trouble is not None:
             raise trouble
 
@@ -129,7 +129,7 @@ class NativeMember(Member):
             taken_away = lost if self._library.assignment_lost(handle) else revoked
             (assigned if code == ASSIGN else taken_away)(partitions_of(places))
         except BaseException as error:
-            self._trouble = error
+            self._callback_error = error
 
 
 def _nothing(_partitions: list[int]) -> None:

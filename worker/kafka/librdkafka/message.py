@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import bare_kernel
-from driftway.worker.kafka.librdkafka.intrinsics import ask, call, copy_from, word_at
+from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.worker.kafka.librdkafka.intrinsics import call_returning_int, call_void, copy_bytes_from, load_word
 from driftway.worker.wire.columns import NOTHING, Integers, Text
 
 ERROR, TOPIC, PARTITION, PAYLOAD, LENGTH, KEY, KEY_LENGTH, OFFSET, OPAQUE = range(9)
@@ -23,13 +23,13 @@ Pointers = NDArray[np.int64]
 """i8[n]: where messages are, as `consume_batch_queue` hands them out."""
 
 
-@bare_kernel
+@kernel_without_refcounts
 def read(pointers: Pointers, rows: Rows) -> int:
     """Copy messages, not what they point to; how many have an error. Shapes: pointers i8[n], rows i8[n, WORDS]."""
     bad = 0
     for i in range(len(pointers)):
         for word in range(WORDS):
-            rows[i, word] = word_at(pointers[i] + WORD_BYTES * word)
+            rows[i, word] = load_word(pointers[i] + WORD_BYTES * word)
         # Both are 32 bits wide, and what lies behind them is anything.
         rows[i, ERROR] = np.int32(rows[i, ERROR])
         rows[i, PARTITION] = np.int32(rows[i, PARTITION])
@@ -37,14 +37,14 @@ def read(pointers: Pointers, rows: Rows) -> int:
     return bad
 
 
-@bare_kernel
+@kernel_without_refcounts
 def destroy(pointers: Pointers, function: int) -> None:
     """Give messages back to the library, whose function for that is at an address. Shapes: pointers i8[n]."""
     for i in range(len(pointers)):
-        call(function, pointers[i])
+        call_void(function, pointers[i])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scratch: Integers) -> int:
     """Put messages without an error in order of their partitions; how many partitions there are.
 
@@ -75,7 +75,7 @@ def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scr
     return found
 
 
-@bare_kernel
+@kernel_without_refcounts
 def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, starts: Integers, lengths: Integers) -> int:
     """Copy payloads (column PAYLOAD) or keys (KEY) one after the other, and say where they are; how many bytes it took.
 
@@ -89,7 +89,7 @@ def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, star
         lengths[j] = NOTHING
         if rows[i, column] != 0:
             lengths[j] = rows[i, column + 1]
-            copy_from(text, q, rows[i, column], rows[i, column + 1])
+            copy_bytes_from(text, q, rows[i, column], rows[i, column + 1])
             q += rows[i, column + 1]
         for _ in range(gap):
             text[q] = 0
@@ -97,17 +97,17 @@ def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, star
     return q
 
 
-@bare_kernel
+@kernel_without_refcounts
 def stamp(pointers: Pointers, function: int, kind: int, stamps: Integers) -> None:
     """Ask a function of the library for timestamps. Shapes: pointers i8[n], stamps i8[n].
 
     `kind` is the address of a word that takes what sort of timestamp each is, which nobody asks.
     """
     for i in range(len(pointers)):
-        stamps[i] = ask(function, pointers[i], kind)
+        stamps[i] = call_returning_int(function, pointers[i], kind)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def fill(rows: Rows, payloads: int, starts: Integers, lengths: Integers, column: int) -> None:
     """Put the strings of a text, which begins at an address, into a pair of columns: (PAYLOAD, LENGTH) or so.
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.kafka.error_handling import Undelivered
-from driftway.worker.kafka.interface import Offsets, Sender, Span
-from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList, milliseconds
-from driftway.worker.kafka.librdkafka.headers import Told
-from driftway.worker.kafka.librdkafka.intrinsics import callback, set_word_at, word_at
+from driftway.worker.kafka.error_handling import DeliveryFailed
+from driftway.worker.kafka.interface import OffsetRange, Offsets, Sender
+from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, milliseconds
+from driftway.worker.kafka.librdkafka.headers import HeaderProducer
+from driftway.worker.kafka.librdkafka.intrinsics import callback, load_word, store_word
 from driftway.worker.kafka.librdkafka.library import COPY, PRODUCER, PURGE_IN_FLIGHT, PURGE_QUEUED, Library
 from driftway.worker.kafka.librdkafka.message import (
     ERROR,
@@ -25,7 +25,7 @@ from driftway.worker.kafka.librdkafka.message import (
     WORDS,
     fill,
 )
-from driftway.worker.wire.columns import Listed, Strings
+from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Headers
 
 MOST_TOPICS = 8
@@ -38,22 +38,22 @@ NONE_YET = -1
 @callback
 def delivered(_handle: int, message: int, notes: int) -> None:
     """Look at one report: a marked record's opaque word is the place of its topic's notes, else 0."""
-    code = np.int32(word_at(message + WORD_BYTES * ERROR))
+    code = np.int32(load_word(message + WORD_BYTES * ERROR))
     if code != 0:
-        if word_at(notes + WORD_BYTES * CODE) == 0:
-            set_word_at(notes + WORD_BYTES * CODE, int(code))
-            set_word_at(notes + WORD_BYTES * REFUSED, word_at(message + WORD_BYTES * TOPIC))
+        if load_word(notes + WORD_BYTES * CODE) == 0:
+            store_word(notes + WORD_BYTES * CODE, int(code))
+            store_word(notes + WORD_BYTES * REFUSED, load_word(message + WORD_BYTES * TOPIC))
         return
-    place = word_at(message + WORD_BYTES * OPAQUE)
+    place = load_word(message + WORD_BYTES * OPAQUE)
     if place != 0:
-        offset = word_at(message + WORD_BYTES * OFFSET)
-        if word_at(notes + WORD_BYTES * place) == NONE_YET:
-            set_word_at(notes + WORD_BYTES * place, offset)
-        set_word_at(notes + WORD_BYTES * (place + 1), offset)
+        offset = load_word(message + WORD_BYTES * OFFSET)
+        if load_word(notes + WORD_BYTES * place) == NONE_YET:
+            store_word(notes + WORD_BYTES * place, offset)
+        store_word(notes + WORD_BYTES * (place + 1), offset)
 
 
-class NativeSender(Sender):
-    """See `driftway.worker.kafka.interface.Sender`; any record's refusal is heard of.
+class LibrdkafkaSender(Sender):
+    """See `driftway.worker.kafka.interface.KafkaSink`; any record's refusal is heard of.
 
     Parameters
     ----------
@@ -89,18 +89,18 @@ class NativeSender(Sender):
     def __len__(self) -> int:
         return int(self._library.outq_len(self._handle.address))
 
-    def know(self, topic: str, seconds: float) -> None:
+    def load_metadata(self, topic: str, seconds: float) -> None:
         self._handle.known_topic(topic, milliseconds(seconds))
 
-    def send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+    def send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
         n = len(values)
         if not n:
             return
         rows = np.zeros((n, WORDS), np.int64)
-        text, starts, lengths = values.located()
+        text, starts, lengths = values.to_buffer()
         fill(rows, text.ctypes.data, starts, lengths, PAYLOAD)
         if not keys.all_none:
-            names, starts, lengths = keys.located()
+            names, starts, lengths = keys.to_buffer()
             fill(rows, names.ctypes.data, starts, lengths, KEY)
         first = topic not in self._counts
         place = self._count(topic, n)
@@ -109,24 +109,24 @@ class NativeSender(Sender):
         rows[-1, OPAQUE] = place
         library, address = self._library, self._handle.topic(topic)
         if headers is not None:  # a batch's records cannot have any
-            Told((address, self._partition, COPY), rows, headers).produce(library, self._handle.address)
+            HeaderProducer((address, self._partition, COPY), rows, headers).produce(library, self._handle.address)
         elif library.produce_batch(address, self._partition, COPY, rows.ctypes.data, n) != n:
             codes = rows[:, ERROR].astype(np.int32)
             raise KafkaException(KafkaError(int(codes[np.flatnonzero(codes)[0]])))
 
     def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
-        self.send(topic, Listed([value]), Listed([key]), [()])
+        self.send(topic, ListColumn([value]), ListColumn([key]), [()])
 
-    def spans(self, ends: Mapping[str, int]) -> dict[str, Span]:
+    def ranges(self, ends: Mapping[str, int]) -> dict[str, OffsetRange]:
         if self._notes[CODE]:
-            raise Undelivered(self._handle.topic_at(int(self._notes[REFUSED])), KafkaError(int(self._notes[CODE])))
+            raise DeliveryFailed(self._handle.topic_at(int(self._notes[REFUSED])), KafkaError(int(self._notes[CODE])))
         found = {}
         for topic, count in self._counts.items():
             first, last = (None if offset == NONE_YET else offset for offset in self._offsets(topic).tolist())
-            found[topic] = Span.proven(topic, first, last, count, ends.get(topic, 0))
+            found[topic] = OffsetRange.confirmed(topic, first, last, count, ends.get(topic, 0))
         return found
 
-    def begin_spans(self) -> None:
+    def start_ranges(self) -> None:
         self._counts.clear()
         self._notes[FIRST:] = NONE_YET
 
@@ -144,7 +144,7 @@ class NativeSender(Sender):
         self._library.check(self._library.begin_transaction(self._handle.address))
 
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
-        library, handle, listed = self._library, self._handle.address, PlaceList(self._library)
+        library, handle, listed = self._library, self._handle.address, TopicPartitionList(self._library)
         for topic, place in offsets.items():
             listed.add(topic, self._partition, *place)
         with listed as places:

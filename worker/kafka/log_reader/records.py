@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from confluent_kafka import KafkaError
 
-from driftway.worker.kafka.client_config import Link
+from driftway.worker.kafka.client_config import ClientConfig
 from driftway.worker.kafka.client_factory import make_fetcher
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
@@ -19,20 +19,20 @@ from driftway.worker.kafka.interface import Fetcher
 from driftway.worker.kafka.log_reader.reader import (
     ASK_SECONDS,
     POLL_SECONDS,
-    Bounded,
-    Complaint,
-    Place,
+    BoundedRead,
+    ErrorHandler,
+    PartitionId,
+    error_handler,
     reader_properties,
-    spoken,
     watermarks,
 )
 from driftway.worker.kafka.log_reader.stream import PATIENCE_SECONDS, TUNING, reader_of
-from driftway.worker.wire.columns import Integers, Strings, joined, none
+from driftway.worker.wire.columns import BytesColumn, Integers, concatenated, empty_column
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header, Headers, joined_headers
 
 
-class RecordReader(Bounded):
+class RecordReader(BoundedRead):
     """A fetcher that is sent to one partition.
 
     Parameters
@@ -43,57 +43,57 @@ class RecordReader(Bounded):
         What is read.
     first, end : int
         Where to begin, and the offset of the first record that is left out.
-    complain : Complaint
+    on_error : Complaint
         What becomes of errors.
     """
 
-    def __init__(self, fetcher: Fetcher, place: Place, first: int, end: int, complain: Complaint) -> None:
-        super().__init__({place: first}, {place: end}, complain)
+    def __init__(self, fetcher: Fetcher, place: PartitionId, first: int, end: int, on_error: ErrorHandler) -> None:
+        super().__init__({place: first}, {place: end}, on_error)
         self._fetcher, self._place, self._end = fetcher, place, end
         if self.unread:
-            fetcher.send_to({place[1]: first})
+            fetcher.assign({place[1]: first})
 
-    def take(self, seconds: float) -> Records | None:
+    def poll(self, seconds: float) -> Records | None:
         """The records that are there, after waiting up to `seconds` for the first; None: none came."""
-        found, problems = self._fetcher.take(BATCH_MESSAGES, seconds)
+        found, problems = self._fetcher.poll(BATCH_MESSAGES, seconds)
         now, last = time.monotonic(), -1
         own = next((records for records in found if records.partition == self._place[1]), None)
         if own is not None:
             last = int(own.offsets[-1])
-            if not self._come(self._place, last, now):
+            if not self._note_record(self._place, last, now):
                 own = own.before(int(own.offsets.searchsorted(self._end)))
         for problem in problems:
             # Where records have come behind an end there is none any more, whichever of both is told first.
             if problem.error.code() != KafkaError._PARTITION_EOF or (problem.offset or 0) > last:
-                self._failed(self._place, problem.offset, problem.error, now)
+                self._note_error(self._place, problem.offset, problem.error, now)
         return own if own is not None and len(own) else None
 
 
-class Columns(NamedTuple):
+class RecordColumns(NamedTuple):
     """Records, without what hardly anybody asks for."""
 
     offsets: Integers
-    keys: Strings
-    values: Strings
+    keys: BytesColumn
+    values: BytesColumn
     headers: Headers | None = None
     """As in `Records`."""
 
-    def between(self, start: int, end: int | None = None) -> Columns:
+    def between(self, start: int, end: int | None = None) -> RecordColumns:
         """The records of these indices."""
         headers = None if self.headers is None else self.headers[start:end]
-        return Columns(self.offsets[start:end], self.keys[start:end], self.values[start:end], headers)
+        return RecordColumns(self.offsets[start:end], self.keys[start:end], self.values[start:end], headers)
 
-    def followed_by(self, records: Records) -> Columns:
+    def followed_by(self, records: Records) -> RecordColumns:
         """These and more."""
-        offsets, values = np.concatenate([self.offsets, records.offsets]), joined([self.values, records.values])
+        offsets, values = np.concatenate([self.offsets, records.offsets]), concatenated([self.values, records.values])
         both = (self.headers, len(self.offsets)), (records.headers, len(records))
-        return Columns(offsets, joined([self.keys, records.keys]), values, joined_headers(both))
+        return RecordColumns(offsets, concatenated([self.keys, records.keys]), values, joined_headers(both))
 
 
-class Row:
+class RecordView:
     """One record, as confluent-kafka's messages are looked at."""
 
-    def __init__(self, columns: Columns, i: int) -> None:
+    def __init__(self, columns: RecordColumns, i: int) -> None:
         self._columns, self._i = columns, i
 
     def offset(self) -> int:
@@ -120,7 +120,7 @@ class RecordStream:
 
     Parameters
     ----------
-    link : Link
+    config : Link
         Broker, group and client properties.
     client : str
         PYTHON or NATIVE.
@@ -136,7 +136,7 @@ class RecordStream:
 
     def __init__(
         self,
-        link: Link,
+        config: ClientConfig,
         client: str,
         topic: str,
         partition: int,
@@ -145,15 +145,15 @@ class RecordStream:
         first: int | None = None,
     ) -> None:
         self.topic, self.partition, self.end = topic, partition, end
-        self._bootstrap = link.bootstrap
-        with closing(reader_of(link)) as asking:
+        self._bootstrap = config.bootstrap
+        with closing(reader_of(config)) as asking:
             self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
-        self._fetcher = make_fetcher(client, reader_properties(link, tuning=TUNING), topic, headers)
+        self._fetcher = make_fetcher(client, reader_properties(config, tuning=TUNING), topic, headers)
         begin = self.low if first is None else first
-        complain = spoken(str(self), f"{self} has lost its beginning while it was read: run this again")
+        complain = error_handler(str(self), f"{self} has lost its beginning while it was read: run this again")
         self._reading = RecordReader(self._fetcher, (topic, partition), begin, end, complain)
         self._over = not self._reading.unread
-        self._buffer = Columns(np.empty(0, np.int64), none(), none())
+        self._buffer = RecordColumns(np.empty(0, np.int64), empty_column(), empty_column())
 
     def __enter__(self) -> Self:
         return self
@@ -178,22 +178,22 @@ class RecordStream:
         """
         reading, found = self._reading, None
         while found is None and not self._over:
-            found = reading.take(POLL_SECONDS)
+            found = reading.poll(POLL_SECONDS)
             self._over = not reading.unread or (reading.done and reading.silent_seconds > PATIENCE_SECONDS)
             if not self._over:
-                reading.require_news(self._bootstrap, str(self))
+                reading.require_progress(self._bootstrap, str(self))
         return found
 
-    def columns(self, n: int) -> Columns:
+    def columns(self, n: int) -> RecordColumns:
         """The next n records, fewer only where the stream is over; raises as `take`."""
         while len(self._buffer.offsets) < n and (more := self.take()) is not None:
             self._buffer = self._buffer.followed_by(more)
         return self._buffer.between(0, n)
 
-    def peek(self, n: int) -> list[Row]:
+    def peek(self, n: int) -> list[RecordView]:
         """The same, one by one."""
         found = self.columns(n)
-        return [Row(found, i) for i in range(len(found.offsets))]
+        return [RecordView(found, i) for i in range(len(found.offsets))]
 
     def drop(self, n: int) -> None:
         """Go past the next n records."""

@@ -7,9 +7,16 @@ from typing import Any, Self
 
 from confluent_kafka import Consumer
 
-from driftway.worker.kafka.client_config import Link, Properties
+from driftway.worker.kafka.client_config import ClientConfig, Properties
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, POLL_SECONDS, Reader, open_reader, spoken, watermarks
+from driftway.worker.kafka.log_reader.reader import (
+    ASK_SECONDS,
+    POLL_SECONDS,
+    MessageReader,
+    error_handler,
+    open_reader,
+    watermarks,
+)
 
 PATIENCE_SECONDS = 10.0
 """How long an open transaction is waited for: a commit's markers reach the topics a moment after its offset."""
@@ -24,17 +31,17 @@ TUNING: Properties = {
 }
 
 
-def reader_of(link: Link) -> Consumer:
+def reader_of(config: ClientConfig) -> Consumer:
     """A client of the group that is no member, with small queues."""
-    return open_reader(link, tuning=TUNING)
+    return open_reader(config, tuning=TUNING)
 
 
-class Stream:
+class MessageStream:
     """The records of one partition, by default from its log's start, for a ``with`` block.
 
     Parameters
     ----------
-    link : Link
+    config : Link
         Broker, group and client properties.
     topic, partition
         What is read.
@@ -44,17 +51,17 @@ class Stream:
         Where to begin.
     """
 
-    def __init__(self, link: Link, topic: str, partition: int, end: int, first: int | None = None) -> None:
+    def __init__(self, config: ClientConfig, topic: str, partition: int, end: int, first: int | None = None) -> None:
         self.topic = topic
         self.partition = partition
-        self._bootstrap = link.bootstrap
-        self._reader = reader_of(link)
+        self._bootstrap = config.bootstrap
+        self._reader = reader_of(config)
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
         place, lost = (topic, partition), f"{self} has lost its beginning while it was read: run this again"
         begin = self.low if first is None else first
-        self._reading = Reader(self._reader, {place: begin}, {place: end}, spoken(str(self), lost))
+        self._reading = MessageReader(self._reader, {place: begin}, {place: end}, error_handler(str(self), lost))
         self._over = not self._reading.unread
 
     def __enter__(self) -> Self:
@@ -88,7 +95,7 @@ class Stream:
 
     def _fetch(self) -> None:
         reading = self._reading
-        self._buffer += reading.take(POLL_SECONDS)
+        self._buffer += reading.poll(POLL_SECONDS)
         self._over = not reading.unread or (reading.done and reading.silent_seconds > PATIENCE_SECONDS)
         if not self._over:
-            reading.require_news(self._bootstrap, str(self))
+            reading.require_progress(self._bootstrap, str(self))

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Sequence
 from confluent_kafka import Consumer
 
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.log_reader.reader import Reader, watermarks
+from driftway.worker.kafka.log_reader.reader import MessageReader, watermarks
 
 STABLE_WAIT_SECONDS = 0.05
 """Between two looks at how far a log is decided; a transaction's markers follow its end within milliseconds."""
 
 
-def log_ends(witness: Consumer, topics: Iterable[str], partition: int, deadline: Deadline) -> dict[str, int]:
+def log_ends(uncommitted_reader: Consumer, topics: Iterable[str], partition: int, deadline: Deadline) -> dict[str, int]:
     """Where the partition's logs of `topics` end now, open transactions included.
 
     Parameters
     ----------
-    witness : Consumer
+    uncommitted_reader : Consumer
         A reader that is given all: one of committed records is told the last stable offset instead, which an open
         transaction holds back.
 
@@ -28,10 +28,10 @@ def log_ends(witness: Consumer, topics: Iterable[str], partition: int, deadline:
     KafkaException, Unfinished
         The broker did not answer in time.
     """
-    return {topic: watermarks(witness, topic, partition, deadline)[1] for topic in topics}
+    return {topic: watermarks(uncommitted_reader, topic, partition, deadline)[1] for topic in topics}
 
 
-def stable(reader: Consumer, topic: str, partition: int, end: int, deadline: Deadline, patience: float) -> bool:
+def await_stable(reader: Consumer, topic: str, partition: int, end: int, deadline: Deadline, patience: float) -> bool:
     """Whether everything before `end` is decided, committed or aborted, for a read_committed `reader` in `patience` s.
 
     Raises
@@ -47,7 +47,7 @@ def stable(reader: Consumer, topic: str, partition: int, end: int, deadline: Dea
     return True
 
 
-def first_from(reader: Consumer, topic: str, partition: int, offset: int, deadline: Deadline) -> tuple[int, bool]:
+def first_visible(reader: Consumer, topic: str, partition: int, offset: int, deadline: Deadline) -> tuple[int, bool]:
     """The offset of the first record at or behind `offset` that `reader` is given; or, and False, its log's end.
 
     Raises
@@ -56,13 +56,13 @@ def first_from(reader: Consumer, topic: str, partition: int, offset: int, deadli
         The broker did not deliver in time.
     """
     place = topic, partition
-    reading = Reader(reader, {place: offset})
+    reading = MessageReader(reader, {place: offset})
     message = reading.next(deadline, f"{topic}/{partition} was")
     found = reading.at_end[place] if message is None else message.offset()
     return offset if found is None else found, message is not None
 
 
-def shown(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], deadline: Deadline) -> list[bool]:
+def are_visible(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], deadline: Deadline) -> list[bool]:
     """Which of the records at rising `offsets` are such that `reader` is given them.
 
     Raises
@@ -70,4 +70,4 @@ def shown(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], 
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
-    return [first_from(reader, topic, partition, offset, deadline) == (offset, True) for offset in offsets]
+    return [first_visible(reader, topic, partition, offset, deadline) == (offset, True) for offset in offsets]

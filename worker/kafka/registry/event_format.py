@@ -13,7 +13,7 @@ from driftway.worker.wire.codec import FORMATS, JSON
 
 
 @dataclass(frozen=True)
-class Form:
+class EventFormat:
     """How events are written: no part of what is learned.
 
     Parameters
@@ -33,12 +33,12 @@ class Form:
     def __post_init__(self) -> None:
         if self.name not in (*FORMATS, *REGISTERED):
             raise UsageFailure(f"format must be one of {', '.join((*FORMATS, *REGISTERED))}")
-        if (self.registry is not None) != self.registered:
+        if (self.registry is not None) != self.uses_registry:
             needs = "needs a schema registry: give --registry URL" if self.registry is None else "needs no --registry"
             raise UsageFailure(f"--format {self.name} {needs}")
 
     @property
-    def registered(self) -> bool:
+    def uses_registry(self) -> bool:
         """Whether a registry keeps the schemas."""
         return self.name in REGISTERED
 
@@ -49,5 +49,5 @@ class Form:
         return parser_of(self.name, self.registry, self.registry_properties)
 
 
-PLAIN = Form()
+JSON_FORMAT = EventFormat()
 """Of events in JSON."""

@@ -16,7 +16,7 @@ from driftway.worker.kafka.registry.scalars import NANOS, decimal, instant
 Convert = Callable[[Any], Any]
 
 
-class Plain:
+class ObjectConverter:
     """Makes plain objects of the messages of a type.
 
     Parameters

@@ -11,7 +11,7 @@ import binascii
 from collections.abc import Callable
 from typing import Any
 
-from driftway.worker.kafka.registry.messages import Plain
+from driftway.worker.kafka.registry.messages import ObjectConverter
 from driftway.worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, MISFIT, SERIALIZED, Schemas, Unusable
 from driftway.worker.wire.events import shown
 
@@ -46,7 +46,7 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
         pool = pool_of([*files, root])
     except Exception:  # protobuf raises TypeErrors and KeyErrors of its own making
         raise Unusable(f"schema {number} cannot be read") from None
-    types: dict[tuple[int, ...], tuple[Any, Plain]] = {}
+    types: dict[tuple[int, ...], tuple[Any, ObjectConverter]] = {}
 
     def read(value: bytes) -> Any:
         path, start = indexes(value)
@@ -138,7 +138,7 @@ def pool_of(files: list[Any]) -> Any:
     return pool
 
 
-def message_type(pool: Any, file: Any, path: tuple[int, ...], number: int) -> tuple[Any, Plain]:
+def message_type(pool: Any, file: Any, path: tuple[int, ...], number: int) -> tuple[Any, ObjectConverter]:
     """The class of the message at a path, and what makes plain objects of it.
 
     Raises
@@ -155,4 +155,4 @@ def message_type(pool: Any, file: Any, path: tuple[int, ...], number: int) -> tu
         names.append(among[place].name)
         among = among[place].nested_type
     descriptor = pool.FindMessageTypeByName(".".join(names))
-    return GetMessageClass(descriptor), Plain(descriptor)
+    return GetMessageClass(descriptor), ObjectConverter(descriptor)

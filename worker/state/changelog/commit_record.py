@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from driftway.worker.kafka.interface import Span
-from driftway.worker.state.delayed_labels.merge_order import Order
+from driftway.worker.kafka.interface import OffsetRange
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.codec import read_json, write_json
 
 
 @dataclass(frozen=True)
-class Position:
+class CommitRecord:
     """One commit.
 
     Parameters
@@ -34,17 +34,17 @@ class Position:
         The topic of labels; None: they come with the events, or among them.
     order : Order or None
         In which order events and labels were taken since the newest snapshot.
-    meetings : int or None
+    rounds : int or None
         How often the learners have met those of other partitions; None: they share nothing.
     """
 
     offset: int
     previous: int | None = None
     pointer: Pointer | None = None
-    outputs: Mapping[str, Span] = field(default_factory=dict)
+    outputs: Mapping[str, OffsetRange] = field(default_factory=dict)
     labels: str | None = None
-    order: Order | None = None
-    meetings: int | None = None
+    order: MergeOrder | None = None
+    rounds: int | None = None
 
     def write(self) -> bytes:
         """The record's value."""
@@ -54,23 +54,26 @@ class Position:
                 "previous": self.previous,
                 "pointer": None if self.pointer is None else self.pointer.text(),
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
-                **({} if self.order is None else {"labels": self.labels, "order": self.order.plain()}),
-                **({} if self.meetings is None else {"meetings": self.meetings}),
+                **({} if self.order is None else {"labels": self.labels, "order": self.order.as_list()}),
+                **({} if self.rounds is None else {"rounds": self.rounds}),
             }
         )
 
     @classmethod
-    def read(cls, value: bytes | None) -> Position | None:
+    def read(cls, value: bytes | None) -> CommitRecord | None:
         """Read a record's value; None if it cannot be read. Before there was more to say, it was the offset alone."""
         try:
             told = read_json(value or b"")
             if isinstance(told, int):
                 return cls(told)
-            outputs = {str(topic): Span(*map(int, span)) for topic, span in told["outputs"].items()}
+            outputs = {str(topic): OffsetRange(*map(int, span)) for topic, span in told["outputs"].items()}
             previous = None if told["previous"] is None else int(told["previous"])
-            order = Order.of(told["order"]) if "order" in told else None
-            labels, meetings = told.get("labels"), told.get("meetings")
+            order = MergeOrder.from_list(told["order"]) if "order" in told else None
+            labels, rounds = (
+                told.get("labels"),
+                told.get("rounds", told.get("meetings")),
+            )  # `meetings`: earlier versions
             pointer = Pointer.parse(told["pointer"])
-            return cls(int(told["offset"]), previous, pointer, outputs, labels, order, meetings)
+            return cls(int(told["offset"]), previous, pointer, outputs, labels, order, rounds)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None

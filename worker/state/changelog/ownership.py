@@ -13,16 +13,16 @@ from confluent_kafka import Consumer
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.log_reader.reader import ANY, Reader, open_reader, watermarks
+from driftway.worker.kafka.log_reader.reader import ANY, MessageReader, open_reader, watermarks
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import append
-from driftway.worker.state.snapshot import CLAIM, CLAIMED, claim_key
+from driftway.worker.state.snapshot import CLAIM_PARTITION, CLAIM_PREFIX, claim_key
 from driftway.worker.wire.codec import read_json, write_json
 
 CLAIM_SECONDS = 30.0
 
 
-def claim(settings: WorkerSettings, partitions: int) -> int:
+def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
     """Claim the outputs, or see that they are ours already.
 
     Parameters
@@ -49,7 +49,7 @@ def claim(settings: WorkerSettings, partitions: int) -> int:
         owner = _owner(settings, reader, deadline)
         if owner is None:
             ours = {"group": settings.group, "input": settings.input, "partitions": partitions}
-            append(settings, CLAIMED, claim_key(settings.group, settings.input), write_json(ours), deadline)
+            append(settings, CLAIM_PARTITION, claim_key(settings.group, settings.input), write_json(ours), deadline)
             owner = _owner(settings, reader, deadline)
     if owner is None or owner[:2] != (settings.group, settings.input):
         whose = "a group that could not be read" if owner is None else f"group {owner[0]}, which works on {owner[1]}"
@@ -69,13 +69,13 @@ def _owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> tu
         The first record is no claim, and the name was chosen by hand.
     """
     topic = settings.topics.snapshots
-    low, high = watermarks(reader, topic, CLAIMED, deadline)
+    low, high = watermarks(reader, topic, CLAIM_PARTITION, deadline)
     if low == high:
         return None
-    message = Reader(reader, {(topic, CLAIMED): low}).next(deadline, f"the first record of {topic} was")
+    message = MessageReader(reader, {(topic, CLAIM_PARTITION): low}).next(deadline, f"the first record of {topic} was")
     if message is None:  # markers only
         return None
-    if not (message.key() or b"").startswith(CLAIM):
+    if not (message.key() or b"").startswith(CLAIM_PREFIX):
         if settings.outputs:
             raise UsageFailure(f"topic {topic} does not say whose it is: choose other outputs with --outputs PREFIX")
         return settings.group, settings.input, 0

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from driftway.worker.state.snapshot import Outline, chunk_key, outline
+from driftway.worker.state.snapshot import SnapshotHeader, chunk_key, read_snapshot_header
 
 Chunk = TypeVar("Chunk")
 
 
 @dataclass(frozen=True)
-class Pile(Generic[Chunk]):
-    """Chunks in a row; `whole` is what the first says of the snapshot, None if it says nothing or they are too long."""
+class ChunkGroup(Generic[Chunk]):
+    """Chunks in a row; `header` is what the first says of the snapshot, None where it cannot be read."""
 
     chunks: list[Chunk]
     nbytes: int
-    whole: Outline | None
+    header: SnapshotHeader | None
 
 
-class Assembler(Generic[Chunk]):
+class SnapshotAssembler(Generic[Chunk]):
     """Holds the chunks of one partition until they are a pile.
 
     Parameters
@@ -33,30 +33,30 @@ class Assembler(Generic[Chunk]):
 
     def __init__(self, partition: int, orphaned: Callable[[list[Chunk]], None] = lambda _: None) -> None:
         self._partition, self._orphaned = partition, orphaned
-        self._held: list[Chunk] = []
-        self._outline: Outline | None = None
+        self._chunks: list[Chunk] = []
+        self._header: SnapshotHeader | None = None
         self._nbytes = 0
 
-    def take(self, record: Chunk, key: bytes | None, value: bytes) -> Pile[Chunk] | None:
+    def take(self, record: Chunk, key: bytes | None, value: bytes) -> ChunkGroup[Chunk] | None:
         """Take the next record, of whatever key, to be held as `record`; return the pile that it ends."""
         if key == chunk_key(self._partition, 0):
-            self.give_up()
-            self._outline = outline(value)
-        elif not self._held or key != chunk_key(self._partition, len(self._held)):
-            self.give_up()
+            self.discard()
+            self._header = read_snapshot_header(value)
+        elif not self._chunks or key != chunk_key(self._partition, len(self._chunks)):
+            self.discard()
             self._orphaned([record])
             return None
-        self._held.append(record)
+        self._chunks.append(record)
         self._nbytes += len(value)
-        drawn, nbytes = self._outline, self._nbytes
+        drawn, nbytes = self._header, self._nbytes
         if drawn is not None and nbytes < drawn.nbytes:
             return None
-        pile = Pile(self._held, nbytes, drawn if drawn is not None and nbytes == drawn.nbytes else None)
-        self._held, self._nbytes = [], 0
+        pile = ChunkGroup(self._chunks, nbytes, drawn if drawn is not None and nbytes == drawn.nbytes else None)
+        self._chunks, self._nbytes = [], 0
         return pile
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """What is held will not become whole any more."""
-        if self._held:
-            self._orphaned(self._held)
-        self._held, self._nbytes = [], 0
+        if self._chunks:
+            self._orphaned(self._chunks)
+        self._chunks, self._nbytes = [], 0

@@ -2,8 +2,8 @@
 
 A learner's state is a function of the rows from its history's first one to its own offset. So an older snapshot that
 relearns the rows up to the committed offset stands there with the same bits as the newest one would have. That holds
-within one history only: when a learner starts empty, or goes on behind rows that it has not seen, `mark` writes so
-into the topic, and what lies before the mark is not looked at any more.
+within one history only: when a learner starts empty, or goes on behind rows that it has not seen, `mark_new_history`
+writes so into the topic, and what lies before the mark is not looked at any more.
 """
 
 from __future__ import annotations
@@ -12,32 +12,34 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer
 
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import Unfinished, about
-from driftway.worker.kafka.log_reader.reader import Reader, to_the_end, watermarks
+from driftway.worker.kafka.error_handling import TimedOut, with_context
+from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.changelog.commit_record import Position
-from driftway.worker.state.changelog.snapshot_assembler import Assembler
-from driftway.worker.state.delayed_labels.merge_order import Order
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.snapshot import (
-    CLAIM,
+    CLAIM_PREFIX,
     DamagedSnapshot,
     Pointer,
     chunk_key,
+    commit_record_key,
+    is_mark_key,
     is_order_key,
     mark_key,
-    position_key,
 )
 
-MOST_CANDIDATES = 16
+MAX_CANDIDATES = 16
 """Places of older snapshots that are kept while looking: memory stays small however long the topic is."""
-NEAR = 16
+TAIL_RECORDS = 16
 """Records from the end of the snapshot topic among which the last position is looked for at first, then four times as
 many. Behind it lie only what transactions wrote that came to nothing, and their markers."""
 GETTING_ON_SECONDS = 10.0
 """Of a reader's budget that are always left while records come: a large state takes as long as it takes."""
 UNKNOWN = -1
-"""`Search.began` behind a mark that names no offset: of a learner that kept what it had learned before, of an imported
-state (`driftway.worker.admin.state_admin`), or unreadable. The rows of such a history do not give its state."""
+"""`SnapshotScan.history_start` behind a mark without an offset: of a learner that kept what it had learned before, of
+an imported state (`driftway.worker.admin.state_admin`), or unreadable. The rows of such a history do not give its
+state."""
 KEPT = b"kept"
 """Value of a mark where a learner goes on with what it had learned before."""
 IMPORTED = b"imported"
@@ -49,7 +51,7 @@ def read_mark(value: bytes | None) -> int | None:
     return int(value) if value and value.isdigit() else None
 
 
-class Search:
+class SnapshotScan:
     """Goes through a partition's records of the snapshot topic and notes which complete snapshots could be used.
 
     Parameters
@@ -62,10 +64,10 @@ class Search:
 
     def __init__(self, partition: int, least: int, most: int) -> None:
         self.partition, self.least, self.most = partition, least, most
-        self.began: int | None = None
+        self.history_start: int | None = None
         """Input offset at which the present history began, by the last mark; None without one."""
         self._found: list[Pointer] = []
-        self._assembler = Assembler[int](partition)
+        self._assembler = SnapshotAssembler[int](partition)
 
     @property
     def candidates(self) -> list[Pointer]:
@@ -74,34 +76,38 @@ class Search:
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Take the next record."""
-        if key == mark_key(self.partition):
+        if is_mark_key(key, self.partition):
             began = read_mark(value)
-            self.began = UNKNOWN if began is None else began
-            self._assembler.give_up()
+            self.history_start = UNKNOWN if began is None else began
+            self._assembler.discard()
             self._found.clear()
             return
         pile = self._assembler.take(offset, key, value or b"")
-        if pile is not None and pile.whole is not None and self.least <= pile.whole.state_offset <= self.most:
-            place = Pointer(pile.chunks[0], len(pile.chunks), pile.whole.state_offset)
-            self._found = [*self.candidates[: MOST_CANDIDATES - 1], place]
+        if pile is not None and pile.header is not None and self.least <= pile.header.state_offset <= self.most:
+            place = Pointer(pile.chunks[0], len(pile.chunks), pile.header.state_offset)
+            self._found = [*self.candidates[: MAX_CANDIDATES - 1], place]
 
 
-def look_through(reader: Consumer, topic: str, first: int, end: int, search: Search, deadline: Deadline) -> Search:
-    """Give `search` the committed records of its partition from `first` to before `end`; return it.
+def scan_snapshots(
+    reader: Consumer, topic: str, first: int, end: int, scan: SnapshotScan, deadline: Deadline
+) -> SnapshotScan:
+    """Give `scan` the committed records of its partition from `first` to before `end`; return it.
 
     Raises
     ------
     KafkaException, Unfinished
         The broker did not deliver in time.
     """
-    place = topic, search.partition
-    reading = Reader(reader, {place: first}, {place: end}, to_the_end)
-    while reading.unread and (message := _next(reading, f"{topic}/{search.partition}", deadline)) is not None:
-        search.take(message.offset() or 0, message.key(), message.value())
-    return search
+    place = topic, scan.partition
+    reading = MessageReader(reader, {place: first}, {place: end}, ignore_out_of_range)
+    while reading.unread and (message := _next(reading, f"{topic}/{scan.partition}", deadline)) is not None:
+        scan.take(message.offset() or 0, message.key(), message.value())
+    return scan
 
 
-def positions(reader: Consumer, topic: str, partition: int, deadline: Deadline, least: int = 1) -> list[Position]:
+def commit_records(
+    reader: Consumer, topic: str, partition: int, deadline: Deadline, least: int = 1
+) -> list[CommitRecord]:
     """What the last commits say of themselves, the newest first: `least` of them, or all that there are.
 
     Raises
@@ -110,13 +116,13 @@ def positions(reader: Consumer, topic: str, partition: int, deadline: Deadline, 
         The broker did not deliver in time.
     """
     low, high = watermarks(reader, topic, partition, deadline)
-    back, found = NEAR, list[Position]()
+    back, found = TAIL_RECORDS, list[CommitRecord]()
     while low < high:
         found.clear()
-        reading = Reader(reader, {(topic, partition): max(low, high - back)}, complain=to_the_end)
+        reading = MessageReader(reader, {(topic, partition): max(low, high - back)}, on_error=ignore_out_of_range)
         while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
-            if message.key() == position_key(partition):
-                told = Position.read(message.value())
+            if message.key() == commit_record_key(partition):
+                told = CommitRecord.read(message.value())
                 found += [told] if told else []
         if len(found) >= least or back >= high - low:
             break
@@ -124,7 +130,7 @@ def positions(reader: Consumer, topic: str, partition: int, deadline: Deadline, 
     return found[::-1]
 
 
-def orders(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[Order]:
+def merge_orders(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[MergeOrder]:
     """In which order labels were taken between snapshots, and since the last one, as far as the topic has it.
 
     Raises
@@ -133,17 +139,17 @@ def orders(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> 
         The broker did not deliver in time.
     """
     low, _ = watermarks(reader, topic, partition, deadline)
-    found, newest = list[Order | None](), None
-    reading = Reader(reader, {(topic, partition): low}, complain=to_the_end)
+    found, newest = list[MergeOrder | None](), None
+    reading = MessageReader(reader, {(topic, partition): low}, on_error=ignore_out_of_range)
     while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
         if is_order_key(message.key(), partition):
-            found.append(Order.read(message.value()))
-        elif message.key() == position_key(partition) and (told := Position.read(message.value())) is not None:
+            found.append(MergeOrder.read(message.value()))
+        elif message.key() == commit_record_key(partition) and (told := CommitRecord.read(message.value())) is not None:
             newest = told.order
     return [order for order in (*found, newest) if order is not None]
 
 
-def whole_log(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[tuple[int, bytes | None]]:
+def read_partition(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[tuple[int, bytes | None]]:
     """Offsets and values of all committed records of a partition.
 
     Raises
@@ -153,7 +159,7 @@ def whole_log(reader: Consumer, topic: str, partition: int, deadline: Deadline) 
     """
     low, _ = watermarks(reader, topic, partition, deadline)
     found = list[tuple[int, bytes | None]]()
-    reading = Reader(reader, {(topic, partition): low}, complain=to_the_end)
+    reading = MessageReader(reader, {(topic, partition): low}, on_error=ignore_out_of_range)
     while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
         found.append((message.offset() or 0, message.value()))
     return found
@@ -171,7 +177,7 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
     """
     where = f"{topic}/{partition}@{pointer.first}"
     chunks: list[bytes] = []
-    reading = Reader(reader, {(topic, partition): pointer.first}, complain=to_the_end)
+    reading = MessageReader(reader, {(topic, partition): pointer.first}, on_error=ignore_out_of_range)
     while len(chunks) < pointer.chunks:
         message = _next(reading, where, deadline)
         if message is None or (not chunks and message.offset() != pointer.first):
@@ -182,16 +188,16 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
     return chunks
 
 
-def _next(reading: Reader, where: str, deadline: Deadline) -> Message | None:
+def _next(reading: MessageReader, where: str, deadline: Deadline) -> Message | None:
     """The next record; None at the end. Claims of somebody who came too late may stand even between two chunks."""
     while (message := reading.next(deadline, f"the records of {where} were")) is not None:
         deadline.extend(GETTING_ON_SECONDS)
-        if not (message.key() or b"").startswith(CLAIM):
+        if not (message.key() or b"").startswith(CLAIM_PREFIX):
             return message
     return None
 
 
-def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: Deadline) -> None:
+def mark_new_history(settings: WorkerSettings, partition: int, history_start: int | None, deadline: Deadline) -> None:
     """Write down that a new history of a partition begins, with learners that know nothing at input offset `began`.
 
     None: with what they had learned before, so that the log does not give their state again.
@@ -204,7 +210,13 @@ def mark(settings: WorkerSettings, partition: int, began: int | None, deadline: 
     KafkaException, Unfinished
         The broker did not take it.
     """
-    append(settings, partition, mark_key(partition), KEPT if began is None else str(began).encode(), deadline)
+    append(
+        settings,
+        partition,
+        mark_key(partition),
+        KEPT if history_start is None else str(history_start).encode(),
+        deadline,
+    )
 
 
 def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, deadline: Deadline) -> None:
@@ -229,6 +241,6 @@ def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, d
 
     producer.produce(settings.topics.snapshots, value, key=key, partition=partition, on_delivery=delivered)
     if producer.flush(deadline.remaining()) > 0:
-        raise Unfinished(f"the broker did not take a record for {settings.topics.snapshots} in time")
+        raise TimedOut(f"the broker did not take a record for {settings.topics.snapshots} in time")
     if failed:
-        raise about(f"{settings.topics.snapshots} cannot be written", failed[0])
+        raise with_context(f"{settings.topics.snapshots} cannot be written", failed[0])

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.update_loop import GONE, Late
+from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import Guesses
-from driftway.worker.state.delayed_labels.pending_table import emitted
+from driftway.worker.state.delayed_labels.pending_table import emitted_scores
 
 Array = NDArray[np.float64]
 
 
-class Steps(NamedTuple):
+class DelayedOperations(NamedTuple):
     """Operations of a batch: rows as they come, and once more where their labels do, or are given up."""
 
     X: Array
@@ -24,7 +24,7 @@ class Steps(NamedTuple):
     is_row: NDArray[np.bool_]
 
 
-class Delays:
+class DelaySimulator:
     """Rows of one partition that wait for their labels until `rows` later ones have been predicted.
 
     Parameters
@@ -41,10 +41,10 @@ class Delays:
         self._X, self._y = np.empty((0, learner.n_features)), np.empty(0)
         self._seen = 0
         self._score = np.zeros((self._slots, learner.n_scores))
-        self._opinions = learner.opinions(self._slots)
-        self.guesses = Guesses.room(self._slots)
+        self._cached_predictions = learner.prediction_cache(self._slots)
+        self.guesses = Guesses.allocate(self._slots)
 
-    def arrange(self, X: Array, y: Array) -> Steps:
+    def arrange(self, X: Array, y: Array) -> DelayedOperations:
         """Put the next rows, and the labels that come behind each, in order. Shapes: X f8[n, d], y f8[n].
 
         A row that has no label is let go where it would have come, if that tells the learner anything.
@@ -64,11 +64,13 @@ class Delays:
         left = max(0, waiting + n - self._rows)
         self._X, self._y = all_X[left:], all_y[left:]
         known = np.where(is_row, np.nan, all_y[which])
-        slot = np.where(is_row | ~np.isnan(known), (first + which) % self._slots, GONE)
-        return Steps(np.ascontiguousarray(all_X[which]), known, slot, is_row)
+        slot = np.where(is_row | ~np.isnan(known), (first + which) % self._slots, LABEL_EXPIRED)
+        return DelayedOperations(np.ascontiguousarray(all_X[which]), known, slot, is_row)
 
-    def run(self, steps: Steps) -> tuple[Array, Array]:
+    def run(self, steps: DelayedOperations) -> tuple[Array, Array]:
         """Predict and learn; the scores of the rows, f8[n, k], and what was emitted of each step's row."""
         score = np.empty((len(steps.y), self._learner.n_scores))
-        self._learner.take_late(steps.X, steps.y, score, Late(steps.slot, self._opinions))
-        return score[steps.is_row], emitted(steps.slot, steps.y, score, self._score)
+        self._learner.predict_then_update_delayed(
+            steps.X, steps.y, score, DelayedRows(steps.slot, self._cached_predictions)
+        )
+        return score[steps.is_row], emitted_scores(steps.slot, steps.y, score, self._score)

@@ -15,18 +15,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from driftway.learners.engine.jit import bare_kernel
-from driftway.worker.state.delayed_labels.merge_order import Order, Place
-from driftway.worker.wire.columns import SPARE, TAIL, Integers, Strings, Terminated, Text, read_only
-from driftway.worker.wire.events import APART, Records
+from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
+from driftway.worker.wire.columns import SPARE, TAIL, BytesColumn, Integers, TerminatedColumn, Text, read_only
+from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 from driftway.worker.wire.headers import joined_headers
 
-PATIENCE_SECONDS, FIRST_PATIENCE_SECONDS = 1.0, 10.0
+MAX_IDLE_SECONDS, FIRST_MAX_IDLE_SECONDS = 1.0, 10.0
 """How long events wait for labels that the broker may have: a prediction is worth more than their order. While nothing
 was heard of the topic of labels its reader may still be connecting."""
 
 
-class _Side:
+class _Buffer:
     """Records of one topic that have not gone yet.
 
     Parameters
@@ -38,71 +38,71 @@ class _Side:
     def __init__(self, offset: int) -> None:
         self.next = offset
         """The offset behind the last record that came."""
-        self._held: list[Records] = []
-        self._lasting = 0
+        self._parts: list[Records] = []
+        self._owned_parts = 0
         """Of those held, how many parts are in columns of their own."""
 
     def __len__(self) -> int:
-        return sum(map(len, self._held))
+        return sum(map(len, self._parts))
 
     def add(self, records: Records) -> None:
         """Take the next ones; what has come before is ignored."""
         records = records.after(int(records.offsets.searchsorted(self.next)))
         if len(records):
             self.next = int(records.offsets[-1]) + 1
-            self._held.append(records)
+            self._parts.append(records)
 
     def before(self, offset: int | None) -> Records | None:
         """Those before an offset, or all; None: there are none."""
-        if len(self._held) > 1:
-            self.keep()
-        if not self._held:
+        if len(self._parts) > 1:
+            self.own()
+        if not self._parts:
             return None
-        whole = self._held[0]
+        whole = self._parts[0]
         found = whole if offset is None else whole.before(int(whole.offsets.searchsorted(offset)))
         return found if len(found) else None
 
     def drop(self, n: int) -> None:
         """The first `n` have gone."""
         whole = self.before(None)
-        self._held = [] if whole is None or n == len(whole) else [whole.after(n)]
-        self._lasting = min(self._lasting, len(self._held))
+        self._parts = [] if whole is None or n == len(whole) else [whole.after(n)]
+        self._owned_parts = min(self._owned_parts, len(self._parts))
 
-    def keep(self) -> None:
+    def own(self) -> None:
         """Whatever is left has to outlast the client's buffers."""
-        if len(self._held) > self._lasting or len(self._held) > 1:
-            self._held = [_joined(self._held)]
-        self._lasting = len(self._held)
+        if len(self._parts) > self._owned_parts or len(self._parts) > 1:
+            self._parts = [_concatenated(self._parts)]
+        self._owned_parts = len(self._parts)
 
 
-class Confluence:
+class LabelMerger:
     """Makes one stream of a partition's events and labels.
 
     Parameters
     ----------
     order : Order
         What has been taken since the last snapshot.
-    plan : sequence of Place
+    replay : sequence of Place
         The ends of the steps that are to be taken once more first, from where `order` ends.
     """
 
-    def __init__(self, order: Order, plan: Sequence[Place] = ()) -> None:
+    def __init__(self, order: MergeOrder, replay: Sequence[MergePosition] = ()) -> None:
         self.order = order
-        self._plan = deque(plan)
-        self._events, self._labels = _Side(order.end.offset), _Side(order.end.label)
-        self._high: int | None = None
+        self._replay = deque(replay)
+        self._events, self._labels = _Buffer(order.end.offset), _Buffer(order.end.label)
+        self._latest_event_time: int | None = None
         """Latest time of an event since the last label of the newest step; None: the next records begin another."""
-        self._at_end = self._heard = False
+        self._at_end = self._label_topic_seen = False
         """Whether no label is known to be on its way, and whether anything was heard of labels at all."""
         self._waits_since: float | None = None
 
     @property
-    def holding(self) -> int:
+    def waiting_events(self) -> int:
         """Events that wait for labels."""
         return len(self._events)
 
     @property
-    def labels_held(self) -> int:
+    def waiting_labels(self) -> int:
         """Labels that wait for events."""
         return len(self._labels)
 
@@ -114,24 +114,24 @@ class Confluence:
     @property
     def needs_labels(self) -> bool:
         """Whether what is to be taken once more lacks labels."""
-        return bool(self._plan) and self._labels.next < self._plan[0].label and not self._at_end
+        return bool(self._replay) and self._labels.next < self._replay[0].label and not self._at_end
 
     def add_labels(self, records: Records) -> None:
         """Take labels, in columns that stay as they are."""
-        self._at_end, self._heard = False, True
+        self._at_end, self._label_topic_seen = False, True
         self._labels.add(records)
 
     def end_labels(self, offset: int = 0) -> None:
         """The topic of labels ends here, for now."""
-        self._at_end = self._heard = True
+        self._at_end = self._label_topic_seen = True
         self._labels.next = max(self._labels.next, offset)
 
-    def snapshot_taken(self, place: Place) -> None:
+    def snapshot_taken(self, place: MergePosition) -> None:
         """A snapshot that stands here is committed: the order is told from there on."""
         rest = tuple(step for step in self.order.steps if step.offset > place.offset)
-        self.order = Order(place, rest)
+        self.order = MergeOrder(place, rest)
         if not rest:
-            self._high = None
+            self._latest_event_time = None
 
     def take(self, events: Records | None, now: float) -> Records | None:
         """What may go, labels among events; None: nothing.
@@ -146,21 +146,21 @@ class Confluence:
         if events is not None:
             self._events.add(events)
         parts = list[Records]()
-        while self._plan and not self.needs_labels:
-            end = self._plan[0]
+        while self._replay and not self.needs_labels:
+            end = self._replay[0]
             if (there := self._events.before(end.offset)) is not None:
                 parts.append(self._merge(there, self._labels.before(end.label)))
             if self._events.next < end.offset:
                 break
-            self._plan.popleft()
-        if not self._plan and (there := self._released(now)) is not None:
+            self._replay.popleft()
+        if not self._replay and (there := self._releasable(now)) is not None:
             parts.append(self._merge(there, self._labels.before(None)))
-        self._events.keep()
+        self._events.own()
         if len(parts) < 2:
             return parts[0] if parts else None
-        return _joined(parts)
+        return _concatenated(parts)
 
-    def _released(self, now: float) -> Records | None:
+    def _releasable(self, now: float) -> Records | None:
         """Events that need not wait any longer for labels that are older than they; None: there are none."""
         events, labels = self._events.before(None), self._labels.before(None)
         if events is None:
@@ -168,12 +168,12 @@ class Confluence:
             return None
         since = now if self._waits_since is None else self._waits_since
         n = len(events)
-        patience = PATIENCE_SECONDS if self._heard else FIRST_PATIENCE_SECONDS
+        patience = MAX_IDLE_SECONDS if self._label_topic_seen else FIRST_MAX_IDLE_SECONDS
         if not self._at_end and now - since < patience:
             # Once a later label has come all earlier ones have.
             later = _times(events) > (-1 if labels is None else int(_times(labels).max()))
             n = int(later.argmax()) if later.any() else n
-        self._heard |= n > 0
+        self._label_topic_seen |= n > 0
         self._waits_since = None if n == len(events) else since if n == 0 else now
         return events.before(n) if n else None
 
@@ -183,26 +183,28 @@ class Confluence:
         if labels is not None:
             places = np.empty(len(labels), np.int64)
             places = places[: find_places(times, _times(labels), places)]
-        end, taken, joins = self.order.end.label, len(places), self._high is not None
+        end, taken, joins = self.order.end.label, len(places), self._latest_event_time is not None
         self._events.drop(len(events))
         if labels is not None and taken:
             labels = labels.before(taken)
             self._labels.drop(taken)
             end = int(labels.offsets[-1]) + 1
-            joins = self._high is not None and int(_times(labels)[0]) >= self._high
-            self._high = int(times[places[-1] :].max())
+            joins = self._latest_event_time is not None and int(_times(labels)[0]) >= self._latest_event_time
+            self._latest_event_time = int(times[places[-1] :].max())
         else:
             latest = int(times.max())
-            self._high = latest if self._high is None else max(self._high, latest)
-        self.order = self.order.followed_by(Place(int(events.offsets[-1]) + 1, end), joins)
-        return _woven(events, labels, places)
+            self._latest_event_time = (
+                latest if self._latest_event_time is None else max(self._latest_event_time, latest)
+            )
+        self.order = self.order.followed_by(MergePosition(int(events.offsets[-1]) + 1, end), joins)
+        return _interleave(events, labels, places)
 
 
 def _times(records: Records) -> Integers:
     return np.asarray(records.timestamps, np.int64)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def find_places(events: Integers, labels: Integers, places: Integers) -> int:
     """Find the event before which each label goes; return how many labels have one. Shapes: i8[n], i8[m], i8[m]."""
     i = 0
@@ -215,45 +217,47 @@ def find_places(events: Integers, labels: Integers, places: Integers) -> int:
     return int(labels.shape[0])
 
 
-def _woven(events: Records, labels: Records | None, places: Integers) -> Records:
+def _interleave(events: Records, labels: Records | None, places: Integers) -> Records:
     """Events with labels among them. Shapes: places i8[m], the event before which each label goes."""
     n, m = len(events), len(places)
     if labels is None or not m:
-        return replace(events, own=np.full(n, APART))
+        return replace(events, label_offsets=np.full(n, NO_LABEL_OFFSET))
     pick = np.insert(np.arange(n), places, np.arange(n, n + m))
     headers = joined_headers([(events.headers, n), (labels.headers, m)])
-    own = np.concatenate([np.full(n, APART), labels.offsets])
+    own = np.concatenate([np.full(n, NO_LABEL_OFFSET), labels.offsets])
     return Records(
         events.partition,
         np.concatenate([events.offsets, events.offsets[places]])[pick],
-        _picked([events.values, labels.values], pick),
-        _picked([events.keys, labels.keys], pick),
+        _gather([events.values, labels.values], pick),
+        _gather([events.keys, labels.keys], pick),
         np.concatenate([_times(events), _times(labels)])[pick],
         None if headers is None else [headers[i] for i in pick.tolist()],
         own[pick],
     )
 
 
-def _joined(parts: Sequence[Records]) -> Records:
+def _concatenated(parts: Sequence[Records]) -> Records:
     """One after the other, in columns of their own."""
     sizes = list(map(len, parts))
     pick = np.arange(sum(sizes))
     return Records(
         parts[0].partition,
         np.concatenate([part.offsets for part in parts]),
-        _picked([part.values for part in parts], pick),
-        _picked([part.keys for part in parts], pick),
+        _gather([part.values for part in parts], pick),
+        _gather([part.keys for part in parts], pick),
         np.concatenate(list(map(_times, parts))),
         joined_headers([(part.headers, size) for part, size in zip(parts, sizes, strict=True)]),
-        None if parts[0].own is None else np.concatenate([part.own for part in parts if part.own is not None]),
+        None
+        if parts[0].label_offsets is None
+        else np.concatenate([part.label_offsets for part in parts if part.label_offsets is not None]),
     )
 
 
-def _picked(parts: Sequence[Strings], pick: Integers) -> Strings:
+def _gather(parts: Sequence[BytesColumn], pick: Integers) -> BytesColumn:
     """Some strings of several columns, in the order of `pick`, i8[n], in a text of their own."""
     texts, starts, sizes, shift = list[Text](), list[Integers](), list[Integers](), 0
     for part in parts:
-        text, begins, lengths = part.located()
+        text, begins, lengths = part.to_buffer()
         texts.append(text)
         starts.append(begins + shift)
         sizes.append(lengths)
@@ -266,10 +270,10 @@ def _picked(parts: Sequence[Strings], pick: Integers) -> Strings:
     places = ends - room
     copy_strings(read_only(text), begins, lengths, places, made)
     made[len(made) - SPARE :] = np.frombuffer(TAIL, np.uint8)
-    return Terminated(read_only(made), places, lengths)
+    return TerminatedColumn(read_only(made), places, lengths)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def copy_strings(text: Text, starts: Integers, sizes: Integers, places: Integers, made: Text) -> None:
     """Copy strings to their places; what lies between stays. Shapes: starts, sizes, places i8[n]."""
     for i in range(starts.shape[0]):

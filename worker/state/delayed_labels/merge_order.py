@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from driftway.worker.wire.codec import read_json, write_json
 
 
-class Place(NamedTuple):
+class MergePosition(NamedTuple):
     """Between records: the next input offset, and the next one in the topic of labels."""
 
     offset: int
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Order:
+class MergeOrder:
     """The order of what was taken from one place to another.
 
     Parameters
@@ -38,29 +38,29 @@ class Order:
         The end of each step; both numbers rise or stay.
     """
 
-    begin: Place
-    steps: tuple[Place, ...] = ()
+    begin: MergePosition
+    steps: tuple[MergePosition, ...] = ()
 
     @property
-    def end(self) -> Place:
+    def end(self) -> MergePosition:
         """Where it ends."""
         return self.steps[-1] if self.steps else self.begin
 
-    def followed_by(self, step: Place, joined: bool) -> Order:
+    def followed_by(self, step: MergePosition, joined: bool) -> MergeOrder:
         """With one step more; `joined`: the times alone make it part of the last one."""
         kept = self.steps[:-1] if joined else self.steps
-        return Order(self.begin, (*kept, step))
+        return MergeOrder(self.begin, (*kept, step))
 
-    def plain(self) -> list[Any]:
+    def as_list(self) -> list[Any]:
         """As JSON's values."""
         return [list(self.begin), [list(step) for step in self.steps]]
 
     def write(self) -> bytes:
         """A record's value."""
-        return write_json(self.plain())
+        return write_json(self.as_list())
 
     @classmethod
-    def of(cls, plain: Any) -> Order:
+    def from_list(cls, plain: Any) -> MergeOrder:
         """Read what `plain` gave.
 
         Raises
@@ -69,23 +69,23 @@ class Order:
             It is something else.
         """
         begin, steps = plain
-        return cls(_place(begin), tuple(map(_place, steps)))
+        return cls(_position(begin), tuple(map(_position, steps)))
 
     @classmethod
-    def read(cls, value: bytes | None) -> Order | None:
+    def read(cls, value: bytes | None) -> MergeOrder | None:
         """Read a record's value; None if it cannot be read."""
         try:
-            return cls.of(read_json(value or b""))
+            return cls.from_list(read_json(value or b""))
         except (ValueError, TypeError):
             return None
 
 
-def _place(pair: Any) -> Place:
+def _position(pair: Any) -> MergePosition:
     offset, label = pair
-    return Place(int(offset), int(label))
+    return MergePosition(int(offset), int(label))
 
 
-def chained(parts: Sequence[Order], offset: int) -> Order | None:
+def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:
     """One order from an input offset on, out of those between snapshots; None: it does not begin at one of theirs.
 
     Parameters
@@ -98,9 +98,9 @@ def chained(parts: Sequence[Order], offset: int) -> Order | None:
     by_begin = {part.begin: part for part in parts}
     begin = next((place for place in by_begin if place.offset == offset), None)
     if begin is None:
-        return next((Order(part.end) for part in parts if part.end.offset == offset), None)
-    steps, at = list[Place](), begin
+        return next((MergeOrder(part.end) for part in parts if part.end.offset == offset), None)
+    steps, at = list[MergePosition](), begin
     while (part := by_begin.pop(at, None)) is not None:
         steps += part.steps
         at = part.end
-    return Order(begin, tuple(steps))
+    return MergeOrder(begin, tuple(steps))

@@ -14,42 +14,42 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.update_loop import GONE
+from driftway.learners.engine.update_loop import LABEL_EXPIRED
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import Guesses
-from driftway.worker.settings.option_values import Wait
+from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels.pending_table import (
+    CONFLICTING,
     EMPTY,
     EXPIRED,
     HEAD,
     LABELLED,
-    OTHER,
     RECENT,
     ROWS,
-    SAME,
+    SAME_AGAIN,
     TAIL,
     TAKEN,
     UNKNOWN,
-    Come,
-    Order,
-    Rows,
-    Store,
+    LabelColumns,
+    OperationColumns,
+    PendingTable,
+    RowColumns,
     arrange,
-    emitted,
-    enter_all,
+    emitted_scores,
     hash_ids,
+    insert_all,
 )
 from driftway.worker.wire.columns import Integers
-from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Rejection
+from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, RejectedEvent
 from driftway.worker.wire.writer import Column
 
 Floats = NDArray[np.float64]
 
 OTHER_SIZES = "the saved rows that wait are of other sizes than these learners'"
-REASONS = {UNKNOWN: UNKNOWN_ID, SAME: SAME_LABEL, OTHER: OTHER_LABEL}
+REASONS = {UNKNOWN: UNKNOWN_ID, SAME_AGAIN: SAME_LABEL, CONFLICTING: OTHER_LABEL}
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """Operations from `start` to before `end`."""
 
     start: int
@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
 
 @dataclass
-class Arranged:
+class OrderedBatch:
     """A batch in operations.
 
     Parameters
@@ -69,10 +69,10 @@ class Arranged:
     batch : Batch
         As if each operation were a row: X, y, offsets, ids, times.
     slot : i8
-        See `Order`; i8[0] where nothing waits.
-    at : i8[n] or None
+        See `OperationColumns`; i8[0] where nothing waits.
+    row_operations : i8[n] or None
         The operation of each row; None: there are no others.
-    pieces : list of Piece
+    segments : list of Piece
         Where it is cut, so that accuracy points stand at fixed rows.
     rejected : list of Rejection
         Labels that nothing waits for.
@@ -80,12 +80,12 @@ class Arranged:
 
     batch: Batch
     slot: Integers
-    at: Integers | None
-    pieces: list[Piece]
-    rejected: list[Rejection] = field(default_factory=list)
+    row_operations: Integers | None
+    segments: list[Segment]
+    rejected: list[RejectedEvent] = field(default_factory=list)
 
 
-class Waiting:
+class PendingRows:
     """Rows of a partition that wait for their labels.
 
     Parameters
@@ -98,10 +98,10 @@ class Waiting:
         Who said something of the rows.
     """
 
-    def __init__(self, wait: Wait, n_features: int, learners: Sequence[Learner]) -> None:
+    def __init__(self, wait: LabelWait, n_features: int, learners: Sequence[Learner]) -> None:
         W = wait.rows
         room = 1 << (2 * W - 1).bit_length()
-        self._store = Store(
+        self._store = PendingTable(
             np.zeros(6, np.int64),
             np.zeros(W, np.uint64),
             np.zeros(W, np.int64),
@@ -112,15 +112,15 @@ class Waiting:
             np.full(room, EMPTY, np.int64),
             np.zeros((RECENT, 2), np.int64),
         )
-        self.guess = Guesses.room(W)
-        self.opinions = [learner.opinions(W) for learner in learners]
+        self.cached_guesses = Guesses.allocate(W)
+        self.cached_predictions = [learner.prediction_cache(W) for learner in learners]
         """Of each learner f4[W, ...], see there."""
-        self._tells = any(learner.uses_unlabelled for learner in learners)
+        self._with_expired = any(learner.uses_unlabelled for learner in learners)
         """Whether rows that are let go without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]
         """What was emitted, of each learner f8[W, k]."""
 
-    def arrange(self, batch: Batch, cuts: list[int]) -> Arranged:
+    def arrange(self, batch: Batch, cuts: list[int]) -> OrderedBatch:
         """Put a batch's rows and labels in order, and find out which row each label is for.
 
         A piece ends behind each of the rows before `cuts`.
@@ -130,22 +130,24 @@ class Waiting:
         assert stamps is not None  # noqa: S101
         n, m = len(batch), len(come)
         most = n + m
-        if self._tells:
+        if self._with_expired:
             most += n + int(self._store.number[HEAD] - self._store.number[TAIL])
         row, label, slot = (np.empty(most, np.int64) for _ in range(3))
-        order = Order(row, label, slot, np.empty((most, batch.X.shape[1])), np.empty(most), np.empty(m, np.int64))
-        rows = Rows(_keys(batch.ids), batch.y, batch.X, stamps)
-        labels = Come(come.behind, _keys(come.ids), come.y, come.stamps)
-        done, pieces, start = np.zeros(3, np.int64), list[Piece](), 0
+        order = OperationColumns(
+            row, label, slot, np.empty((most, batch.X.shape[1])), np.empty(most), np.empty(m, np.int64)
+        )
+        rows = RowColumns(_keys(batch.ids), batch.y, batch.X, stamps)
+        labels = LabelColumns(come.row_index, _keys(come.ids), come.y, come.stamps)
+        done, pieces, start = np.zeros(3, np.int64), list[Segment](), 0
         for end in cuts:
-            arrange(self._store, rows, labels, order, done, end, self._tells)
-            pieces.append(Piece(start, start := int(done[2]), True, self.point()))
-        arrange(self._store, rows, labels, order, done, n + 1, self._tells)
+            arrange(self._store, rows, labels, order, done, end, self._with_expired)
+            pieces.append(Segment(start, start := int(done[2]), True, self.delay_fields()))
+        arrange(self._store, rows, labels, order, done, n + 1, self._with_expired)
         k = int(done[2])
-        pieces += [Piece(start, k, False)] if k > start else []
+        pieces += [Segment(start, k, False)] if k > start else []
         row, label = row[:k], label[:k]
         pick = np.where(row >= 0, row, n + label)
-        is_row = (row >= 0) & (slot[:k] != GONE)
+        is_row = (row >= 0) & (slot[:k] != LABEL_EXPIRED)
         bounds = np.concatenate([batch.ids[1], come.ids[1]], axis=1)
         whole = Batch(
             batch.partition,
@@ -160,14 +162,14 @@ class Waiting:
         rejected = [
             come.rejection(i, REASONS[int(order.code[i])]) for i in np.flatnonzero(order.code != TAKEN).tolist()
         ]
-        return Arranged(whole, order.slot[:k], np.flatnonzero(is_row), pieces, rejected)
+        return OrderedBatch(whole, order.slot[:k], np.flatnonzero(is_row), pieces, rejected)
 
-    def observed(self, arranged: Arranged, scores: list[Floats]) -> list[Floats]:
+    def scores_at_prediction(self, arranged: OrderedBatch, scores: list[Floats]) -> list[Floats]:
         """What was emitted of each operation's row, of each learner f8[ops, k]; keeps it of those that wait."""
         slot, y = arranged.slot, arranged.batch.y
-        return [emitted(slot, y, score, then) for score, then in zip(scores, self._scores, strict=True)]
+        return [emitted_scores(slot, y, score, then) for score, then in zip(scores, self._scores, strict=True)]
 
-    def point(self) -> dict[str, Any]:
+    def delay_fields(self) -> dict[str, Any]:
         """What an accuracy point says of delays."""
         number = self._store.number
         recent = self._store.delay[: min(int(number[LABELLED]), RECENT)]
@@ -183,7 +185,10 @@ class Waiting:
     def save(self) -> NDArray[np.uint8]:
         """What is known of the entries; of those whose label has come only what tells a repetition."""
         slots, waits = self._slots()
-        columns = [*(column[slots] for column in self._known()), *(column[waits] for column in self._said())]
+        columns = [
+            *(column[slots] for column in self._key_columns()),
+            *(column[waits] for column in self._row_columns()),
+        ]
         parts = [self._store.number, self._store.delay, *map(np.ascontiguousarray, columns)]
         return np.concatenate([part.reshape(-1).view(np.uint8) for part in parts])
 
@@ -209,28 +214,28 @@ class Waiting:
         if not 0 <= store.number[HEAD] - store.number[TAIL] <= len(store.label):
             raise ValueError("more rows are saved as waiting than may wait here")
         slots, _ = self._slots()
-        for column in self._known():
+        for column in self._key_columns():
             column[slots] = take(column[: len(slots)])
         _, waits = self._slots()
-        for column in self._said():
+        for column in self._row_columns():
             column[waits] = take(column[: len(waits)])
         if place < len(whole):
             raise ValueError(OTHER_SIZES)
         store.table[:] = EMPTY
-        enter_all(store)
+        insert_all(store)
 
     def _slots(self) -> tuple[Integers, Integers]:
         """Of all entries, the oldest first, and of those that wait."""
         slots = np.arange(self._store.number[TAIL], self._store.number[HEAD]) % len(self._store.label)
         return slots, slots[np.isnan(self._store.label[slots])]
 
-    def _known(self) -> list[NDArray[Any]]:
+    def _key_columns(self) -> list[NDArray[Any]]:
         """What is known of each entry."""
         return [self._store.key, self._store.stamp, self._store.row, self._store.label]
 
-    def _said(self) -> list[NDArray[Any]]:
+    def _row_columns(self) -> list[NDArray[Any]]:
         """What its label will need."""
-        return [self._store.x, self.guess.of, *self._scores, *self.opinions]
+        return [self._store.x, self.cached_guesses.of, *self._scores, *self.cached_predictions]
 
 
 def _of_delays(sorted_delays: Integers) -> dict[str, int] | None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import bare_kernel, fragment, load8
-from driftway.learners.engine.update_loop import GONE, NOT_LATE
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.learners.engine.update_loop import LABEL_EXPIRED, NOT_DELAYED
 from driftway.worker.wire.columns import Integers, Text
 
 Floats = NDArray[np.float64]
@@ -18,18 +18,18 @@ Words = NDArray[np.uint64]
 RECENT = 1000
 """Labels of whose delays points tell median and 95th percentile."""
 EMPTY = -1
-TAKEN, UNKNOWN, SAME, OTHER = range(4)
+TAKEN, UNKNOWN, SAME_AGAIN, CONFLICTING = range(4)
 """What becomes of a label."""
 FACTOR, ROUND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 HALF, REST = np.uint64(32), np.uint64(29)
 ONE, EIGHT = np.uint64(1), np.uint64(8)
 LOWER_N = 110
 HEAD, TAIL, ROWS, NEWEST, EXPIRED, LABELLED = range(6)
-"""Places in `Store.number`: entries so far, the first that still waits, rows so far, the newest time in ms, rows whose
-label never came, labels that came."""
+"""Places in `PendingTable.number`: entries so far, the first that still waits, rows so far, the newest time in ms, rows
+whose label never came, labels that came."""
 
 
-class Store(NamedTuple):
+class PendingTable(NamedTuple):
     """Entries of rows that wait, or waited not long ago, each in the slot of its number modulo their count W."""
 
     number: Integers
@@ -52,7 +52,7 @@ class Store(NamedTuple):
     """i8[RECENT, 2]: rows, and ms, that the last labels were late, a ring."""
 
 
-class Rows(NamedTuple):
+class RowColumns(NamedTuple):
     """A batch's rows as `arrange` takes them."""
 
     key: Words
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
     stamp: Integers
 
 
-class Come(NamedTuple):
+class LabelColumns(NamedTuple):
     """A batch's labels."""
 
     behind: Integers
@@ -70,7 +70,7 @@ class Come(NamedTuple):
     stamp: Integers
 
 
-class Order(NamedTuple):
+class OperationColumns(NamedTuple):
     """Operations, n + m of them at most, written by `arrange`."""
 
     row: Integers
@@ -86,7 +86,7 @@ class Order(NamedTuple):
     """i8[m]: what became of each label."""
 
 
-@bare_kernel
+@kernel_without_refcounts
 def hash_ids(text: Text, bounds: Integers, keys: Words) -> None:
     """Hash the JSON text of each id; 0 for null. Shapes: bounds i8[2, n], keys u8[n].
 
@@ -111,43 +111,51 @@ def hash_ids(text: Text, bounds: Integers, keys: Words) -> None:
         keys[i] = h if h != np.uint64(0) else ONE
 
 
-@bare_kernel
-def arrange(store: Store, rows: Rows, come: Come, order: Order, done: Integers, end: int, tells: bool) -> None:
+@kernel_without_refcounts
+def arrange(
+    store: PendingTable,
+    rows: RowColumns,
+    labels: LabelColumns,
+    operations: OperationColumns,
+    done: Integers,
+    end: int,
+    with_expired: bool,
+) -> None:
     """Write the operations up to before a row, or behind all rows the labels that are left.
 
-    Each label finds its row, or gets a code that says why not. With `tells` there is one for each row that is let go
-    without a label. Shapes: done i8[3], rows, labels and operations so far.
+    Each label finds its row, or gets a code that says why not. With `with_expired` there is one for each row that is
+    let go without a label. Shapes: done i8[3], rows, labels and operations so far.
     """
-    W, m, (i, j, k) = store.label.shape[0], come.y.shape[0], done
+    W, m, (i, j, k) = store.label.shape[0], labels.y.shape[0], done
     while True:
-        while j < m and (i < end or end > rows.y.shape[0]) and come.behind[j] <= i:
-            k = pass_time(store, come.stamp[j], store.limit[0], order, k, -1, j, tells)
-            slot = find(store, come.key[j])
+        while j < m and (i < end or end > rows.y.shape[0]) and labels.behind[j] <= i:
+            k = expire(store, labels.stamp[j], store.limit[0], operations, k, -1, j, with_expired)
+            slot = find(store, labels.key[j])
             if slot == EMPTY:
-                order.code[j] = UNKNOWN
+                operations.code[j] = UNKNOWN
             elif not math.isnan(store.label[slot]):
-                order.code[j] = SAME if store.label[slot] == come.y[j] else OTHER
+                operations.code[j] = SAME_AGAIN if store.label[slot] == labels.y[j] else CONFLICTING
             else:
-                order.code[j] = TAKEN
-                store.label[slot] = come.y[j]
-                note_delay(store, store.number[ROWS] - store.row[slot] - 1, come.stamp[j] - store.stamp[slot])
-                write_operation(order, k, -1, j, slot)
-                write_row(order, k, store.x[slot], come.y[j])
+                operations.code[j] = TAKEN
+                store.label[slot] = labels.y[j]
+                note_delay(store, store.number[ROWS] - store.row[slot] - 1, labels.stamp[j] - store.stamp[slot])
+                write_operation(operations, k, -1, j, slot)
+                write_row(operations, k, store.x[slot], labels.y[j])
                 k += 1
             j += 1
         if i >= min(end, rows.y.shape[0]):
             break
-        k = pass_time(store, rows.stamp[i], store.limit[0] - 1, order, k, i, -1, tells)
-        slot = NOT_LATE
+        k = expire(store, rows.stamp[i], store.limit[0] - 1, operations, k, i, -1, with_expired)
+        slot = NOT_DELAYED
         if not math.isnan(rows.y[i]):
             note_delay(store, 0, 0)
         elif rows.key[i] != 0:
             slot = store.number[HEAD] % W
-            begin_to_wait(store, slot, rows.key[i], rows.stamp[i])
+            insert_row(store, slot, rows.key[i], rows.stamp[i])
             for f in range(store.x.shape[1]):
                 store.x[slot, f] = rows.X[i, f]
-        write_operation(order, k, i, -1, slot)
-        write_row(order, k, rows.X[i], rows.y[i])
+        write_operation(operations, k, i, -1, slot)
+        write_row(operations, k, rows.X[i], rows.y[i])
         store.number[ROWS] += 1
         k += 1
         i += 1
@@ -155,33 +163,42 @@ def arrange(store: Store, rows: Rows, come: Come, order: Order, done: Integers, 
 
 
 @fragment
-def write_operation(order: Order, k: int, row: int, label: int, slot: int) -> None:
+def write_operation(operations: OperationColumns, k: int, row: int, label: int, slot: int) -> None:
     """Write what operation `k` is."""
-    order.row[k], order.label[k], order.slot[k] = row, label, slot
+    operations.row[k], operations.label[k], operations.slot[k] = row, label, slot
 
 
 @fragment
-def write_row(order: Order, k: int, x: Floats, y: float) -> None:
+def write_row(operations: OperationColumns, k: int, x: Floats, y: float) -> None:
     """Write what operation `k` gives to learners."""
     for f in range(x.shape[0]):
-        order.X[k, f] = x[f]
-    order.y[k] = y
+        operations.X[k, f] = x[f]
+    operations.y[k] = y
 
 
 @fragment
-def note_delay(store: Store, rows: int, millis: int) -> None:
+def note_delay(store: PendingTable, rows: int, millis: int) -> None:
     """Take down how late a label was."""
     place = store.number[LABELLED] % RECENT
     store.delay[place, 0], store.delay[place, 1] = rows, max(millis, 0)
     store.number[LABELLED] += 1
 
 
-@bare_kernel
-def pass_time(store: Store, stamp: int, most_rows: int, order: Order, k: int, row: int, label: int, tells: bool) -> int:
+@kernel_without_refcounts
+def expire(
+    store: PendingTable,
+    stamp: int,
+    most_rows: int,
+    operations: OperationColumns,
+    k: int,
+    row: int,
+    label: int,
+    with_expired: bool,
+) -> int:
     """Let go of entries that have waited long enough: more than `most_rows` rows, or too many ms.
 
-    This happens before a row or a label of the batch; with `tells` it is written from operation `k` on. Returns the
-    next one's number.
+    This happens before a row or a label of the batch; with `with_expired` it is written from operation `k` on. Returns
+    the next one's number.
     """
     number, W, most_millis = store.number, store.label.shape[0], store.limit[1]
     number[NEWEST] = max(number[NEWEST], stamp)
@@ -192,30 +209,30 @@ def pass_time(store: Store, stamp: int, most_rows: int, order: Order, k: int, ro
             break
         if math.isnan(store.label[slot]):
             number[EXPIRED] += 1
-            if tells:
-                write_operation(order, k, row, label, GONE)
-                write_row(order, k, store.x[slot], math.nan)
+            if with_expired:
+                write_operation(operations, k, row, label, LABEL_EXPIRED)
+                write_row(operations, k, store.x[slot], math.nan)
                 k += 1
         if store.key[slot] != 0:
-            leave(store, slot)
+            delete(store, slot)
         number[TAIL] += 1
     return k
 
 
-@bare_kernel
-def begin_to_wait(store: Store, slot: int, key: np.uint64, stamp: int) -> None:
+@kernel_without_refcounts
+def insert_row(store: PendingTable, slot: int, key: np.uint64, stamp: int) -> None:
     """Make an entry of a row; of two with the same id the later one is meant by its label."""
     other = find(store, key)
     if other != EMPTY:
-        leave(store, other)
+        delete(store, other)
         store.key[other] = 0
     store.key[slot], store.stamp[slot], store.row[slot], store.label[slot] = key, stamp, store.number[ROWS], math.nan
     store.number[HEAD] += 1
-    enter(store, slot)
+    insert(store, slot)
 
 
 @fragment
-def find(store: Store, key: np.uint64) -> int:
+def find(store: PendingTable, key: np.uint64) -> int:
     """The slot of an id, or EMPTY."""
     last = np.uint64(store.table.shape[0] - 1)
     at = key & last
@@ -225,7 +242,7 @@ def find(store: Store, key: np.uint64) -> int:
 
 
 @fragment
-def enter(store: Store, slot: int) -> None:
+def insert(store: PendingTable, slot: int) -> None:
     """Have `find` find a slot."""
     last = np.uint64(store.table.shape[0] - 1)
     at = store.key[slot] & last
@@ -234,8 +251,8 @@ def enter(store: Store, slot: int) -> None:
     store.table[at] = slot
 
 
-@bare_kernel
-def leave(store: Store, slot: int) -> None:
+@kernel_without_refcounts
+def delete(store: PendingTable, slot: int) -> None:
     """Have `find` find a slot no more; what stands behind it moves up. Source: Knuth, volume 3, 6.4, algorithm R."""
     table, last = store.table, np.uint64(store.table.shape[0] - 1)
     hole = store.key[slot] & last
@@ -256,24 +273,24 @@ def leave(store: Store, slot: int) -> None:
         hole = at
 
 
-@bare_kernel
-def enter_all(store: Store) -> None:
+@kernel_without_refcounts
+def insert_all(store: PendingTable) -> None:
     """Fill an empty table."""
     for entry in range(store.number[TAIL], store.number[HEAD]):
         slot = entry % store.label.shape[0]
         if store.key[slot] != 0:
-            enter(store, slot)
+            insert(store, slot)
 
 
-def emitted(slot: Integers, y: Floats, score: Floats, then: Floats) -> Floats:
-    """What was emitted of each operation's row, f8[k, s]; keeps it, in `then`, of those that wait."""
+def emitted_scores(slot: Integers, y: Floats, score: Floats, kept: Floats) -> Floats:
+    """What was emitted of each operation's row, f8[k, s]; keeps it, in `kept`, of those that wait."""
     seen = score.copy()
-    recall(slot, y, score, then, seen)
+    recall_scores(slot, y, score, kept, seen)
     return seen
 
 
-@bare_kernel
-def recall(slot: Integers, y: Floats, score: Floats, then: Floats, seen: Floats) -> None:
+@kernel_without_refcounts
+def recall_scores(slot: Integers, y: Floats, score: Floats, kept: Floats, out: Floats) -> None:
     """Keep the scores of rows that wait, and write them where their labels come.
 
     Shapes: slot i8[k], y f8[k], score f8[k, s], then f8[W, s], seen f8[k, s].
@@ -282,6 +299,6 @@ def recall(slot: Integers, y: Floats, score: Floats, then: Floats, seen: Floats)
         if slot[t] >= 0:
             for c in range(score.shape[1]):
                 if math.isnan(y[t]):
-                    then[slot[t], c] = score[t, c]
+                    kept[slot[t], c] = score[t, c]
                 else:
-                    seen[t, c] = then[slot[t], c]
+                    out[t, c] = kept[slot[t], c]

@@ -1,7 +1,7 @@
-"""What a partition writes down each time that its learners meet: what they took in, and what they tell.
+"""What a partition writes down in each round of its learners: what they combined, and what they send.
 
 Of these records its own log is made, from which a restore repeats the talk: it asks nobody else. Others read what is
-told. Keys are used again after SLOTS meetings, so that compaction keeps as many of each partition.
+told. Keys are used again after SLOTS rounds, so that compaction keeps as many of each partition.
 """
 
 from __future__ import annotations
@@ -15,54 +15,58 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.averaging.exchange import Heard, Told
-from driftway.learners.averaging.shared_model import Belief
+from driftway.learners.averaging.exchange import Aggregate, ModelUpdate
+from driftway.learners.averaging.shared_model import SharedModel
 from driftway.worker.wire.codec import read_json, write_json
 
-SLOTS = 1024
-"""Meetings of a partition that its log still has after compaction; a snapshot is due after a quarter of them."""
+EARLIER_NAMES = {
+    "number": "round", "model": "model_digest", "told": "sent", "heard": "received", "took": "consumed",
+}  # fmt: skip
+"""What earlier versions called a record's fields -> their names."""
+KEY_SLOTS = 1024
+"""Rounds of a partition that its log still has after compaction; a snapshot is due after a quarter of them."""
 
 
 @dataclass(frozen=True)
-class Minute:
-    """One meeting of a partition's learners.
+class ExchangeRecord:
+    """One round of a partition's learners.
 
     Parameters
     ----------
     partition : int
         Whose.
-    number : int
+    round_number : int
         1, 2, .. since the partition's history began.
     offset : int
         Input offset of the row behind which it was.
     rows : int
         Labelled rows so far.
-    model : str
-        Short for what the learners are: they understand their like only.
-    heard : tuple of Heard or None
-        What each learner that shares took in; None: nothing.
-    told : tuple of Told or None
-        What each tells; None: it cannot.
-    took : mapping
-        Partition -> offset in the topic behind what was heard of it so far.
+    model_digest : str
+        Short for what the learners are: only equal ones can be averaged.
+    received : tuple of Aggregate or None
+        What each learner that shares combined with its own; None: nothing.
+    sent : tuple of ModelUpdate or None
+        What each sends; None: it cannot.
+    consumed : mapping
+        Partition -> offset in the topic behind what was received from it so far.
     partitions : int
         How many there were.
     """
 
     partition: int
-    number: int
+    round_number: int
     offset: int
     rows: int
-    model: str
-    heard: tuple[Heard | None, ...]
-    told: tuple[Told | None, ...]
-    took: Mapping[int, int] = field(default_factory=dict)
+    model_digest: str
+    received: tuple[Aggregate | None, ...]
+    sent: tuple[ModelUpdate | None, ...]
+    consumed: Mapping[int, int] = field(default_factory=dict)
     partitions: int = 1
 
     @property
     def key(self) -> bytes:
         """The record's key."""
-        return f"{self.partition}/{self.number % SLOTS}".encode()
+        return f"{self.partition}/{self.round_number % KEY_SLOTS}".encode()
 
     @cached_property
     def value(self) -> bytes:
@@ -70,47 +74,63 @@ class Minute:
         return write_json(
             {
                 "partition": self.partition,
-                "number": self.number,
+                "round": self.round_number,
                 "offset": self.offset,
                 "rows": self.rows,
-                "model": self.model,
-                "told": [_plain(one) for one in self.told],
-                "heard": [_plain(one) for one in self.heard],
+                "model_digest": self.model_digest,
+                "sent": [_plain(one) for one in self.sent],
+                "received": [_plain(one) for one in self.received],
                 "partitions": self.partitions,
-                "took": {str(p): offset for p, offset in sorted(self.took.items())},
+                "consumed": {str(p): offset for p, offset in sorted(self.consumed.items())},
             }
         )
 
     @classmethod
-    def read(cls, value: bytes | None, like: Sequence[Belief]) -> Minute | None:
+    def read(cls, value: bytes | None, like: Sequence[SharedModel]) -> ExchangeRecord | None:
         """Read a record's value; None if it cannot be read, or is of other learners than those that believe `like`."""
         try:
-            told = read_json(value or b"")
-            took = {int(p): int(offset) for p, offset in told["took"].items()}
-            parts = [told["heard"], told["told"]]
+            read = _fields(value)
+            parts = [read["received"], read["sent"]]
             if any(len(part) != len(like) for part in parts):
                 return None
-            heard, said = ([one and _read(one, of) for one, of in zip(part, like, strict=True)] for part in parts)
-            p, number, offset, rows = (int(told[name]) for name in ("partition", "number", "offset", "rows"))
+            received, sent = ([one and _read(one, of) for one, of in zip(part, like, strict=True)] for part in parts)
+            p, number, offset, rows = (int(read[name]) for name in ("partition", "round", "offset", "rows"))
             return cls(
                 p,
                 number,
                 offset,
                 rows,
-                str(told["model"]),
-                tuple(one and Heard(*one) for one in heard),
-                tuple(one and Told(*one) for one in said),
-                took,
-                int(told["partitions"]),
+                str(read["model_digest"]),
+                tuple(one and Aggregate(*one) for one in received),
+                tuple(one and ModelUpdate(*one) for one in sent),
+                _consumed(read),
+                int(read["partitions"]),
             )
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
 
-def _plain(one: Heard | Told | None) -> Any:
+def _fields(value: bytes | None) -> dict[str, Any]:
+    """A record's fields; those of earlier versions by their names of today."""
+    return {EARLIER_NAMES.get(name, name): read for name, read in read_json(value or b"").items()}
+
+
+def with_current_names(value: bytes | None) -> bytes | None:
+    """A record's value, one of an earlier version as it would be written today; what cannot be read stays."""
+    try:
+        return value if value is None or b'"round":' in value else write_json(_fields(value))
+    except (ValueError, AttributeError):
+        return value
+
+
+def _consumed(read: Mapping[str, Any]) -> dict[int, int]:
+    return {int(partition): int(offset) for partition, offset in read["consumed"].items()}
+
+
+def _plain(one: Aggregate | ModelUpdate | None) -> Any:
     if one is None:
         return None
-    weight, R = one.belief
+    weight, R = one.model
     parts = {"rows": one.rows, "weight": _text(weight)}
     return parts if R is None else {**parts, "R": _text(R[np.tril_indices(len(R))])}
 
@@ -123,68 +143,69 @@ def _numbers(text: str) -> NDArray[np.float64]:
     return np.frombuffer(b64decode(text, validate=True), "<f8")
 
 
-def _read(one: Any, like: Belief) -> tuple[int, Belief]:
+def _read(one: Any, like: SharedModel) -> tuple[int, SharedModel]:
     weight = _numbers(one["weight"]).reshape(like.weight.shape).astype(np.float64)
     if like.R is None:
-        return int(one["rows"]), Belief(weight)
+        return int(one["rows"]), SharedModel(weight)
     lower = np.zeros(like.R.shape)
     lower[np.tril_indices(len(lower))] = _numbers(one["R"])
-    return int(one["rows"]), Belief(weight, lower + np.tril(lower, -1).T)
+    return int(one["rows"]), SharedModel(weight, lower + np.tril(lower, -1).T)
 
 
-class Outline(NamedTuple):
+class RecordHeader(NamedTuple):
     """What a record says, whatever its learners are."""
 
-    number: int
+    round_number: int
     offset: int
-    took: dict[int, int]
+    consumed: dict[int, int]
 
 
-def outline(value: bytes | None) -> Outline | None:
-    """The outline of a record; None if it cannot be read."""
+def read_record_header(value: bytes | None) -> RecordHeader | None:
+    """The header of a record; None if it cannot be read."""
     try:
-        told = read_json(value or b"")
-        took = {int(p): int(offset) for p, offset in told["took"].items()}
-        return Outline(int(told["number"]), int(told["offset"]), took)
+        read = _fields(value)
+        return RecordHeader(int(read["round"]), int(read["offset"]), _consumed(read))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def gap(outlines: Sequence[Outline | None], number: int, offset: int, last: int | None = None) -> int | None:
-    """The first meeting that a partition's log lacks; None: all are there.
+def first_missing(
+    headers: Sequence[RecordHeader | None], after: int, offset: int, last: int | None = None
+) -> int | None:
+    """The first round that a partition's log lacks; None: all are there.
 
     Parameters
     ----------
-    outlines : sequence of Outline or None
+    headers : sequence of RecordHeader or None
         Of the log's records, in their order.
-    number, offset : int
-        Of the last meeting that a state has behind it, and the input offset at which it stands.
+    after, offset : int
+        Of the last round that a state has behind it, and the input offset at which it stands.
     last : int or None
-        The last meeting that is committed; None: whichever the log ends with.
+        The last round that is committed; None: whichever the log ends with.
     """
-    wanted = number + 1
-    for one in outlines:
-        if one is not None and one.number > number and one.offset >= offset:
-            if one.number != wanted:
+    wanted = after + 1
+    for one in headers:
+        if one is not None and one.round_number > after and one.offset >= offset:
+            if one.round_number != wanted:
                 return wanted
             wanted += 1
     return wanted if last is not None and wanted <= last else None
 
 
-def chronicle(values: Sequence[bytes | None], like: Sequence[Belief]) -> list[Minute]:
-    """The minutes of the present history, in order: of a partition's log the last ones that follow each other.
+def latest_history(values: Sequence[bytes | None], like: Sequence[SharedModel]) -> list[ExchangeRecord]:
+    """The records of the present history, in order: of a partition's log the last ones that follow each other.
 
     Parameters
     ----------
     values : sequence of bytes or None
         Of the partition's records, in the order of the log.
     like : sequence of Belief
-        As `Minute.read`.
+        As `ExchangeRecord.decode`.
     """
-    found = list[Minute]()
-    for minute in (Minute.read(value, like) for value in values):
-        if minute is not None:
-            if found and minute.number != found[-1].number + 1:
+    found = list[ExchangeRecord]()
+    for record in (ExchangeRecord.read(value, like) for value in values):
+        if record is not None:
+            if found and record.round_number != found[-1].round_number + 1:
                 found.clear()
-            found.append(minute)
+            found.append(record)
     return found

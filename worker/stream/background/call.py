@@ -18,15 +18,15 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from driftway.worker.errors import Unreachable
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import Unfinished
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.stream.task.task import Task
 
 GRACE_SECONDS = 3.0
-"""What a call may outlast the time that it was given by, before its errand counts as stuck."""
-Found = TypeVar("Found")
+"""What a call may outlast the time that it was given by, before its call counts as stuck."""
+Returned = TypeVar("Returned")
 
 
-class Errand(Generic[Found]):
+class BackgroundCall(Generic[Returned]):
     """A call that uses a task's checkpoint, until it is over or stuck; meanwhile nobody else may use that checkpoint.
 
     Parameters
@@ -45,14 +45,14 @@ class Errand(Generic[Found]):
     """
 
     def __init__(
-        self, task: Task, name: str, call: Callable[[], Found], deadline: Deadline, inline: bool = False
+        self, task: Task, name: str, call: Callable[[], Returned], deadline: Deadline, inline: bool = False
     ) -> None:
         self.task = task
         self.name = name
         self.deadline = deadline
         self._checkpoint = task.checkpoint
-        self.future: Future[Found] = Future()
-        self._left_behind = False
+        self.future: Future[Returned] = Future()
+        self._abandoned = False
         self._started = time.monotonic()
         self.thread = threading.Thread(target=self._run, args=(call,), name=f"{name} {task.partition}", daemon=True)
         if inline:
@@ -66,16 +66,16 @@ class Errand(Generic[Found]):
         return time.monotonic() - self._started
 
     @property
-    def over(self) -> bool:
+    def done(self) -> bool:
         """Whether it has come back."""
         return self.future.done()
 
     @property
-    def stuck(self) -> bool:
+    def timed_out(self) -> bool:
         """Whether it should have come back long ago."""
-        return not self.over and self.deadline.overdue_by(GRACE_SECONDS)
+        return not self.done and self.deadline.overdue_by(GRACE_SECONDS)
 
-    def result(self) -> Found:
+    def result(self) -> Returned:
         """What the call returned.
 
         Raises
@@ -83,28 +83,28 @@ class Errand(Generic[Found]):
         BaseException
             What the call raised; Unfinished if it has not come back.
         """
-        if not self.over:
-            raise Unfinished(f"the client did not come back from the {self.name}")
+        if not self.done:
+            raise TimedOut(f"the client did not come back from the {self.name}")
         return self.future.result()
 
-    def leave_behind(self) -> None:
+    def abandon(self) -> None:
         """Nobody waits for it any more: the checkpoint is its own, and ends with it.
 
         A client with delivery reports that nobody fetches would keep itself alive.
         """
-        self._left_behind = True
-        if self.over:
-            self._checkpoint.discard()
+        self._abandoned = True
+        if self.done:
+            self._checkpoint.close_producer()
 
-    def _run(self, call: Callable[[], Found]) -> None:
+    def _run(self, call: Callable[[], Returned]) -> None:
         try:
             self.future.set_result(call())
         except BaseException as error:  # handed to the loop, which raises it
             self.future.set_exception(error)
-        if self._left_behind:
-            self._checkpoint.discard()
+        if self._abandoned:
+            self._checkpoint.close_producer()
 
-    def _run_here(self, call: Callable[[], Found]) -> None:
+    def _run_here(self, call: Callable[[], Returned]) -> None:
         def end() -> None:
             end_process(f"the client did not come back from the {self.name} of partition {self.task.partition}")
 
@@ -115,12 +115,12 @@ class Errand(Generic[Found]):
         watch.cancel()
 
 
-def await_all(errands: Collection[Errand[Any]], deadline: Deadline) -> None:
+def await_all(calls: Collection[BackgroundCall[Any]], deadline: Deadline) -> None:
     """Wait until all of them are over, at most until the deadline."""
-    wait([errand.future for errand in errands], timeout=deadline.left)
+    wait([call.future for call in calls], timeout=deadline.left)
 
 
-def bounded(call: Callable[[], Found], seconds: float, what: str) -> Found:
+def call_with_timeout(call: Callable[[], Returned], seconds: float, what: str) -> Returned:
     """Call something of the group member's client that knows no time limit; end the process where it does not return.
 
     Raises
@@ -128,7 +128,7 @@ def bounded(call: Callable[[], Found], seconds: float, what: str) -> Found:
     Exception
         What the call raised.
     """
-    future: Future[Found] = Future()
+    future: Future[Returned] = Future()
 
     def run() -> None:
         try:

@@ -1,4 +1,4 @@
-"""Sees to it that every partition of the input is some member's: when to look. What for: see `stirring`."""
+"""When to check that every partition of the input has a member; what is done then: `rebalance_trigger`."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import time
 from collections.abc import Callable
 
 from driftway.worker.kafka.client_config import base_properties, without_membership
-from driftway.worker.processes import run_apart
+from driftway.worker.processes import run_in_process
 from driftway.worker.settings import CONSUMER, WorkerSettings
-from driftway.worker.stream.consumer.rebalance_trigger import Group, settle
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.consumer.rebalance_trigger import WatchedGroup, ensure_assigned
+from driftway.worker.stream.observability.event_log import EventLog
 
-IDLE_SECONDS, BUSY_SECONDS, LONGEST_SECONDS = 3.0, 20.0, 60.0
+IDLE_SECONDS, BUSY_SECONDS, MAX_SECONDS = 3.0, 20.0, 60.0
 """From the last change until the first look of a member without partitions, of one with some, and between looks: each
 look without a change is twice as far from the one before."""
 TICK_SECONDS = 0.25
 
 
-class Lookout:
+class AssignmentWatchdog:
     """Looks after the group on a thread of its own, beside the member.
 
     Parameters
     ----------
     settings : WorkerSettings
         Whose group.
-    journal : Journal
-        Whose form the lines have that say that partitions were forgotten.
+    event_log : Event_log
+        Whose form the lines have that say that partitions were left unassigned.
     busy : callable
         Whether the member has partitions.
     """
 
-    def __init__(self, settings: WorkerSettings, journal: Journal, busy: Callable[[], bool]) -> None:
+    def __init__(self, settings: WorkerSettings, event_log: EventLog, busy: Callable[[], bool]) -> None:
         common = without_membership(base_properties(settings.bootstrap, settings.passthrough))
-        self._group = Group(settings.input, settings.group, common, journal.form)
+        self._group = WatchedGroup(settings.input, settings.group, common, event_log.form)
         self._protocol = settings.protocol
         self._busy = busy
         self._ended = threading.Event()
@@ -42,9 +42,9 @@ class Lookout:
     def begin(self) -> None:
         """Look from now on; in the classic protocol there is nothing to be looked after."""
         if self._protocol == CONSUMER:
-            threading.Thread(target=self._run, name="lookout", daemon=True).start()
+            threading.Thread(target=self._run, name="assignment-watchdog", daemon=True).start()
 
-    def unsettled(self) -> None:
+    def reset(self) -> None:
         """Something has happened to the group, or to its coordinator."""
         self._changed_at = time.monotonic()
 
@@ -59,6 +59,6 @@ class Lookout:
                 changed_at = looked_at = self._changed_at
             first = BUSY_SECONDS if self._busy() else IDLE_SECONDS
             now = time.monotonic()
-            if now - looked_at >= min(max(first, looked_at - changed_at), LONGEST_SECONDS):
+            if now - looked_at >= min(max(first, looked_at - changed_at), MAX_SECONDS):
                 looked_at = now
-                run_apart(settle, self._group, self._ended.is_set)
+                run_in_process(ensure_assigned, self._group, self._ended.is_set)

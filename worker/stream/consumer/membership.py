@@ -16,32 +16,32 @@ from driftway.worker.kafka.client_factory import make_member
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.interface import Member, Partitions
 from driftway.worker.settings import CONSUMER, WorkerSettings
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.observability.event_log import EventLog
 
-SESSION_MS, NAMED_SESSION_MS = 6_000, 45_000
+SESSION_MS, STATIC_SESSION_MS = 6_000, 45_000
 """`session.timeout.ms` unless somebody sets it: how long a classic group waits for members that have died. 6 s is the
 least that brokers allow by default; named members keep the client's 45 s, to be back before anybody notices."""
-LEAST_INTERVAL_MS = 4_000
+MIN_POLL_INTERVAL_MS = 4_000
 """`max.poll.interval.ms`, how long a group waits for members that do not rejoin, is a session unless somebody sets it:
 5 minutes by the client's default (docs/decisions/0013). But no less than this: a revocation takes 0.4 of it."""
 HEARTBEATS = 4
 """In a session that nobody has set."""
 NAME_TAKEN = "instance ID is still used"
 """What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
-AGAIN_SECONDS = 1.0
+REJOIN_SECONDS = 1.0
 """Between two tries to join under a name."""
-BROKEN = ("Unknown broker error", "group id does not exist")
+GROUP_LOST_ERRORS = ("Unknown broker error", "group id does not exist")
 """What the client takes as the end of a member: said by a coordinator that came back from half of its log."""
 
 
-class Membership:
+class GroupMembership:
     """How the worker is in the group.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topic, group, client properties.
-    journal : Journal
+    event_log : Event_log
         Where it is said how.
     listeners : tuple
         For assigned, revoked and lost partitions.
@@ -52,13 +52,13 @@ class Membership:
     def __init__(
         self,
         settings: WorkerSettings,
-        journal: Journal,
+        event_log: EventLog,
         listeners: tuple[Partitions, Partitions, Partitions],
         callbacks: Mapping[str, Callable[[Any], None]],
     ) -> None:
-        self.settings, self.journal, self._listeners, self._callbacks = settings, journal, listeners, callbacks
+        self.settings, self.event_log, self._listeners, self._callbacks = settings, event_log, listeners, callbacks
         self.poll_interval_seconds = 0.0
-        self._patience: Deadline | None = None
+        self._join_deadline: Deadline | None = None
         """For being let in, since the first refusal: a name may become free, a coordinator come to itself."""
         self._member: Member | None = None
 
@@ -81,7 +81,7 @@ class Membership:
             "isolation.level": "read_committed",
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
-        properties = {**CONSUMER_TUNING, **_waits(given, protocol), **given, **own}
+        properties = {**CONSUMER_TUNING, **_timeouts(given, protocol), **given, **own}
         incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
         properties |= self._callbacks
         member = make_member(
@@ -90,45 +90,45 @@ class Membership:
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
         member.subscribe(*self._listeners)
         told = {"topic": settings.input, "group": settings.group, "protocol": protocol, "client": settings.client}
-        self.journal.event("subscribed", **told)
+        self.event_log.event("subscribed", **told)
         self._member = member
         return member
 
-    def let_in(self) -> None:
+    def joined(self) -> None:
         """The group has answered."""
-        self._patience = None
+        self._join_deadline = None
 
-    def out_of_patience(self) -> bool:
+    def join_timed_out(self) -> bool:
         """Whether the group has not let this member in for too long, counted from the first time that this is asked."""
-        if self._patience is None:
-            self._patience = Deadline(self.settings.give_up_after)
-        return self._patience.passed
+        if self._join_deadline is None:
+            self._join_deadline = Deadline(self.settings.give_up_after)
+        return self._join_deadline.passed
 
-    def may_join_anew(self, error: str) -> bool:
+    def may_rejoin(self, error: str) -> bool:
         """Whether an error that ends this client's membership leaves another one possible."""
-        may = any(words in error for words in (NAME_TAKEN, *BROKEN)) and not self.out_of_patience()
+        may = any(words in error for words in (NAME_TAKEN, *GROUP_LOST_ERRORS)) and not self.join_timed_out()
         if may:
-            self.journal.event("not let into the group, trying again", error=error)
+            self.event_log.event("not let into the group, trying again", error=error)
         return may
 
-    def join_anew(self) -> Member:
+    def rejoin(self) -> Member:
         """Another member in place of this one; nothing may be ours any more, since it is kept waiting."""
-        time.sleep(AGAIN_SECONDS)
+        time.sleep(REJOIN_SECONDS)
         if self._member is not None:
             self._member.close()
         return self.join()
 
 
-def _waits(given: Properties, protocol: str) -> Properties:
+def _timeouts(given: Properties, protocol: str) -> Properties:
     """How long the group waits for whom, unless given: whoever is silent for a session is dead, at whichever call.
 
     The client refuses an interval below the session.
     """
     if protocol == CONSUMER:  # how long a session is, the broker says
         return {"max.poll.interval.ms": SESSION_MS}
-    session = NAMED_SESSION_MS if "group.instance.id" in given else SESSION_MS
+    session = STATIC_SESSION_MS if "group.instance.id" in given else SESSION_MS
     try:
-        interval = max(LEAST_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
+        interval = max(MIN_POLL_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
     except ValueError:
         interval = session  # the client says what is wrong with the session's length
     waits = {"session.timeout.ms": session, "max.poll.interval.ms": interval}

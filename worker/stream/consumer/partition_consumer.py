@@ -15,12 +15,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.errors import CannotRestore, Failure, Fenced
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.error_handling import hopeless
-from driftway.worker.kafka.interface import Partitions, Problem, Taken
+from driftway.worker.kafka.error_handling import is_permanent
+from driftway.worker.kafka.interface import ClientError, Partitions, PollResult
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.stream.background.call import bounded
-from driftway.worker.stream.consumer.membership import NAME_TAKEN, Membership
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.background.call import call_with_timeout
+from driftway.worker.stream.consumer.membership import NAME_TAKEN, GroupMembership
+from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire.events import Records
 
 FIRST_BATCH = 32
@@ -32,17 +32,17 @@ SEEK_SECONDS = 10.0
 """A seek, pause or resume is a message to the client's own thread, and its answer; it knows no time limit."""
 
 
-class Intake:
+class PartitionConsumer:
     """The worker's membership in the consumer group, and its messages.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topic, group, client properties.
-    journal : Journal
+    event_log : Event_log
         Where errors that pass by themselves are logged.
     assigned, revoked, lost : Partitions
-        Rebalances. Assigned partitions are paused until `go_on_at`.
+        Rebalances. Assigned partitions are paused until `seek_and_resume`.
     callbacks : mapping
         Properties of the client that are called.
 
@@ -55,36 +55,36 @@ class Intake:
     def __init__(
         self,
         settings: WorkerSettings,
-        journal: Journal,
+        event_log: EventLog,
         assigned: Partitions,
         revoked: Partitions,
         lost: Partitions,
         callbacks: Mapping[str, Callable[[Any], None]] | None = None,
     ) -> None:
         self.settings = settings
-        self.journal = journal
+        self.event_log = event_log
         self.at_end: set[int] = set()
         """Partitions read to their end; filled with `stop_at_end` only."""
-        self.strayed: dict[int, tuple[int, int]] = {}
+        self.misplaced: dict[int, tuple[int, int]] = {}
         """Partition -> where it was sent to, and the offset of the row that came from elsewhere; paused since."""
-        self.passed: Counter[int] = Counter()
+        self.skipped_offsets: Counter[int] = Counter()
         """Partition -> offsets of which no row came: markers, what transactions aborted, what compaction has taken."""
         self._batch = FIRST_BATCH
-        self._inside = False
+        self._in_poll = False
         """Whether this is inside a call of the client: what it calls back may not call it from another thread."""
-        self._later: dict[int, Callable[[int], None]] = {}
+        self._deferred: dict[int, Callable[[int], None]] = {}
         """Partition -> what is to be done with it once the client has come back."""
-        self._ours: set[int] = set()
+        self._owned: set[int] = set()
         """Partitions that the group has assigned."""
         self._moved: set[int] = set()
-        """Partitions that `go_on_at` has sent somewhere since the last `take` began."""
-        self._asked: dict[int, int] = {}
+        """Partitions that `seek_and_resume` has sent somewhere since the last `poll` began."""
+        self._seek_offsets: dict[int, int] = {}
         """Partition -> the offset from which its next row has to come, until it has."""
-        self._next: dict[int, int] = {}
+        self._next_offsets: dict[int, int] = {}
         """Partition -> the offset behind its last row."""
         self._assigned, self._revoked, self._lost = assigned, revoked, lost
         listeners = self._on_assign, self._on_revoke, self._on_lost
-        self._membership = Membership(settings, journal, listeners, callbacks or {})
+        self._membership = GroupMembership(settings, event_log, listeners, callbacks or {})
         self.member = self._membership.join()
 
     @property
@@ -92,7 +92,7 @@ class Intake:
         """How long the group waits for this member to poll."""
         return self._membership.poll_interval_seconds
 
-    def take(self, wait: float) -> list[Records]:
+    def poll(self, wait: float) -> list[Records]:
         """What the client has, at most a batch, after waiting up to `wait` seconds for the first.
 
         Raises
@@ -106,55 +106,55 @@ class Intake:
         self.at_end.difference_update(share.partition for share in records)
         for problem in problems:  # after the rows: an end of partition comes behind its last row
             if self.member is member:
-                self._complain(problem)
-        return [share for share in self._still_valid(records) if self._as_asked(share)]
+                self._handle_error(problem)
+        return [share for share in self._drop_moved(records) if self._starts_at_seek(share)]
 
-    def adapt(self, seconds: float, rows: int) -> None:
+    def adapt_batch_size(self, seconds: float, rows: int) -> None:
         """Choose the size of the next batch by how long the last one took, of so many rows."""
         if seconds > TURN_SECONDS:
             self._batch = max(1, int(rows * TURN_SECONDS / seconds))
         elif rows >= self._batch and seconds < TURN_SECONDS / 2:
             self._batch = min(2 * self._batch, BATCH_MESSAGES)
 
-    def _drain(self, wait: float) -> Taken:
+    def _drain(self, wait: float) -> PollResult:
         """What the client has; then do what must not be done while it calls back."""
-        self._inside = True
-        taken = self.member.take(self._batch, wait)
-        self._inside = False
-        later, self._later = self._later, {}
+        self._in_poll = True
+        taken = self.member.poll(self._batch, wait)
+        self._in_poll = False
+        later, self._deferred = self._deferred, {}
         for partition, do in later.items():
             do(partition)
         return taken
 
-    def _still_valid(self, arrived: list[Records]) -> list[Records]:
+    def _drop_moved(self, arrived: list[Records]) -> list[Records]:
         """What was taken, without partitions that a callback has moved meanwhile.
 
         The client may have collected rows of theirs before it called back: they would be taken for the next ones.
         """
-        for partition in self._moved & self._asked.keys():
-            self._seek(partition, self._asked[partition])
+        for partition in self._moved & self._seek_offsets.keys():
+            self._seek(partition, self._seek_offsets[partition])
         return [records for records in arrived if records.partition not in self._moved]
 
-    def _as_asked(self, records: Records) -> bool:
-        """Whether rows come from where their partition was sent; if not, it is paused, and `strayed` says so."""
+    def _starts_at_seek(self, records: Records) -> bool:
+        """Whether rows come from where their partition was sent; if not, it is paused, and `misplaced` says so."""
         partition, first, last = records.partition, int(records.offsets[0]), int(records.offsets[-1])
-        if partition in self.strayed:
+        if partition in self.misplaced:
             return False
-        asked = self._asked.pop(partition, first)
+        asked = self._seek_offsets.pop(partition, first)
         if first != asked:
-            self.strayed[partition] = asked, first
+            self.misplaced[partition] = asked, first
             self.pause(partition)
             return False
-        before = self._next.get(partition, first)
-        self.passed[partition] += max(0, first - before) + (last - first + 1 - len(records))
-        self._next[partition] = last + 1
+        before = self._next_offsets.get(partition, first)
+        self.skipped_offsets[partition] += max(0, first - before) + (last - first + 1 - len(records))
+        self._next_offsets[partition] = last + 1
         return True
 
-    def membership(self) -> Any:
+    def group_metadata(self) -> Any:
         """The group metadata that fences a commit by a member whom the group has left behind."""
         return self.member.metadata()
 
-    def go_on_at(self, partition: int, offset: int) -> bool:
+    def seek_and_resume(self, partition: int, offset: int) -> bool:
         """Seek to an offset and let the partition flow; whether it is at its end is to be seen anew.
 
         Parameters
@@ -170,10 +170,10 @@ class Intake:
             Whether the client does. If not, the partition is about to be taken away, or has to be restored.
         """
         self.at_end.discard(partition)
-        self.strayed.pop(partition, None)
-        self._next.pop(partition, None)
+        self.misplaced.pop(partition, None)
+        self._next_offsets.pop(partition, None)
         self._moved.add(partition)
-        self._asked[partition] = offset
+        self._seek_offsets[partition] = offset
         return self._seek(partition, offset)
 
     def _seek(self, partition: int, offset: int) -> bool:
@@ -182,79 +182,81 @@ class Intake:
             self.member.resume(partition)
 
         try:
-            bounded(seek_and_resume, SEEK_SECONDS, f"a seek of {self.settings.input}/{partition}")
+            call_with_timeout(seek_and_resume, SEEK_SECONDS, f"a seek of {self.settings.input}/{partition}")
         except KafkaException as error:
-            self.journal.event("seek refused", partition=partition, error=error.args[0].str())
+            self.event_log.event("seek refused", partition=partition, error=error.args[0].str())
             return False
         return True
 
     def pause(self, partition: int) -> None:
         """Hold a partition back; one that has just been taken away has nothing to be held."""
-        self._turn(partition, self.pause, self.member.pause, "pause")
+        self._pause_or_resume(partition, self.pause, self.member.pause, "pause")
 
     def resume(self, partition: int) -> None:
         """Let a partition flow again from where it was held back."""
-        self._turn(partition, self.resume, self.member.resume, "resume")
+        self._pause_or_resume(partition, self.resume, self.member.resume, "resume")
 
-    def _turn(self, partition: int, later: Callable[[int], None], turn: Callable[[int], None], name: str) -> None:
-        if self._inside:
-            self._later[partition] = later
+    def _pause_or_resume(
+        self, partition: int, deferred: Callable[[int], None], call: Callable[[int], None], name: str
+    ) -> None:
+        if self._in_poll:
+            self._deferred[partition] = deferred
             return
         with contextlib.suppress(KafkaException):
-            bounded(lambda: turn(partition), SEEK_SECONDS, f"a {name} of {self.settings.input}/{partition}")
+            call_with_timeout(lambda: call(partition), SEEK_SECONDS, f"a {name} of {self.settings.input}/{partition}")
 
     def close(self) -> None:
         """Leave the group."""
-        self._inside = True
+        self._in_poll = True
         self.member.close()
 
-    def _complain(self, problem: Problem) -> None:
+    def _handle_error(self, problem: ClientError) -> None:
         """Sort an error that came in a message's place."""
         error, partition, offset = problem
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
-            self._note_end(partition, offset)
+            self._record_end(partition, offset)
         elif code == KafkaError._AUTO_OFFSET_RESET:
             raise CannotRestore(
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
                 "--if-offset-lost earliest or latest chooses where to go on"
             )
-        elif self._membership.may_join_anew(error.str()):
-            self._join_anew()
-        elif code == KafkaError._FATAL or hopeless(error):
+        elif self._membership.may_rejoin(error.str()):
+            self._rejoin()
+        elif code == KafkaError._FATAL or is_permanent(error):
             # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
             raise kind(f"the broker refused this consumer: {error.str()}")
-        elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.out_of_patience():
+        elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.join_timed_out():
             raise Failure(
                 f"the members of group {self.settings.group} share out partitions in another way: start with the same "
                 "-X partition.assignment.strategy, or when they have left"
             )
         else:
-            self.journal.event("consumer error", error=error.str())
+            self.event_log.event("consumer error", error=error.str())
 
-    def _join_anew(self) -> None:
+    def _rejoin(self) -> None:
         """Be another member: the client has ended this one, and does not say what it had."""
-        ours = sorted(self._ours)
+        ours = sorted(self._owned)
         if ours:
             self._lost(ours)
             self._forget(ours)
-        self.member = self._membership.join_anew()
+        self.member = self._membership.rejoin()
 
-    def _note_end(self, partition: int, offset: int | None) -> None:
+    def _record_end(self, partition: int, offset: int | None) -> None:
         """The end of a partition was reached; of one that was sent elsewhere it is not its own."""
-        asked = self._asked.get(partition, offset)
+        asked = self._seek_offsets.get(partition, offset)
         if asked is not None and offset is not None and asked != offset:
-            self.strayed[partition] = asked, offset
+            self.misplaced[partition] = asked, offset
             self.pause(partition)
             return
         self.at_end.add(partition)
 
     def _on_assign(self, partitions: list[int]) -> None:
-        self._membership.let_in()
-        self._ours.update(partitions)
-        self.member.accept(partitions)
+        self._membership.joined()
+        self._owned.update(partitions)
+        self.member.assign_paused(partitions)
         self._assigned(partitions)
 
     def _on_revoke(self, partitions: list[int]) -> None:
@@ -267,13 +269,13 @@ class Intake:
 
     def _release(self, partitions: list[int]) -> None:
         self._forget(partitions)
-        self.member.release(partitions)
+        self.member.unassign(partitions)
 
     def _forget(self, partitions: list[int]) -> None:
-        self._ours.difference_update(partitions)
+        self._owned.difference_update(partitions)
         for partition in partitions:
             self.at_end.discard(partition)
-            self._later.pop(partition, None)
-            self.strayed.pop(partition, None)
-            self._asked.pop(partition, None)
-            self._next.pop(partition, None)
+            self._deferred.pop(partition, None)
+            self.misplaced.pop(partition, None)
+            self._seek_offsets.pop(partition, None)
+            self._next_offsets.pop(partition, None)

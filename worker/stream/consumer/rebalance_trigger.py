@@ -1,9 +1,9 @@
-"""Stirs a group of the `consumer` protocol that has forgotten partitions, in a process of its own (`lookout`).
+"""Triggers a rebalance in a `consumer` group that left partitions unassigned, in a process of its own.
 
 A coordinator that comes back from half of its log counts the group's epochs from an old number on, and Kafka 4.1
 computes no assignment before it has passed the highest one that the log has: the members stay, in good health and with
 nothing to do (docs/decisions/0019). Each member that comes or goes is an epoch. So while the group is at rest and some
-partitions are nobody's, passers-by come and go.
+partitions are nobody's, probe members join and leave.
 
 A process of its own, because the client (librdkafka 2.16) may abort it: its question for a group's members, asked of a
 broker that goes away, ends in a failed assertion now and then.
@@ -23,23 +23,23 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Kaf
 from confluent_kafka.admin import AdminClient
 
 from driftway.worker.kafka.client_config import Properties, quiet
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.observability.event_log import EventLog
 
-ASK_SECONDS = 5.0
+REQUEST_SECONDS = 5.0
 BETWEEN_SECONDS = 1.0
 """Between the two looks that must find partitions without a member: one may fall into the middle of a change."""
-STIR_SECONDS, AT_MOST_SECONDS = 2.0, 120.0
+CHURN_SECONDS, MAX_TOTAL_SECONDS = 2.0, 120.0
 """How long passers-by come and go before the next look, and in all."""
-STAY_SECONDS, LONGEST_STAY_SECONDS = 0.1, 1.6
+MEMBER_SECONDS, MAX_MEMBER_SECONDS = 0.1, 1.6
 """How long they stay, doubled from look to look: on a slow machine the first have left before they were in."""
 STUCK_SECONDS = 10.0
 """How long one of them is waited for that does not come back."""
-CROWD = 8
+PROBE_MEMBERS = 8
 """How many come at once: 130 epochs a second, where one alone makes 18."""
 
 
 @dataclass(frozen=True)
-class Group:
+class WatchedGroup:
     """What is looked after.
 
     Parameters
@@ -58,31 +58,31 @@ class Group:
     log_format: str
 
 
-def settle(group: Group) -> None:
-    """Look for forgotten partitions, and stir the group until there are none."""
-    journal = Journal(group.log_format, _own_words())
+def ensure_assigned(group: WatchedGroup) -> None:
+    """Look for unassigned partitions, and trigger rebalances until there are none."""
+    event_log = EventLog(group.log_format, _private_stderr())
     admin = AdminClient(quiet(group.properties))
-    if not forgotten(group, admin):
+    if not unassigned_partitions(group, admin):
         return
     time.sleep(BETWEEN_SECONDS)
-    stay, until = STAY_SECONDS, time.monotonic() + AT_MOST_SECONDS
-    found = forgotten(group, admin)
+    stay, until = MEMBER_SECONDS, time.monotonic() + MAX_TOTAL_SECONDS
+    found = unassigned_partitions(group, admin)
     if found:
-        journal.event("the group has forgotten partitions, stirring it", partitions=found)
+        event_log.event("the group left partitions unassigned, triggering a rebalance", partitions=found)
     while found and time.monotonic() < until:
-        stir(group, stay)
-        stay = min(2 * stay, LONGEST_STAY_SECONDS)
-        found = forgotten(group, admin)
+        trigger_rebalance(group, stay)
+        stay = min(2 * stay, MAX_MEMBER_SECONDS)
+        found = unassigned_partitions(group, admin)
 
 
-def forgotten(group: Group, admin: Any) -> list[int]:
+def unassigned_partitions(group: WatchedGroup, admin: Any) -> list[int]:
     """Partitions of the input that no member has or is about to get, if the group is at rest; none if not known."""
     try:
         with contextlib.closing(Consumer(quiet({**group.properties, "group.id": group.name}))) as reader:
-            topic = reader.list_topics(group.topic, timeout=ASK_SECONDS).topics[group.topic]
+            topic = reader.list_topics(group.topic, timeout=REQUEST_SECONDS).topics[group.topic]
             # A coordinator that answers this is there for the next question, too.
-            reader.committed([TopicPartition(group.topic, 0)], timeout=ASK_SECONDS)
-        told = admin.describe_consumer_groups([group.name], request_timeout=ASK_SECONDS)[group.name].result()
+            reader.committed([TopicPartition(group.topic, 0)], timeout=REQUEST_SECONDS)
+        told = admin.describe_consumer_groups([group.name], request_timeout=REQUEST_SECONDS)[group.name].result()
     except KafkaException:
         return []
     if told.type is not ConsumerGroupType.CONSUMER or told.state is not ConsumerGroupState.STABLE:
@@ -97,26 +97,29 @@ def forgotten(group: Group, admin: Any) -> list[int]:
     return sorted(set(topic.partitions) - given)
 
 
-def stir(group: Group, stay: float) -> None:
+def trigger_rebalance(group: WatchedGroup, member_seconds: float) -> None:
     """Let members come and go, who take nothing."""
-    until = time.monotonic() + STIR_SECONDS
+    until = time.monotonic() + CHURN_SECONDS
     while time.monotonic() < until:
         # Daemons: a client that does not come back must not keep the process from ending.
-        crowd = [threading.Thread(target=_pass_by, args=(group, stay), daemon=True) for _ in range(CROWD)]
+        crowd = [
+            threading.Thread(target=_join_and_leave, args=(group, member_seconds), daemon=True)
+            for _ in range(PROBE_MEMBERS)
+        ]
         for one in crowd:
             one.start()
         for one in crowd:
             one.join(STUCK_SECONDS)
 
 
-def _pass_by(group: Group, stay: float) -> None:
+def _join_and_leave(group: WatchedGroup, member_seconds: float) -> None:
     own = {"group.id": group.name, "group.protocol": "consumer", "enable.auto.commit": False}
     with contextlib.suppress(KafkaException), contextlib.closing(Consumer(quiet({**group.properties, **own}))) as one:
         one.subscribe([group.topic])
-        one.poll(stay)
+        one.poll(member_seconds)
 
 
-def _own_words() -> Any:
+def _private_stderr() -> Any:
     """Standard error for this module's lines; what the client says at its end goes nowhere."""
     words = os.fdopen(os.dup(sys.stderr.fileno()), "w")
     nowhere = os.open(os.devnull, os.O_WRONLY)

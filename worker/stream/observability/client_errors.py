@@ -9,22 +9,22 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.observability.event_log import EventLog
 
 REPEAT_SECONDS = 10.0
 """Between two lines about the same kind."""
 
 
-class Complaints:
+class ClientErrors:
     """Hears the clients' own threads; may be called from any.
 
     Parameters
     ----------
-    journal : Journal
+    event_log : Event_log
         Where the first of each kind is logged at once, later ones counted in a line every ten seconds.
     count : callable
         Called with the kind of each error.
-    slowed : callable
+    count_throttled : callable
         Called for each request that a broker has slowed down.
     clock : callable
         Seconds that never go back.
@@ -32,33 +32,33 @@ class Complaints:
 
     def __init__(
         self,
-        journal: Journal,
+        event_log: EventLog,
         count: Callable[[str], None],
-        slowed: Callable[[], None],
+        count_throttled: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._journal, self._count, self._slowed, self._clock = journal, count, slowed, clock
+        self._event_log, self._count, self._count_throttled, self._clock = event_log, count, count_throttled, clock
         self._lock = threading.Lock()
-        self._said: dict[str, tuple[float, int]] = {}
+        self._logged: dict[str, tuple[float, int]] = {}
         """Kind -> when it was last logged, and how many came since."""
 
     def error(self, error: KafkaError) -> None:
         """A client's `error_cb`."""
         kind = error.name() or str(error.code())
         self._count(kind)
-        self._say(kind, "client error", error.str())
+        self._log(kind, "client error", error.str())
 
     def throttled(self, event: Any) -> None:
         """A client's `throttle_cb`."""
-        self._slowed()
-        self._say("throttled", "throttled", f"broker {event.broker_name} for {event.throttle_time:.1f} s")
+        self._count_throttled()
+        self._log("throttled", "throttled", f"broker {event.broker_name} for {event.throttle_time:.1f} s")
 
-    def _say(self, kind: str, what: str, sentence: str) -> None:
+    def _log(self, kind: str, what: str, sentence: str) -> None:
         now = self._clock()
         with self._lock:
-            said_at, more = self._said.get(kind, (float("-inf"), 0))
+            said_at, more = self._logged.get(kind, (float("-inf"), 0))
             due = now - said_at >= REPEAT_SECONDS
-            self._said[kind] = (now, 0) if due else (said_at, more + 1)
+            self._logged[kind] = (now, 0) if due else (said_at, more + 1)
         if due:
             since = {"more_since_the_last_line": more} if more else {}
-            self._journal.event(what, kind=kind, error=sentence, **since)
+            self._event_log.event(what, kind=kind, error=sentence, **since)

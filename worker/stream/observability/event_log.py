@@ -12,7 +12,7 @@ from typing import Any, TextIO
 TEXT, JSON = "text", "json"
 
 
-class Journal:
+class EventLog:
     """Writes events as they happen.
 
     A log that cannot be written (its disk is full, its reader has gone) stops nothing: the lines are counted, and the
@@ -67,18 +67,18 @@ class Journal:
         return True
 
 
-class Echo(logging.Handler):
-    """Makes events of what parts without a journal log.
+class LoggingBridge(logging.Handler):
+    """Makes events of what parts without a event_log log.
 
     Parameters
     ----------
-    journal : Journal
+    event_log : Event_log
         Where they are written.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, event_log: EventLog) -> None:
         super().__init__()
-        self._journal = journal
+        self._event_log = event_log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._journal.event(record.getMessage())
+        self._event_log.event(record.getMessage())

@@ -17,12 +17,12 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from driftway.worker.errors import Unreachable
 from driftway.worker.kafka.client_config import base_properties, without_membership
-from driftway.worker.kafka.log_reader.reader import lone_reader
+from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.observability.event_log import EventLog
 
-LOOK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
+CHECK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
 """Between two questions, and how long an answer is waited for: an outage is known after 5 s at most."""
 REPEAT_SECONDS = 10.0
 """Between two lines about the same outage."""
@@ -32,14 +32,14 @@ UNCOMMITTED_SECONDS = 120.0
 """Longest time that outputs wait for a commit, beyond the interval: a commit may take 45 s, and be tried again."""
 
 
-class Pulse:
+class HealthMonitor:
     """Looks at the cluster and at the loop.
 
     Parameters
     ----------
     settings : WorkerSettings
         Where the cluster is, and the input.
-    journal : Journal
+    event_log : Event_log
         Where outages and a stuck loop are said.
     partitions : callable
         Those of the input whose ends are asked for.
@@ -50,50 +50,50 @@ class Pulse:
     def __init__(
         self,
         settings: WorkerSettings,
-        journal: Journal,
+        event_log: EventLog,
         partitions: Callable[[], Collection[int]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings, self.journal, self._partitions, self._clock = settings, journal, partitions, clock
+        self.settings, self.event_log, self._partitions, self._clock = settings, event_log, partitions, clock
         self.ends: dict[int, int] = {}
         """Partition -> where its log ended when that was last asked."""
-        self.talking = 0
+        self.shares_partitions = 0
         """How many partitions share, when that was last asked; 0: none do, or it has not been asked yet."""
         self._ended = threading.Event()
-        self._beat_at = self._settled_at = clock()
-        self._silent_since: float | None = None
-        self._said_at = 0.0
+        self._heartbeat_at = self._committed_at = clock()
+        self._unreachable_since: float | None = None
+        self._reported_at = 0.0
         self._dumped = False
 
     @property
     def reachable(self) -> bool:
         """Whether the cluster answered when it was last asked."""
-        return self._silent_since is None
+        return self._unreachable_since is None
 
     @property
-    def still(self) -> float:
+    def idle_seconds(self) -> float:
         """Seconds since the loop last turned."""
-        return self._clock() - self._beat_at
+        return self._clock() - self._heartbeat_at
 
     @property
-    def unsettled(self) -> float:
+    def uncommitted_seconds(self) -> float:
         """Seconds since a commit last succeeded, or nothing waited for one."""
-        return self._clock() - self._settled_at
+        return self._clock() - self._committed_at
 
     @property
     def alive(self) -> bool:
         """Whether the loop turns, and what it does is committed; an outage is not the worker's fault."""
-        late = self.reachable and self.unsettled > self.settings.commit_interval + UNCOMMITTED_SECONDS
-        return self.still <= STUCK_SECONDS and not late
+        late = self.reachable and self.uncommitted_seconds > self.settings.commit_interval + UNCOMMITTED_SECONDS
+        return self.idle_seconds <= STUCK_SECONDS and not late
 
-    def beat(self, settled: bool) -> None:
-        """The loop has turned once more; nothing waits for a commit, if `settled`, or one has just succeeded."""
-        self._beat_at = self._clock()
+    def heartbeat(self, committed: bool) -> None:
+        """The loop has turned once more; nothing waits for a commit, if `committed`, or one has just succeeded."""
+        self._heartbeat_at = self._clock()
         self._dumped = False
-        if settled:
-            self._settled_at = self._beat_at
+        if committed:
+            self._committed_at = self._heartbeat_at
 
-    def require_patience(self) -> None:
+    def require_reachable(self) -> None:
         """See that the cluster has not been silent for too long.
 
         Raises
@@ -101,7 +101,7 @@ class Pulse:
         Unreachable
             It has.
         """
-        since = self._silent_since
+        since = self._unreachable_since
         if since is not None and self._clock() - since > self.settings.give_up_after:
             raise Unreachable(
                 f"no Kafka broker has answered at {self.settings.bootstrap} for {self.settings.give_up_after:g} s "
@@ -110,8 +110,8 @@ class Pulse:
 
     def begin(self) -> None:
         """Look from now on."""
-        self.beat(settled=True)
-        threading.Thread(target=self._run, name="pulse", daemon=True).start()
+        self.heartbeat(committed=True)
+        threading.Thread(target=self._run, name="health", daemon=True).start()
 
     def end(self) -> None:
         """Look no more."""
@@ -119,51 +119,51 @@ class Pulse:
 
     def _run(self) -> None:
         given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
-        reader = lone_reader(given, {})
-        while not self._ended.wait(LOOK_SECONDS):
+        reader = standalone_consumer(given, {})
+        while not self._ended.wait(CHECK_SECONDS):
             try:
                 reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
                 self._ask_for_ends(reader)
                 if self.settings.topics.shared:
                     shares = self.settings.topics.shares
                     found = reader.list_topics(shares, timeout=ANSWER_SECONDS)
-                    self.talking = partition_counts(found).get(shares, 0)
+                    self.shares_partitions = partition_counts(found).get(shares, 0)
             except KafkaException as error:
-                self.silent(error.args[0].str())
+                self.record_unreachable(error.args[0].str())
             else:
-                self.answered()
-            self.look_at_loop()
+                self.record_reachable()
+            self.check_loop()
 
     def _ask_for_ends(self, reader: Consumer) -> None:
         wanted = [TopicPartition(self.settings.input, partition, OFFSET_END) for partition in self._partitions()]
         found = reader.offsets_for_times(wanted, timeout=ANSWER_SECONDS) if wanted else []
         self.ends = {place.partition: place.offset for place in found if place.error is None}
 
-    def silent(self, error: str) -> None:
+    def record_unreachable(self, error: str) -> None:
         """The cluster did not answer."""
         now = self._clock()
-        if self._silent_since is None:
-            self._silent_since, self._said_at = now, now - REPEAT_SECONDS
-        if now - self._said_at >= REPEAT_SECONDS:
-            self._said_at = now
-            where, since = self.settings.bootstrap, now - self._silent_since
-            self.journal.event(
+        if self._unreachable_since is None:
+            self._unreachable_since, self._reported_at = now, now - REPEAT_SECONDS
+        if now - self._reported_at >= REPEAT_SECONDS:
+            self._reported_at = now
+            where, since = self.settings.bootstrap, now - self._unreachable_since
+            self.event_log.event(
                 "the cluster does not answer, asking again",
                 bootstrap=where, seconds=f"{since:.0f}", gives_up_after=f"{self.settings.give_up_after:g}", error=error,
             )  # fmt: skip
 
-    def answered(self) -> None:
+    def record_reachable(self) -> None:
         """The cluster did answer."""
-        if self._silent_since is not None:
-            self.journal.event("the cluster answers again", seconds=f"{self._clock() - self._silent_since:.0f}")
-        self._silent_since = None
+        if self._unreachable_since is not None:
+            self.event_log.event("the cluster answers again", seconds=f"{self._clock() - self._unreachable_since:.0f}")
+        self._unreachable_since = None
 
-    def look_at_loop(self) -> None:
+    def check_loop(self) -> None:
         """Leave the stacks of all threads in the log, once, where the loop does not turn."""
-        if self.still <= STUCK_SECONDS or self._dumped:
+        if self.idle_seconds <= STUCK_SECONDS or self._dumped:
             return
         self._dumped = True
-        self.journal.event("the loop does not turn, stacks of all threads follow", seconds=f"{self.still:.0f}")
+        self.event_log.event("the loop does not turn, stacks of all threads follow", seconds=f"{self.idle_seconds:.0f}")
         dump_stacks()
 
 

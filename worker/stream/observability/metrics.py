@@ -22,10 +22,10 @@ from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.wire.rejections import kind_of
 
 if TYPE_CHECKING:
-    from driftway.worker.kafka.error_handling import Verdict
+    from driftway.worker.kafka.error_handling import ErrorAction
     from driftway.worker.state.outputs import Outputs
-    from driftway.worker.stream.observability.health import Pulse
-    from driftway.worker.stream.task.restore_plan import Resumption
+    from driftway.worker.stream.observability.health import HealthMonitor
+    from driftway.worker.stream.task.restore_plan import RestoreResult
     from driftway.worker.stream.task.task import Task
     from driftway.worker.wire.events import Records
 
@@ -35,7 +35,7 @@ WORKER = ("group", "topic")
 Kind = TypeVar("Kind", bound=MetricWrapperBase)
 
 
-class Telemetry:
+class WorkerMetrics:
     """Counters, gauges and histograms of one worker, on a registry of its own.
 
     Parameters
@@ -50,7 +50,7 @@ class Telemetry:
         self.registry = CollectorRegistry()
         self._worker = group, topic
         self._partitioned: list[MetricWrapperBase] = []
-        self._unseen: dict[int, deque[tuple[int, int]]] = {}
+        self._invisible: dict[int, deque[tuple[int, int]]] = {}
         """Partition -> batches that are not visible yet: the offset behind each, and its first event's time in ms."""
         self._name_rows()
         self._name_shares()
@@ -62,7 +62,7 @@ class Telemetry:
         self.records = self._per_partition(Counter, "records", "Input records taken")
         self.predictions = self._per_partition(Counter, "predictions", "Predictions emitted")
         self.rejections = self._per_partition(Counter, "rejections", "Records rejected, by kind of reason", "reason")
-        self.passed = self._per_partition(
+        self.offsets_passed = self._per_partition(
             Counter, "offsets_passed", "Input offsets without a record: markers, aborted or compacted records"
         )
         self.drifts = self._per_partition(Counter, "drifts", "Drifts that a detector called", "detector")
@@ -83,7 +83,7 @@ class Telemetry:
             "expert",
         )
 
-        self.late = self._per_partition(
+        self.late_labels = self._per_partition(
             Gauge,
             "late_labels",
             "Rows that wait for their labels, rows whose label never came, and how late labels of late were "
@@ -102,7 +102,7 @@ class Telemetry:
             Gauge,
             "shares",
             "Meetings with other partitions' learners since the partition began, beliefs since the restore that could "
-            "not be taken in, and records of other learners than these (meetings, refused, unlike)",
+            "not be taken in, and records of other learners than these (rounds, refused, unlike)",
             "figure",
         )
 
@@ -178,118 +178,120 @@ class Telemetry:
         buckets = {"buckets": SECONDS} if kind is Histogram else {}
         return kind(f"driftway_{name}", text, labels, registry=self.registry, **buckets)  # type: ignore[arg-type]
 
-    def at(self, metric: Kind, partition: int, *more: str) -> Kind:
+    def partition_metric(self, metric: Kind, partition: int, *more: str) -> Kind:
         """The one of a partition."""
         return metric.labels(*self._worker, str(partition), *more)
 
-    def own(self, metric: Kind, *more: str) -> Kind:
+    def worker_metric(self, metric: Kind, *more: str) -> Kind:
         """The one of the worker."""
         return metric.labels(*self._worker, *more)
 
     def advanced(
-        self, task: Task, records: Records | None, outputs: Outputs | None, passed: int = 0, waited: bool = False
+        self, task: Task, records: Records | None, outputs: Outputs | None, skipped: int = 0, waited: bool = False
     ) -> None:
         """Count a batch that a task took, None: of what had waited; and the offsets before it that had no record.
 
         `waited`: where nothing was emitted, events wait for labels; else they were relearned.
         """
         partition, n = task.partition, 0 if records is None else len(records)
-        self.at(self.records, partition).inc(n)
-        self.at(self.passed, partition).inc(passed)
+        self.partition_metric(self.records, partition).inc(n)
+        self.partition_metric(self.offsets_passed, partition).inc(skipped)
         if outputs is None:
-            self.at(self.replayed, partition).inc(0 if waited else n)
+            self.partition_metric(self.replayed, partition).inc(0 if waited else n)
             return
-        self.at(self.predictions, partition).inc(outputs.rows)
+        self.partition_metric(self.predictions, partition).inc(outputs.rows)
         for kind, count in Counted(kind_of(one.reason) for one in outputs.rejected).items():
-            self.at(self.rejections, partition, kind).inc(count)
+            self.partition_metric(self.rejections, partition, kind).inc(count)
         for alarm in outputs.alarms:
-            self.at(self.drifts, partition, alarm.detector).inc()
-        if outputs.shares and task.model.talk is not None:
-            self.at(self.share_bytes, partition).inc(sum(len(one.key) + len(one.value) for one in outputs.shares))
-            if (told := task.model.talk.oldest) is not None:
-                self.at(self.share_staleness, partition).set(max(0.0, time.time() - told / 1000))
+            self.partition_metric(self.drifts, partition, alarm.detector).inc()
+        if outputs.shares and task.model.exchange is not None:
+            self.partition_metric(self.share_bytes, partition).inc(
+                sum(len(one.key) + len(one.value) for one in outputs.shares)
+            )
+            if (told := task.model.exchange.oldest_sent_at) is not None:
+                self.partition_metric(self.share_staleness, partition).set(max(0.0, time.time() - told / 1000))
         if records is not None:
-            self._unseen.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
+            self._invisible.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
 
     def committed(self, task: Task, seconds: float) -> None:
         """Note a commit that took `seconds`: what was before it is visible now."""
         partition, now = task.partition, 1000 * time.time()
-        self.at(self.commit_seconds, partition).observe(seconds)
-        self.at(self.state_bytes, partition).set(task.state_bytes)
-        self.at(self.snapshot_written, partition).inc(task.snapshot_bytes)
-        unseen = self._unseen.get(partition, deque())
+        self.partition_metric(self.commit_seconds, partition).observe(seconds)
+        self.partition_metric(self.state_bytes, partition).set(task.state_bytes)
+        self.partition_metric(self.snapshot_written, partition).inc(task.snapshot_bytes)
+        unseen = self._invisible.get(partition, deque())
         while unseen and unseen[0][0] <= task.committed:
-            self.at(self.latency, partition).observe(max(0.0, (now - unseen.popleft()[1]) / 1000))
+            self.partition_metric(self.latency, partition).observe(max(0.0, (now - unseen.popleft()[1]) / 1000))
 
-    def failed(self, task: Task, what: str, verdict: Verdict) -> None:
+    def failed(self, task: Task, what: str, verdict: ErrorAction) -> None:
         """Count a commit or a restore that failed, as `what` says."""
         counter = self.restore_failures if what.startswith("restore") else self.commit_failures
-        self.at(counter, task.partition, verdict.value).inc()
-        self.at(self.fences, task.partition).inc(verdict.value == "fenced")
+        self.partition_metric(counter, task.partition, verdict.value).inc()
+        self.partition_metric(self.fences, task.partition).inc(verdict.value == "fenced")
 
-    def let_go(self, task: Task) -> None:
+    def aborted(self, task: Task) -> None:
         """Count a transaction that somebody else has to abort."""
-        self.at(self.aborts, task.partition).inc(task.checkpoint.open)
-        self._unseen.pop(task.partition, None)
+        self.partition_metric(self.aborts, task.partition).inc(task.checkpoint.open)
+        self._invisible.pop(task.partition, None)
 
-    def restored(self, task: Task, found: Resumption, seconds: float) -> None:
+    def restored(self, task: Task, found: RestoreResult, seconds: float) -> None:
         """Count a restore that took `seconds`."""
-        self.at(self.restores, task.partition, "memory" if found.model is None else "log").inc()
-        self.at(self.restore_seconds, task.partition).observe(seconds)
-        self.at(self.mends, task.partition).inc(found.mend is not None)
+        self.partition_metric(self.restores, task.partition, "memory" if found.model is None else "log").inc()
+        self.partition_metric(self.restore_seconds, task.partition).observe(seconds)
+        self.partition_metric(self.mends, task.partition).inc(found.missing_outputs is not None)
 
     def state(self, task: Task) -> None:
         """Show the state that a task is in; one that is closed is shown no more, nor is anything else of it."""
         if task.state.value == "closed":
-            self._unseen.pop(task.partition, None)
+            self._invisible.pop(task.partition, None)
             for metric in self._partitioned:
                 metric.remove_by_labels({"partition": str(task.partition)})
             return
         for state in STATES:
-            self.at(self.task_state, task.partition, state).set(task.state.value == state)
+            self.partition_metric(self.task_state, task.partition, state).set(task.state.value == state)
 
-    def look(self, tasks: list[Task], pulse: Pulse) -> None:
+    def refresh(self, tasks: list[Task], health: HealthMonitor) -> None:
         """Refresh what moves by itself, and the rolling metrics; called when someone looks."""
-        self.own(self.reachable).set(pulse.reachable)
-        self.own(self.turn_age).set(pulse.still)
-        for partition, lag in lags(tasks, pulse.ends).items():
-            self.at(self.lag, partition).set(lag)
+        self.worker_metric(self.reachable).set(health.reachable)
+        self.worker_metric(self.turn_age).set(health.idle_seconds)
+        for partition, lag in lags(tasks, health.ends).items():
+            self.partition_metric(self.lag, partition).set(lag)
         for task in tasks:
-            self.at(self.snapshot_age, task.partition).set(task.snapshot_age)
-            self.at(self.restore_left, task.partition).set(max(0, task.committed - task.position))
+            self.partition_metric(self.snapshot_age, task.partition).set(task.snapshot_age)
+            self.partition_metric(self.restore_left, task.partition).set(max(0, task.committed - task.position))
             for learner, point in task.model.latest_points().items():
                 for metric, value in point.items():
                     if isinstance(value, int | float):
-                        self.at(self.rolling, task.partition, learner, metric).set(value)
-            for figure, value in task.model.late_figures().items():
-                self.at(self.late, task.partition, figure).set(value)
-            for figure, value in ({} if task.model.talk is None else task.model.talk.figures()).items():
-                self.at(self.shares, task.partition, figure).set(value)
+                        self.partition_metric(self.rolling, task.partition, learner, metric).set(value)
+            for figure, value in task.model.delay_metrics().items():
+                self.partition_metric(self.late_labels, task.partition, figure).set(value)
+            for figure, value in ({} if task.model.exchange is None else task.model.exchange.figures()).items():
+                self.partition_metric(self.shares, task.partition, figure).set(value)
             for learner, shares in task.model.experts().items():
                 for expert, share in shares.items():
-                    self.at(self.expert_share, task.partition, learner, expert).set(share)
+                    self.partition_metric(self.expert_share, task.partition, learner, expert).set(share)
 
-    def passed_over(self, fields: Mapping[str, int]) -> None:
+    def unknown_fields_seen(self, fields: Mapping[str, int]) -> None:
         """Count fields of which nothing is read: each with the events that had it."""
         for field, count in fields.items():
-            self.own(self.unknown_fields, field).inc(count)
+            self.worker_metric(self.unknown_fields, field).inc(count)
 
-    def complained(self, kind: str) -> None:
+    def client_error(self, kind: str) -> None:
         """Count an error that a client told by itself."""
-        self.own(self.client_errors, kind).inc()
+        self.worker_metric(self.client_errors, kind).inc()
 
-    def slowed(self) -> None:
+    def request_throttled(self) -> None:
         """Count a request that a broker has slowed down."""
-        self.own(self.throttled).inc()
+        self.worker_metric(self.throttled).inc()
 
     def statistics(self, text: str) -> None:
         """What the group member's client says of itself; its `stats_cb`."""
         told = json.loads(text)
         for broker in told.get("brokers", {}).values():
             if broker.get("nodeid", -1) >= 0:
-                self.own(self.broker_seconds, str(broker["nodeid"])).set(broker["rtt"]["avg"] / 1e6)
+                self.worker_metric(self.broker_seconds, str(broker["nodeid"])).set(broker["rtt"]["avg"] / 1e6)
         waiting = (p["fetchq_cnt"] for t in told.get("topics", {}).values() for p in t["partitions"].values())
-        self.own(self.fetched).set(sum(waiting))
+        self.worker_metric(self.fetched).set(sum(waiting))
 
 
 def lags(tasks: Collection[Task], ends: Mapping[int, int]) -> dict[int, int]:

@@ -6,14 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from driftway.worker.state.alarms import Alarm
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.state.alarms import DriftAlarm
+from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import lags
 from driftway.worker.stream.task.task import Task
-from driftway.worker.wire.events import Rejection
-from driftway.worker.wire.rejections import kind_of, shown, tally
+from driftway.worker.wire.events import RejectedEvent
+from driftway.worker.wire.rejections import format_counts, kind_of, shown
 
-MINUTE_SECONDS = 60.0
+PROGRESS_SECONDS = 60.0
 REJECTED_SECONDS = 5.0
 """Between two lines about rejections of kinds that are known already."""
 DRIFT_SECONDS = 1.0
@@ -24,12 +24,12 @@ NOTHING_USABLE = 100
 """Rejections without a single usable event before, after which the log says what was expected."""
 
 
-class Chronicle:
+class ProgressLog:
     """Counts what a worker does, and says it.
 
     Parameters
     ----------
-    journal : Journal
+    event_log : Event_log
         The log.
     input_topic : str
         What is read.
@@ -40,76 +40,82 @@ class Chronicle:
     """
 
     def __init__(
-        self, journal: Journal, input_topic: str, expected: str, clock: Callable[[], float] = time.monotonic
+        self, event_log: EventLog, input_topic: str, expected: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.journal, self.input, self.expected = journal, input_topic, expected
+        self.event_log, self.input, self.expected = event_log, input_topic, expected
         self._clock = clock
-        self._began = self._minute = self._said = clock()
+        self._began = self._progress_at = self._rejections_at = clock()
         self.rows = self._rows_before = 0
         """Input records that were predicted or rejected, since the start and until the last line."""
         self.kinds: Counter[str] = Counter()
         """Rejections by kind."""
-        self._unsaid: Counter[str] = Counter()
-        self._drifts_unsaid, self._drift_said = 0, float("-inf")
+        self._unreported: Counter[str] = Counter()
+        self._unreported_drifts, self._drift_at = 0, float("-inf")
 
-    def count(self, partition: int, records: int, rejected: Iterable[Rejection]) -> None:
+    def count(self, partition: int, records: int, rejected: Iterable[RejectedEvent]) -> None:
         """Count a batch, and say at once of which new kind a rejection is."""
         self.rows += records
         for one in rejected:
             kind = kind_of(one.reason)
             if kind in self.kinds:
-                self._unsaid[kind] += 1
+                self._unreported[kind] += 1
             else:
-                place = f"{self.input}/{partition}@{one.offset}" if one.own is None else f"label {partition}@{one.own}"
-                self.journal.event(
+                place = (
+                    f"{self.input}/{partition}@{one.offset}"
+                    if one.label_offset is None
+                    else f"label {partition}@{one.label_offset}"
+                )
+                self.event_log.event(
                     "rejected", kind=kind, at=place, reason=shown(one.reason), example=example(one.value)
                 )
             self.kinds[kind] += 1
         if sum(self.kinds.values()) == self.rows >= NOTHING_USABLE > self.rows - records:
-            self.journal.event("nothing usable so far", rejected=self.rows, expected=self.expected)
+            self.event_log.event("nothing usable so far", rejected=self.rows, expected=self.expected)
 
-    def alarmed(self, partition: int, alarms: Collection[Alarm]) -> None:
+    def report_drifts(self, partition: int, alarms: Collection[DriftAlarm]) -> None:
         """Say that a detector has called a drift; of many in a second only one, and how many there were besides."""
         for alarm in alarms:
             now = self._clock()
-            if now - self._drift_said < DRIFT_SECONDS:
-                self._drifts_unsaid += 1
+            if now - self._drift_at < DRIFT_SECONDS:
+                self._unreported_drifts += 1
                 continue
-            besides = {"besides": self._drifts_unsaid} if self._drifts_unsaid else {}
-            self.journal.event("drift", partition=partition, detector=alarm.detector, offset=alarm.offset, **besides)
-            self._drifts_unsaid, self._drift_said = 0, now
+            besides = {"besides": self._unreported_drifts} if self._unreported_drifts else {}
+            self.event_log.event("drift", partition=partition, detector=alarm.detector, offset=alarm.offset, **besides)
+            self._unreported_drifts, self._drift_at = 0, now
 
-    def passed_over(self, partition: int, first: Mapping[str, int]) -> None:
+    def report_unknown_fields(self, partition: int, first: Mapping[str, int]) -> None:
         """Say of which fields nothing is read, each with the offset of the first event that has it."""
         for field, offset in first.items():
-            self.journal.event("unknown field", field=field, at=f"{self.input}/{partition}@{offset}")
+            self.event_log.event("unknown field", field=field, at=f"{self.input}/{partition}@{offset}")
 
     def tick(self, tasks: Collection[Task], ends: Mapping[int, int]) -> None:
         """Say what is due, of tasks whose partitions' logs end at `ends`."""
         now = self._clock()
-        if self._unsaid and now - self._said >= REJECTED_SECONDS:
-            self._say_rejected(now)
-        if now - self._minute >= MINUTE_SECONDS:
-            rate = (self.rows - self._rows_before) / (now - self._minute)
+        if self._unreported and now - self._rejections_at >= REJECTED_SECONDS:
+            self._report_rejected(now)
+        if now - self._progress_at >= PROGRESS_SECONDS:
+            rate = (self.rows - self._rows_before) / (now - self._progress_at)
             known = lags(tasks, ends)
-            self.journal.event("working", **self._facts(rate, tasks), **({"lag": sum(known.values())} if known else {}))
-            self._minute, self._rows_before = now, self.rows
+            self.event_log.event(
+                "working", **self._facts(rate, tasks), **({"lag": sum(known.values())} if known else {})
+            )
+            self._progress_at, self._rows_before = now, self.rows
 
     def end(self, tasks: Collection[Task]) -> None:
         """The summary."""
         now = self._clock()
-        if self._unsaid:
-            self._say_rejected(now)
+        if self._unreported:
+            self._report_rejected(now)
         seconds = max(now - self._began, 1e-9)
-        kinds = {"reasons": tally(self.kinds)} if self.kinds else {}
-        self.journal.event("summary", seconds=f"{seconds:.0f}", **self._facts(self.rows / seconds, tasks), **kinds)
+        kinds = {"reasons": format_counts(self.kinds)} if self.kinds else {}
+        self.event_log.event("summary", seconds=f"{seconds:.0f}", **self._facts(self.rows / seconds, tasks), **kinds)
         if self.rows and sum(self.kinds.values()) == self.rows:
-            self.journal.event("nothing usable", rejected=self.rows, expected=self.expected)
+            self.event_log.event("nothing usable", rejected=self.rows, expected=self.expected)
 
-    def _say_rejected(self, now: float) -> None:
-        self.journal.event("rejected more", reasons=tally(self._unsaid), total=sum(self.kinds.values()))
-        self._unsaid.clear()
-        self._said = now
+    def _report_rejected(self, now: float) -> None:
+        self.event_log.event("rejected more", reasons=format_counts(self._unreported), total=sum(self.kinds.values()))
+        self._unreported.clear()
+        self._rejections_at = now
 
     def _facts(self, rate: float, tasks: Collection[Task]) -> dict[str, object]:
         accuracy = windowed(tasks)

@@ -1,4 +1,4 @@
-"""Everything that tells what a worker does: metrics, the log's chronicle, the pulse, what clients complain of."""
+"""Everything that tells what a worker does: metrics, the log's progress_log, the health, what clients complain of."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from typing import Any
 
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.observability.client_errors import Complaints
-from driftway.worker.stream.observability.event_log import Journal
-from driftway.worker.stream.observability.health import Pulse
-from driftway.worker.stream.observability.metrics import Telemetry
-from driftway.worker.stream.observability.progress_log import Chronicle
+from driftway.worker.stream.observability.client_errors import ClientErrors
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.health import HealthMonitor
+from driftway.worker.stream.observability.metrics import WorkerMetrics
+from driftway.worker.stream.observability.progress_log import ProgressLog
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.codec import parse_json
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.unknown_fields import COUNT, UnknownFields
 
 
-class Instruments:
+class Reporter:
     """What a worker's loop tells of itself, in one place.
 
     Parameters
     ----------
     settings : WorkerSettings
         Whose.
-    journal : Journal
+    event_log : Event_log
         The log.
-    telemetry : Telemetry
+    metrics : Metrics
         The metrics.
     tasks : mapping
         Partition -> task, as the loop keeps it.
     """
 
     def __init__(
-        self, settings: WorkerSettings, journal: Journal, telemetry: Telemetry, tasks: Mapping[int, Task]
+        self, settings: WorkerSettings, event_log: EventLog, metrics: WorkerMetrics, tasks: Mapping[int, Task]
     ) -> None:
-        self.telemetry, self._tasks = telemetry, tasks
-        self.pulse = Pulse(settings, journal, lambda: list(tasks))
-        self.chronicle = Chronicle(journal, settings.input, settings.model.expected)
+        self.metrics, self._tasks = metrics, tasks
+        self.health = HealthMonitor(settings, event_log, lambda: list(tasks))
+        self.progress_log = ProgressLog(event_log, settings.input, settings.model.usage_example)
         model = settings.model
         counted = settings.unknown_fields == COUNT
         self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
-        complaints = Complaints(journal, telemetry.complained, telemetry.slowed)
+        complaints = ClientErrors(event_log, metrics.client_error, metrics.request_throttled)
         self.callbacks: dict[str, Any] = {"error_cb": complaints.error, "throttle_cb": complaints.throttled}
         """Properties of every client that are called."""
 
     def begin(self) -> dict[str, Any]:
         """Look from now on; the group member's client has these callbacks."""
-        self.pulse.begin()
-        return {**self.callbacks, "stats_cb": self.telemetry.statistics}
+        self.health.begin()
+        return {**self.callbacks, "stats_cb": self.metrics.statistics}
 
     def turned(self) -> None:
         """The loop has turned.
@@ -59,37 +59,37 @@ class Instruments:
         Unreachable
             The cluster has been silent for longer than the worker waits.
         """
-        self.pulse.require_patience()
-        self.pulse.beat(settled=not any(task.uncommitted for task in self._tasks.values()))
-        self.chronicle.tick(list(self._tasks.values()), self.pulse.ends)
+        self.health.require_reachable()
+        self.health.heartbeat(committed=not any(task.uncommitted for task in self._tasks.values()))
+        self.progress_log.tick(list(self._tasks.values()), self.health.ends)
 
     def advanced(
-        self, task: Task, records: Records | None, outputs: Outputs | None, passed: int, waited: bool = False
+        self, task: Task, records: Records | None, outputs: Outputs | None, skipped: int, waited: bool = False
     ) -> None:
         """A task took records; what it emitted, None while it only relearns; offsets before them without a record.
 
         `waited`: with None they wait for labels.
         """
-        self.telemetry.advanced(task, records, outputs, passed, waited)
+        self.metrics.advanced(task, records, outputs, skipped, waited)
         if outputs is not None:
-            self.chronicle.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
-            self.chronicle.alarmed(task.partition, outputs.alarms)
+            self.progress_log.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
+            self.progress_log.report_drifts(task.partition, outputs.alarms)
         if self._unknown is not None and records is not None:
             # Whatever a restore only learns again lies before what is committed.
             seen = self._unknown.count(records.after(int(records.offsets.searchsorted(task.committed))))
-            self.telemetry.passed_over(seen.events)
-            self.chronicle.passed_over(task.partition, seen.first)
+            self.metrics.unknown_fields_seen(seen.events)
+            self.progress_log.report_unknown_fields(task.partition, seen.first)
 
     def committed(self, task: Task, seconds: float) -> None:
         """A commit that took `seconds` succeeded."""
-        self.telemetry.committed(task, seconds)
-        self.pulse.beat(settled=True)
+        self.metrics.committed(task, seconds)
+        self.health.heartbeat(committed=True)
 
     def end(self) -> None:
         """Look no more, and say what was done."""
-        self.pulse.end()
-        self.chronicle.end(list(self._tasks.values()))
+        self.health.end()
+        self.progress_log.end(list(self._tasks.values()))
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Bring up to date what the endpoint shows; called from its thread."""
-        self.telemetry.look(list(self._tasks.values()), self.pulse)
+        self.metrics.refresh(list(self._tasks.values()), self.health)

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import insist
-from driftway.worker.kafka.interface import Member, Span
+from driftway.worker.kafka.error_handling import retry
+from driftway.worker.kafka.interface import Member, OffsetRange
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.changelog.commit_record import Position
-from driftway.worker.state.snapshot import PLAIN
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX
 from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
 
 
-class PlainCheckpoint(Checkpoint):
+class AtLeastOnceCheckpoint(Checkpoint):
     """Produce, flush, then commit the offset through the consumer; same steps, no transaction.
 
     Parameters
@@ -44,21 +44,21 @@ class PlainCheckpoint(Checkpoint):
     ) -> None:
         super().__init__(settings, partition, {"enable.idempotence": True, **(callbacks or {})}, probe)
         self._member = member
-        self._due: tuple[int, str | None] = 0, None
+        self._next_commit: tuple[int, str | None] = 0, None
         """Offset and metadata of the next commit."""
 
     def acquire(self, deadline: Deadline) -> None:
         """Make a producer; there is nobody to fence."""
-        self.renew()
+        self.new_producer()
 
     def _begin(self) -> None:
         """Nothing to open: outputs are visible as soon as the broker has them."""
 
-    def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
+    def _send_offsets(self, record: CommitRecord, group_metadata: Any, deadline: Deadline) -> dict[str, OffsetRange]:
         """Nothing to join: the offset is committed on its own, as the last step."""
-        text = None if position.pointer is None else position.pointer.text() + PLAIN
-        self._due = position.offset, text
+        text = None if record.pointer is None else record.pointer.text() + AT_LEAST_ONCE_SUFFIX
+        self._next_commit = record.offset, text
         return {}
 
-    def _conclude(self, deadline: Deadline) -> None:
-        insist(lambda: self._member.commit(self.partition, *self._due), deadline)
+    def _finish_commit(self, deadline: Deadline) -> None:
+        retry(lambda: self._member.commit(self.partition, *self._next_commit), deadline)

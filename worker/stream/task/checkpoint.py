@@ -34,28 +34,28 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import Properties, base_properties, without_membership
 from driftway.worker.kafka.client_factory import make_sender
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import Unfinished, refused_properties
-from driftway.worker.kafka.interface import Sender, Span
+from driftway.worker.kafka.error_handling import TimedOut, refused_properties
+from driftway.worker.kafka.interface import OffsetRange, Sender
 from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
-from driftway.worker.state.changelog.commit_record import Position
-from driftway.worker.state.delayed_labels.merge_order import Order
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer, chunk_key, cut, order_key
-from driftway.worker.wire.columns import Listed, Strings
+from driftway.worker.state.snapshot import Pointer, chunk_key, order_key, split_chunks
+from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.rejections import headers_of
 
 Answer = TypeVar("Answer")
 QUEUE_MESSAGES = 200_000
 """Records that a producer may hold; about two batches of the loop, some tens of MB."""
-MOST_UNREPORTED = 20_000
+MAX_UNREPORTED = 20_000
 """Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
 ROOM_SECONDS = 5.0
 """How long the loop waits for room in the client's queue: then the broker takes nothing, and the commit says so."""
 END_SECONDS = 5.0
 """For the reports of what a discarded producer had not delivered."""
-FLUSH_SECONDS, MOVING_SECONDS = 0.5, 5.0
+FLUSH_SECONDS, PROGRESS_SECONDS = 0.5, 5.0
 """A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
 
 PRODUCER_TUNING = {
@@ -89,7 +89,7 @@ Probe = Callable[[Step, int], None]
 
 
 @dataclass(frozen=True)
-class Due:
+class CommitRequest:
     """What a commit makes visible, beside the outputs.
 
     Parameters
@@ -104,7 +104,7 @@ class Due:
         The newest committed snapshot; kept if `snapshot` is None.
     order : Order or None
         In which order events and labels were taken since that; None: there is one topic.
-    meetings : int or None
+    rounds : int or None
         How often the learners have met those of other partitions; None: they share nothing.
     """
 
@@ -112,8 +112,8 @@ class Due:
     offset: int
     snapshot: bytes | None
     pointer: Pointer | None
-    order: Order | None = None
-    meetings: int | None = None
+    order: MergeOrder | None = None
+    rounds: int | None = None
 
 
 class Checkpoint:
@@ -154,12 +154,12 @@ class Checkpoint:
 
     @property
     def sender(self) -> Sender:
-        """The client; made by `renew`."""
+        """The client; made by `new_producer`."""
         if self._sender is None:
             raise RuntimeError("the checkpoint has not been acquired")
         return self._sender
 
-    def renew(self) -> None:
+    def new_producer(self) -> None:
         """Throw the producer away and make a new one.
 
         Raises
@@ -167,21 +167,21 @@ class Checkpoint:
         UsageFailure
             A client property is not valid, or does not go with a transaction.
         """
-        self.discard()
+        self.close_producer()
         ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
         theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
         properties = {**ours, **theirs, **self._own}
         with refused_properties():
             self._sender = make_sender(self.settings.client, properties, self.partition, self.every_report)
 
-    def discard(self) -> None:
+    def close_producer(self) -> None:
         """Let go of the producer; what it had not delivered is dropped, beside whoever calls this."""
         left, self._sender = [self._sender], None
         self.open = False
         if left != [None]:
             threading.Thread(target=_end, args=(left,), name=f"discard {self.partition}", daemon=True).start()
 
-    def reached(self, step: Step) -> None:
+    def _advance_to(self, step: Step) -> None:
         """Note the step, and tell the probe."""
         self.step = step
         if self._probe is not None:
@@ -197,17 +197,17 @@ class Checkpoint:
         """
         if not self.open:
             self.open = True
-            self.reached(Step.BEGUN)
-        explained(self, partial(self.send, outputs))
+            self._advance_to(Step.BEGUN)
+        with_cause(self, partial(self.send, outputs))
 
-    def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
+    def commit(self, request: CommitRequest, group_metadata: Any, deadline: Deadline) -> Pointer | None:
         """Take what was produced since the last commit through the remaining steps.
 
         Parameters
         ----------
-        due : Due
+        request : Due
             What it says.
-        membership : object
+        group_metadata : object
             The consumer's group metadata: a second, independent fence.
         deadline : Deadline
             For all calls together; it is extended while records are being delivered.
@@ -222,35 +222,35 @@ class Checkpoint:
         KafkaException, Setback
             To be judged by `driftway.worker.kafka.error_handling`; the checkpoint has to be acquired again.
         """
-        self.reached(Step.OUTPUTS_PRODUCED)
-        spans, pointer = explained(self, partial(self._deliver, due, deadline))
-        self.reached(Step.FLUSHED)
-        position = Position(due.offset, due.previous, pointer, spans, meetings=due.meetings)
-        if due.order is not None:
-            since = due.order if due.snapshot is None else Order(due.order.end)
+        self._advance_to(Step.OUTPUTS_PRODUCED)
+        spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
+        self._advance_to(Step.FLUSHED)
+        position = CommitRecord(request.offset, request.previous, pointer, spans, rounds=request.rounds)
+        if request.order is not None:
+            since = request.order if request.snapshot is None else MergeOrder(request.order.end)
             position = replace(position, labels=self.topics.labels, order=since)
-        written = explained(self, partial(self._send_offsets, position, membership, deadline))
-        self.reached(Step.OFFSETS_SENT)
-        self._conclude(deadline)
+        written = with_cause(self, partial(self._send_offsets, position, group_metadata, deadline))
+        self._advance_to(Step.OFFSETS_SENT)
+        self._finish_commit(deadline)
         self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
-        self.sender.begin_spans()
+        self.sender.start_ranges()
         self.open = False
-        self.reached(Step.COMMITTED)
+        self._advance_to(Step.COMMITTED)
         self._begin()
         return pointer
 
-    def _deliver(self, due: Due, deadline: Deadline) -> tuple[dict[str, Span], Pointer | None]:
+    def _deliver(self, request: CommitRequest, deadline: Deadline) -> tuple[dict[str, OffsetRange], Pointer | None]:
         """The snapshot, if one is due, and all records delivered: where they are, and the newest snapshot."""
-        chunks = 0 if due.snapshot is None else self.send_snapshot(due.snapshot)
-        if due.snapshot is not None and due.order is not None:
-            key = order_key(self.partition, due.order.begin.offset)
-            self.sender.send_one(self.topics.snapshots, due.order.write(), key)
-        self.reached(Step.SNAPSHOT_PRODUCED)
+        chunks = 0 if request.snapshot is None else self.send_snapshot(request.snapshot)
+        if request.snapshot is not None and request.order is not None:
+            key = order_key(self.partition, request.order.begin.offset)
+            self.sender.send_one(self.topics.snapshots, request.order.write(), key)
+        self._advance_to(Step.SNAPSHOT_PRODUCED)
         self.flush(deadline)
-        spans = self.sender.spans(self.ends)
-        self.sender.begin_spans()
+        spans = self.sender.ranges(self.ends)
+        self.sender.start_ranges()
         state = spans.pop(self.topics.snapshots, None)
-        return spans, due.pointer if state is None else Pointer(state.first, chunks, due.offset)
+        return spans, request.pointer if state is None else Pointer(state.first, chunks, request.offset)
 
     def acquire(self, deadline: Deadline) -> None:
         """Take the partition over from whoever owned it, with a new producer; may block."""
@@ -260,11 +260,11 @@ class Checkpoint:
         """Open what the next outputs go into."""
         raise NotImplementedError
 
-    def _send_offsets(self, position: Position, membership: Any, deadline: Deadline) -> dict[str, Span]:
+    def _send_offsets(self, record: CommitRecord, group_metadata: Any, deadline: Deadline) -> dict[str, OffsetRange]:
         """Let the input offset join the outputs; where what was written for it lies."""
         raise NotImplementedError
 
-    def _conclude(self, deadline: Deadline) -> None:
+    def _finish_commit(self, deadline: Deadline) -> None:
         """Make outputs and offset visible."""
         raise NotImplementedError
 
@@ -275,23 +275,23 @@ class Checkpoint:
         self._send(topics.predictions, outputs.predictions, outputs.keys, headers)
         if outputs.points:
             keys, points = zip(*outputs.points, strict=True)
-            self._send(topics.accuracy, Listed(points), Listed(keys))
+            self._send(topics.accuracy, ListColumn(points), ListColumn(keys))
         if outputs.alarms:
             keys, values = zip(*((alarm.key, alarm.value) for alarm in outputs.alarms), strict=True)
-            self._send(topics.alarms, Listed(values), Listed(keys))
+            self._send(topics.alarms, ListColumn(values), ListColumn(keys))
         if outputs.shares:
             keys, values = zip(*((minute.key, minute.value) for minute in outputs.shares), strict=True)
-            self._send(topics.shares, Listed(values), Listed(keys))
+            self._send(topics.shares, ListColumn(values), ListColumn(keys))
         if outputs.rejected:
             values, keys = zip(*((bad.value, bad.key) for bad in outputs.rejected), strict=True)
             whys = [headers_of(bad, topics.input, self.partition, topics.labels) for bad in outputs.rejected]
-            self._send(topics.rejected, Listed(values), Listed(keys), whys)
+            self._send(topics.rejected, ListColumn(values), ListColumn(keys), whys)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()
-        if len(self.sender) > MOST_UNREPORTED:
+        if len(self.sender) > MAX_UNREPORTED:
             self.sender.poll(0)
 
-    def _send(self, topic: str, values: Strings, keys: Strings, headers: Headers | None = None) -> None:
+    def _send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
         """Hand records to the client in order, never more than its queue has room for."""
         n, start = len(values), 0
         while start < n:
@@ -312,13 +312,13 @@ class Checkpoint:
         patience = Deadline(ROOM_SECONDS)
         while (free := QUEUE_MESSAGES - len(self.sender)) < wanted:
             if patience.passed:
-                raise Unfinished("the broker takes no outputs, and the client's queue is full")
+                raise TimedOut("the broker takes no outputs, and the client's queue is full")
             self.sender.poll(0.01)
         return free
 
     def send_snapshot(self, blob: bytes) -> int:
         """Hand a snapshot's chunks to the client; return their number."""
-        chunks = cut(blob)
+        chunks = split_chunks(blob)
         for i, chunk in enumerate(chunks):
             self._room(1)
             self.sender.send_one(self.topics.snapshots, chunk, chunk_key(self.partition, i))
@@ -339,12 +339,12 @@ class Checkpoint:
             if left == 0:
                 return
             if left < before:
-                deadline.extend(MOVING_SECONDS)
+                deadline.extend(PROGRESS_SECONDS)
             if deadline.passed:
-                raise Unfinished("the broker did not take the outputs in time")
+                raise TimedOut("the broker did not take the outputs in time")
 
 
-def explained(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
+def with_cause(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
     """Call, and let a failure to write be known by its cause: an output refused for good must not be tried for ever.
 
     Raises
@@ -363,11 +363,11 @@ def explained(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
     # Not in the handler: what the client raises while an exception is handled keeps that one for ever, with all that
     # its frames hold (docs/upstream/confluent-kafka-kept-exceptions.md).
     if checkpoint.open and checkpoint.settings.guarantee == EXACTLY_ONCE:
-        _require_sound(checkpoint)
+        _check_transaction(checkpoint)
     raise failed
 
 
-def _require_sound(checkpoint: Checkpoint) -> None:
+def _check_transaction(checkpoint: Checkpoint) -> None:
     """Ask by beginning again: refused as out of place in a sound transaction, with the cause in a broken one."""
     try:
         checkpoint.sender.begin_transaction()

@@ -16,19 +16,19 @@ import numpy as np
 from confluent_kafka import Consumer
 
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.interface import Span
-from driftway.worker.kafka.log_reader.reader import Reader, to_the_end, watermarks
-from driftway.worker.kafka.log_reader.visibility import shown, stable
+from driftway.worker.kafka.interface import OffsetRange
+from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
+from driftway.worker.kafka.log_reader.visibility import are_visible, await_stable
 from driftway.worker.kafka.topics import Topics
-from driftway.worker.state.changelog.commit_record import Position
-from driftway.worker.state.changelog.snapshot_scan import positions
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.headers import chosen_headers
 from driftway.worker.wire.packed import decode_predictions, is_packed
-from driftway.worker.wire.rejections import answered
+from driftway.worker.wire.rejections import answered_offset
 
-HANGING_SECONDS = 5.0
+UNDECIDED_SECONDS = 5.0
 """How long an undecided output of a commit is waited for; its marker comes within milliseconds, if it comes at all."""
 
 Key = tuple[int, bytes | None]
@@ -37,39 +37,39 @@ those apart that stand at one offset."""
 
 
 @dataclass(frozen=True)
-class Mend:
+class MissingOutputs:
     """What is to be written again.
 
     Parameters
     ----------
     since, until : int
         Input offsets: outputs of the rows between are missing.
-    there : mapping
+    present : mapping
         Topic with missing outputs -> those of them that are there all the same. Of other topics nothing is missing.
     """
 
     since: int
     until: int
-    there: Mapping[str, Collection[Key]] = field(default_factory=dict)
+    present: Mapping[str, Collection[Key]] = field(default_factory=dict)
 
-    def missing(self, outputs: Outputs, topics: Topics) -> Outputs:
+    def select(self, outputs: Outputs, topics: Topics) -> Outputs:
         """What of `outputs`, all of rows before `until`, has to be written."""
         made = Outputs(outputs.next_offset)
-        if (there := self.there.get(topics.predictions)) is not None:
+        if (there := self.present.get(topics.predictions)) is not None:
             kept = np.array([(offset, None) not in there for offset in outputs.offsets.tolist()], np.bool_)
             made.offsets = outputs.offsets[kept]
             made.predictions, made.keys = outputs.predictions.chosen(kept), outputs.keys.chosen(kept)
             made.headers = chosen_headers(outputs.headers, kept)
-        if (there := self.there.get(topics.accuracy)) is not None:
+        if (there := self.present.get(topics.accuracy)) is not None:
             made.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in there]
-        if (there := self.there.get(topics.alarms)) is not None:
+        if (there := self.present.get(topics.alarms)) is not None:
             made.alarms = [alarm for alarm in outputs.alarms if (alarm.offset, alarm.key) not in there]
-        if (there := self.there.get(topics.rejected)) is not None:
-            made.rejected = [bad for bad in outputs.rejected if bad.answers not in there]
+        if (there := self.present.get(topics.rejected)) is not None:
+            made.rejected = [bad for bad in outputs.rejected if bad.answered_offset not in there]
         return made
 
 
-class Hanging(Exception):
+class HangingTransaction(Exception):
     """Outputs of a commit are neither committed nor aborted, and nobody is going to say which.
 
     Parameters
@@ -83,7 +83,7 @@ class Hanging(Exception):
         self.topic = topic
 
 
-class Inspection:
+class OutputCheck:
     """Looks at the outputs of a partition's last commits.
 
     Parameters
@@ -100,11 +100,11 @@ class Inspection:
 
     def __init__(self, topics: Topics, partition: int, readers: tuple[Consumer, Consumer], deadline: Deadline) -> None:
         self._topics, self._partition, self._deadline = topics, partition, deadline
-        self._reader, self._witness = readers
-        self.settled: set[str] = set()
+        self._reader, self._uncommitted_reader = readers
+        self.resolved_topics: set[str] = set()
         """Topics in which nothing hangs any more."""
 
-    def mend(self, newest: Position) -> Mend | None:
+    def find_missing(self, newest: CommitRecord) -> MissingOutputs | None:
         """What is missing; None: all outputs of the last commit are there, and before it those of the ones before.
 
         Parameters
@@ -119,9 +119,9 @@ class Inspection:
         KafkaException, Unfinished
             It does not deliver.
         """
-        since, there, looked_at = newest.offset, dict[str, set[Key]](), list[Position]()
-        for position in self._chain(newest):
-            hidden = self._hidden(position)
+        since, there, looked_at = newest.offset, dict[str, set[Key]](), list[CommitRecord]()
+        for position in self._commits_back(newest):
+            hidden = self._hidden_topics(position)
             if not hidden:
                 break
             since = position.offset if position.previous is None else position.previous
@@ -130,46 +130,48 @@ class Inspection:
         for position in looked_at:  # what one of them has lost, another of them may have
             for topic in there.keys() & position.outputs.keys():
                 there[topic] |= self._keys(topic, position.outputs[topic])
-        return Mend(since, newest.offset, there) if there else None
+        return MissingOutputs(since, newest.offset, there) if there else None
 
-    def _chain(self, newest: Position) -> Iterator[Position]:
+    def _commits_back(self, newest: CommitRecord) -> Iterator[CommitRecord]:
         """The commits from the newest back, as long as the log holds the one directly before."""
         position, depth = newest, 1
         while True:
             yield position
             depth += 1
-            found = positions(self._reader, self._topics.snapshots, self._partition, self._deadline, depth)
+            found = commit_records(self._reader, self._topics.snapshots, self._partition, self._deadline, depth)
             if len(found) < depth or found[depth - 1].offset != position.previous:
                 return
             position = found[depth - 1]
 
-    def _hidden(self, position: Position) -> list[str]:
+    def _hidden_topics(self, position: CommitRecord) -> list[str]:
         """Topics of which the first or the last output of a commit is hidden."""
         outputs = {topic: span for topic, span in position.outputs.items() if topic in self._topics.outputs()}
         for topic, span in outputs.items():
-            decided = stable(self._reader, topic, self._partition, span.last + 1, self._deadline, HANGING_SECONDS)
-            if not decided and topic not in self.settled:
-                raise Hanging(topic)
+            decided = await_stable(
+                self._reader, topic, self._partition, span.last + 1, self._deadline, UNDECIDED_SECONDS
+            )
+            if not decided and topic not in self.resolved_topics:
+                raise HangingTransaction(topic)
         return [topic for topic, span in outputs.items() if self._is_hidden(topic, span)]
 
-    def _is_hidden(self, topic: str, span: Span) -> bool:
+    def _is_hidden(self, topic: str, span: OffsetRange) -> bool:
         """Whether records are aborted, or cut off; those that retention or compaction has taken were there once."""
         low, end = watermarks(self._reader, topic, self._partition, self._deadline)
         ends = [offset for offset in (span.first, span.last) if offset >= low]
         if any(offset >= end for offset in ends):
             return True
-        committed = shown(self._reader, topic, self._partition, ends, self._deadline)
+        committed = are_visible(self._reader, topic, self._partition, ends, self._deadline)
         if all(committed):
             return False
-        there = shown(self._witness, topic, self._partition, ends, self._deadline)
+        there = are_visible(self._uncommitted_reader, topic, self._partition, ends, self._deadline)
         return any(seen and not given for seen, given in zip(there, committed, strict=True))
 
-    def _keys(self, topic: str, span: Span) -> set[Key]:
+    def _keys(self, topic: str, span: OffsetRange) -> set[Key]:
         """What the visible records of a span answer, as far as retention has left them."""
         found: set[Key] = set()
         place, where = (topic, self._partition), f"{topic}/{self._partition}"
         first = max(span.first, watermarks(self._reader, topic, self._partition, self._deadline)[0])
-        reading = Reader(self._reader, {place: first}, {place: span.last + 1}, to_the_end)
+        reading = MessageReader(self._reader, {place: first}, {place: span.last + 1}, ignore_out_of_range)
         while reading.unread and (message := reading.next(self._deadline, f"{where} was")) is not None:
             found.add(_rejected(message) if topic == self._topics.rejected else _key(message))
         return found
@@ -177,7 +179,7 @@ class Inspection:
 
 def _rejected(message: Any) -> Key:
     """What a rejection answers."""
-    return answered(dict(message.headers() or ()))
+    return answered_offset(dict(message.headers() or ()))
 
 
 def _key(message: Any) -> Key:

@@ -27,22 +27,29 @@ from confluent_kafka import Consumer
 
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import Missing, Unfinished, ask
+from driftway.worker.kafka.error_handling import TimedOut, TopicMissing, query
 from driftway.worker.kafka.log_reader.reader import ANY, committed_offset, open_reader, watermarks
-from driftway.worker.kafka.log_reader.visibility import first_from, log_ends, stable
+from driftway.worker.kafka.log_reader.visibility import await_stable, first_visible, log_ends
 from driftway.worker.kafka.topics import grow_topics, partition_counts
 from driftway.worker.settings import EARLIEST, LATEST, WorkerSettings
-from driftway.worker.state.changelog.commit_record import Position
-from driftway.worker.state.changelog.snapshot_scan import Search, look_through, mark, orders, positions, whole_log
-from driftway.worker.state.delayed_labels.label_merger import Confluence
-from driftway.worker.state.delayed_labels.merge_order import Order, Place, chained
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.snapshot_scan import (
+    SnapshotScan,
+    commit_records,
+    mark_new_history,
+    merge_orders,
+    read_partition,
+    scan_snapshots,
+)
+from driftway.worker.state.delayed_labels.label_merger import LabelMerger
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
 from driftway.worker.state.model import Model
-from driftway.worker.state.model_sharing.exchange_record import gap, outline
-from driftway.worker.state.snapshot import CLAIMED, PLAIN, Pointer
+from driftway.worker.state.model_sharing.exchange_record import first_missing, read_record_header
+from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, CLAIM_PARTITION, Pointer
 from driftway.worker.stream.task.checkpoint import Checkpoint
-from driftway.worker.stream.task.exactly_once import TransactionalCheckpoint
-from driftway.worker.stream.task.output_repair import HANGING_SECONDS, Hanging, Inspection, Mend
-from driftway.worker.stream.task.restore_plan import Meetings, Resumption, Ways
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.output_repair import UNDECIDED_SECONDS, HangingTransaction, MissingOutputs, OutputCheck
+from driftway.worker.stream.task.restore_plan import RestorePlan, RestoreResult, SharingState
 
 STALE_SECONDS = 2.0
 """How long a coordinator may name another offset than the log before it is not believed."""
@@ -59,8 +66,8 @@ def restore(
     checkpoint: Checkpoint,
     make_model: Callable[[], Model],
     deadline: Deadline,
-    remembered: int | None = None,
-) -> Resumption:
+    in_memory_offset: int | None = None,
+) -> RestoreResult:
     """Acquire the partition and rebuild its model; blocks, so it runs beside the loop.
 
     Parameters
@@ -71,7 +78,7 @@ def restore(
         Makes an empty one.
     deadline : Deadline
         For all of it; extended while records come.
-    remembered : int or None
+    in_memory_offset : int or None
         The committed offset of which the task has the state in memory; None: of none.
 
     Raises
@@ -84,29 +91,29 @@ def restore(
     checkpoint.acquire(deadline)
     with contextlib.closing(open_reader(settings)) as reader, contextlib.closing(open_reader(settings, ANY)) as witness:
         # As in `acquire`: metadata first, or the coordinator is looked for too late.
-        ask(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        rebuilding = _Rebuilding(settings, partition, checkpoint, (reader, witness), make_model, deadline)
-        found = rebuilding.run(remembered)
-        if found.began is not None:
+        query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
+        rebuilding = _Restorer(settings, partition, checkpoint, (reader, witness), make_model, deadline)
+        found = rebuilding.run(in_memory_offset)
+        if found.history_start is not None:
             _begin_history(settings, partition, reader, found, deadline)
         if settings.label_topic:
-            found = replace(found, confluence=rebuilding.labels(found))
-        return replace(found, start=first_from(reader, settings.input, partition, found.position, deadline)[0])
+            found = replace(found, merger=rebuilding.label_merger(found))
+        return replace(found, start=first_visible(reader, settings.input, partition, found.position, deadline)[0])
 
 
 def _begin_history(
-    settings: WorkerSettings, partition: int, reader: Consumer, found: Resumption, deadline: Deadline
+    settings: WorkerSettings, partition: int, reader: Consumer, found: RestoreResult, deadline: Deadline
 ) -> None:
     """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0.
 
     One with a claim in it is as good as empty. What began at the log's end is marked always: the end moves on.
     """
     low, high = watermarks(reader, settings.topics.snapshots, partition, deadline)
-    if found.began != 0 or settings.start == LATEST or high - low > (partition == CLAIMED):
-        mark(settings, partition, None if found.kept else found.began, deadline)
+    if found.history_start != 0 or settings.start == LATEST or high - low > (partition == CLAIM_PARTITION):
+        mark_new_history(settings, partition, None if found.keeps_learned else found.history_start, deadline)
 
 
-class _Rebuilding:
+class _Restorer:
     """Steps 2 to 4 of the module's docstring, with the policies.
 
     Parameters
@@ -127,60 +134,62 @@ class _Rebuilding:
         deadline: Deadline,
     ) -> None:
         self.settings, self.partition = settings, partition
-        self.reader, self._witness = self._readers = readers
+        self.reader, self._uncommitted_reader = self._readers = readers
         self.make_model, self.deadline = make_model, deadline
         # Only transactions have positions, and can be mended.
-        self._checkpoint = checkpoint if isinstance(checkpoint, TransactionalCheckpoint) else None
-        self._inspection = Inspection(settings.topics, partition, readers, deadline)
-        self._ways: Ways
-        self._last: Position | None = None
+        self._checkpoint = checkpoint if isinstance(checkpoint, ExactlyOnceCheckpoint) else None
+        self._output_check = OutputCheck(settings.topics, partition, readers, deadline)
+        self._plan: RestorePlan
+        self._last_record: CommitRecord | None = None
         """What the last commit says of itself."""
 
-    def run(self, remembered: int | None) -> Resumption:
+    def run(self, in_memory_offset: int | None) -> RestoreResult:
         """Find out where the partition stands, and bring a model there."""
-        found = self._stand(remembered)
-        return self._with_meetings(found) if self.settings.topics.shared else found
+        found = self._locate(in_memory_offset)
+        return self._with_sharing(found) if self.settings.topics.shared else found
 
-    def _stand(self, remembered: int | None) -> Resumption:
+    def _locate(self, in_memory_offset: int | None) -> RestoreResult:
         """As `run`, without what other partitions share."""
         settings, partition, reader = self.settings, self.partition, self.reader
-        self._last = last = self._last_commit()
+        self._last_record = last = self._last_commit()
         self._require_labels_of(last)
         (committed, metadata), note = _settled_offset(settings.input, partition, reader, last, self.deadline)
         low, high = watermarks(reader, settings.input, partition, self.deadline)
-        pointer, plain = Pointer.parse(metadata), (metadata or "").endswith(PLAIN)
-        self._ways = ways = Ways(
+        pointer, plain = Pointer.parse(metadata), (metadata or "").endswith(AT_LEAST_ONCE_SUFFIX)
+        self._plan = ways = RestorePlan(
             settings, partition, reader, self.make_model, self.deadline, committed or 0, low, high, pointer
         )
         if committed is None and last is not None:
             ways.committed = last.offset
-            return ways.as_told(f"the group's offset is gone (deleted, or expired); the last one was {last.offset}")
+            return ways.by_policy(f"the group's offset is gone (deleted, or expired); the last one was {last.offset}")
         if committed is None:
-            begun = self._begun(low, high)
+            begun = self._history_start(low, high)
             start = _first_offset(settings, partition, low, high) if begun is None else begun
             said = None if begun is None else f"beginning at offset {begun} as before: nothing was committed since"
-            return Resumption(self.make_model(), start, start, None, said, began=start if begun is None else None)
+            return RestoreResult(
+                self.make_model(), start, start, None, said, history_start=start if begun is None else None
+            )
         mend = None
         if self._checkpoint is not None and pointer is not None and not plain:
             if last is None:
-                return ways.as_told(f"offset {committed} was committed by a worker, but its own log does not say so")
+                return ways.by_policy(f"offset {committed} was committed by a worker, but its own log does not say so")
             ways.committed, ways.pointer = last.offset, last.pointer or pointer
-            mend = self._missing(last)
-            if mend is not None and (shares := settings.topics.shares) in mend.there:
-                return ways.as_told(
-                    f"what the learners took in of others until offset {mend.until} is gone from {shares}"
+            mend = self._missing_outputs(last)
+            if mend is not None and (shares := settings.topics.shares) in mend.present:
+                return ways.by_policy(
+                    f"what the learners combined with their own until offset {mend.until} is gone from {shares}"
                 )
         if mend is not None:
-            found = ways.mended(mend)
-        elif pointer is not None and remembered == ways.committed:
-            found = Resumption(None, remembered, remembered, ways.pointer)
+            found = ways.before_lost_outputs(mend)
+        elif pointer is not None and in_memory_offset == ways.committed:
+            found = RestoreResult(None, in_memory_offset, in_memory_offset, ways.pointer)
         else:
-            found = ways.ordinary()
+            found = ways.from_pointer_or_fallback()
         if found.position < low or found.committed > high:
-            return ways.offset_lost(found)
+            return ways.by_offset_policy(found)
         return replace(found, note="; ".join(part for part in (note, found.note) if part) or None)
 
-    def labels(self, found: Resumption) -> Confluence:
+    def label_merger(self, found: RestoreResult) -> LabelMerger:
         """Where labels go in, from where a model was found to stand.
 
         Raises
@@ -189,62 +198,66 @@ class _Rebuilding:
             Their order is not known any more, or their log has lost some.
         """
         low, high = watermarks(self.reader, self.settings.label_topic, self.partition, self.deadline)
-        last = None if self._last is None else self._last.order
+        last = None if self._last_record is None else self._last_record.order
         if found.model is None and last is not None:
-            order, plan = last, tuple[Place, ...]()
+            order, plan = last, tuple[MergePosition, ...]()
         else:
             known = self._order(found, last, low, high)
-            order, plan = Order(known.begin), known.steps
+            order, plan = MergeOrder(known.begin), known.steps
         if order.end.label < low:
             raise CannotRestore(
                 f"cannot restore {self.settings.input}/{self.partition}: labels from offset {order.end.label} of "
                 f"{self.settings.label_topic} are needed, its log begins at {low}"
             )
-        return Confluence(order, plan)
+        return LabelMerger(order, plan)
 
-    def _order(self, found: Resumption, last: Order | None, low: int, high: int) -> Order:
+    def _order(self, found: RestoreResult, last: MergeOrder | None, low: int, high: int) -> MergeOrder:
         """In which order labels were taken from a model's position on, and are to be taken once more."""
         position, committed = found.position, found.committed
         if last is None:  # no label was taken yet
-            begin = Place(position, high if self.settings.start == LATEST else low)
-            return Order(begin, (Place(committed, begin.label),) if position < committed else ())
-        known: Order | None = last
+            begin = MergePosition(position, high if self.settings.start == LATEST else low)
+            return MergeOrder(begin, (MergePosition(committed, begin.label),) if position < committed else ())
+        known: MergeOrder | None = last
         if last.begin.offset != position:
             topic = self.settings.topics.snapshots
-            known = chained(orders(self.reader, topic, self.partition, self.deadline), position)
+            known = concatenated(merge_orders(self.reader, topic, self.partition, self.deadline), position)
         if known is not None:
             return known
-        if found.began is not None:
-            return Order(Place(position, last.end.label if position == committed else low))
+        if found.history_start is not None:
+            return MergeOrder(MergePosition(position, last.end.label if position == committed else low))
         raise CannotRestore(
             f"cannot restore {self.settings.input}/{self.partition}: {self.settings.topics.snapshots} does not say in "
             f"which order labels were taken from offset {position} on"
         )
 
-    def _with_meetings(self, found: Resumption, told: bool = False) -> Resumption:
-        """With what its learners took in of others, all of which must be there; `told`: --if-unrestorable led here."""
-        anew, talk = found.began is not None, None if found.model is None else found.model.talk
-        met, last = self._meetings(anew), None if self._last is None else self._last.meetings
-        lacks = None if anew or talk is None else gap([*map(outline, met.log)], talk.number, found.position, last)
+    def _with_sharing(self, found: RestoreResult, by_policy: bool = False) -> RestoreResult:
+        """With what its learners combined, all of which must be there; `by_policy`: --if-unrestorable led here."""
+        anew, talk = found.history_start is not None, None if found.model is None else found.model.exchange
+        met, last = self._sharing_state(anew), None if self._last_record is None else self._last_record.rounds
+        lacks = (
+            None
+            if anew or talk is None
+            else first_missing([*map(read_record_header, met.log)], talk.round_number, found.position, last)
+        )
         if lacks is None:
-            return replace(found, meetings=met)
-        reason = f"what was taken in of other partitions at meeting {lacks} is gone from {self.settings.topics.shares}"
-        if told:
+            return replace(found, sharing=met)
+        reason = f"what the learners combined in round {lacks} is gone from {self.settings.topics.shares}"
+        if by_policy:
             raise CannotRestore(f"cannot restore {self.settings.input}/{self.partition}: {reason}")
-        return self._with_meetings(self._ways.as_told(reason), told=True)
+        return self._with_sharing(self._plan.by_policy(reason), by_policy=True)
 
-    def _meetings(self, anew: bool) -> Meetings:
+    def _sharing_state(self, anew: bool) -> SharingState:
         """What the topic of shares says, `anew`: of a history of which nothing is to be repeated."""
         topic = self.settings.topics.shares
-        end = watermarks(self._witness, topic, self.partition, self.deadline)[1]
-        if not stable(self.reader, topic, self.partition, end, self.deadline, HANGING_SECONDS):
-            raise Unfinished(f"an open transaction hides the end of {topic}/{self.partition}")
-        log = [value for _, value in whole_log(self.reader, topic, self.partition, self.deadline)]
-        last = outline(log[-1]) if log else None
-        ends = {} if last is None else last.took
-        return Meetings([] if anew else log, self._partitions(topic), ends | {self.partition: end})
+        end = watermarks(self._uncommitted_reader, topic, self.partition, self.deadline)[1]
+        if not await_stable(self.reader, topic, self.partition, end, self.deadline, UNDECIDED_SECONDS):
+            raise TimedOut(f"an open transaction hides the end of {topic}/{self.partition}")
+        log = [value for _, value in read_partition(self.reader, topic, self.partition, self.deadline)]
+        last = read_record_header(log[-1]) if log else None
+        ends = {} if last is None else last.consumed
+        return SharingState([] if anew else log, self._partitions(topic), ends | {self.partition: end})
 
-    def _require_labels_of(self, last: Position | None) -> None:
+    def _require_labels_of(self, last: CommitRecord | None) -> None:
         """Labels come out of the topic that they came out of."""
         before = "" if last is None else last.labels or ""
         if before and before != self.settings.label_topic:
@@ -253,18 +266,18 @@ class _Rebuilding:
                 f"start with --label-topic {before}"
             )
 
-    def _begun(self, low: int, high: int) -> int | None:
+    def _history_start(self, low: int, high: int) -> int | None:
         """Where the group has begun at the log's end, and died before its first commit; None: it has not."""
         if self.settings.start != LATEST:
             return None
-        topic, search = self.settings.topics.snapshots, Search(self.partition, 0, high)
+        topic, search = self.settings.topics.snapshots, SnapshotScan(self.partition, 0, high)
         first, end = watermarks(self.reader, topic, self.partition, self.deadline)
-        found = look_through(self.reader, topic, first, end, search, self.deadline)
-        if found.began is None or found.candidates or not low <= found.began <= high:
+        found = scan_snapshots(self.reader, topic, first, end, search, self.deadline)
+        if found.history_start is None or found.candidates or not low <= found.history_start <= high:
             return None
-        return found.began
+        return found.history_start
 
-    def _last_commit(self) -> Position | None:
+    def _last_commit(self) -> CommitRecord | None:
         """The newest position of all that was in the log when nobody else could write any more; None: there is none."""
         topic = self.settings.topics.snapshots
         labels = (self.settings.label_topic,) if self.settings.label_topic else ()
@@ -272,12 +285,12 @@ class _Rebuilding:
             self._require_partition(name)
         if self._checkpoint is None:
             return None
-        end = self._take_ends()[topic]
-        if not stable(self.reader, topic, self.partition, end, self.deadline, HANGING_SECONDS):
-            self._settle(topic)
-            if not stable(self.reader, topic, self.partition, end, self.deadline, self.deadline.left):
-                raise Unfinished(f"an open transaction hides the end of {topic}/{self.partition}")
-        found = positions(self.reader, topic, self.partition, self.deadline)
+        end = self._note_log_ends()[topic]
+        if not await_stable(self.reader, topic, self.partition, end, self.deadline, UNDECIDED_SECONDS):
+            self._abort_hanging(topic)
+            if not await_stable(self.reader, topic, self.partition, end, self.deadline, self.deadline.left):
+                raise TimedOut(f"an open transaction hides the end of {topic}/{self.partition}")
+        found = commit_records(self.reader, topic, self.partition, self.deadline)
         if not found:
             self._require_readable()
         return next(iter(found), None)
@@ -286,29 +299,31 @@ class _Rebuilding:
         """Whoever may not read what is written must learn it at the first start, not at the second."""
         for topic in self.settings.topics.outputs():
             end = watermarks(self.reader, topic, self.partition, self.deadline)[1]
-            first_from(self.reader, topic, self.partition, end, self.deadline)
+            first_visible(self.reader, topic, self.partition, end, self.deadline)
 
-    def _missing(self, last: Position) -> Mend | None:
+    def _missing_outputs(self, last: CommitRecord) -> MissingOutputs | None:
         """Outputs of the last commits that are not visible."""
         while True:
             try:
-                return self._inspection.mend(last)
-            except Hanging as error:
+                return self._output_check.find_missing(last)
+            except HangingTransaction as error:
                 hanging = error.topic
-            self._settle(hanging)
+            self._abort_hanging(hanging)
 
-    def _settle(self, topic: str) -> None:
+    def _abort_hanging(self, topic: str) -> None:
         """Settle what hangs in a topic, and acquire anew."""
         assert self._checkpoint is not None  # noqa: S101
-        self._checkpoint.settle_hanging(topic, self.deadline)
+        self._checkpoint.abort_hanging(topic, self.deadline)
         self._checkpoint.acquire(self.deadline)
-        self._inspection.settled.add(topic)
-        self._take_ends()
+        self._output_check.resolved_topics.add(topic)
+        self._note_log_ends()
 
-    def _take_ends(self) -> dict[str, int]:
+    def _note_log_ends(self) -> dict[str, int]:
         """Where the logs of the outputs end now: what the new producer writes lies behind."""
         assert self._checkpoint is not None  # noqa: S101
-        self._checkpoint.ends = log_ends(self._witness, self.settings.topics.outputs(), self.partition, self.deadline)
+        self._checkpoint.ends = log_ends(
+            self._uncommitted_reader, self.settings.topics.outputs(), self.partition, self.deadline
+        )
         return self._checkpoint.ends
 
     def _require_partition(self, topic: str) -> None:
@@ -320,7 +335,7 @@ class _Rebuilding:
             while (count := self._partitions(topic)) <= self.partition and not patience.passed:
                 time.sleep(STALE_WAIT_SECONDS)
         if count <= self.partition:
-            raise Missing(
+            raise TopicMissing(
                 f"topic {topic} has {count} partitions, and none for partition {self.partition} of "
                 f"{self.settings.input}: give it as many as the input has"
             )
@@ -329,7 +344,7 @@ class _Rebuilding:
         """Of a topic, as both readers know it."""
 
         def count(reader: Consumer) -> int:
-            found = ask(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
+            found = query(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
             return partition_counts(found).get(topic, 0)
 
         return min(map(count, self._readers))
@@ -353,7 +368,7 @@ def _first_offset(settings: WorkerSettings, partition: int, low: int, high: int)
 
 
 def _settled_offset(
-    topic: str, partition: int, reader: Consumer, last: Position | None, deadline: Deadline
+    topic: str, partition: int, reader: Consumer, last: CommitRecord | None, deadline: Deadline
 ) -> tuple[tuple[int | None, str | None], str | None]:
     """The committed offset and its metadata, asked for until they fit the last commit; a note if they did not at once.
 
@@ -364,7 +379,7 @@ def _settled_offset(
 
     def patience() -> float:
         offset, metadata = answer
-        if last is None or offset == last.offset or (metadata or "").endswith(PLAIN):
+        if last is None or offset == last.offset or (metadata or "").endswith(AT_LEAST_ONCE_SUFFIX):
             return 0.0
         return STALE_SECONDS if Pointer.parse(metadata) is not None else MOVED_SECONDS
 

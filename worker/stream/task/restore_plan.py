@@ -12,16 +12,16 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
 from driftway.worker.state import snapshot
-from driftway.worker.state.changelog.snapshot_scan import Search, look_through, read_chunks
-from driftway.worker.state.delayed_labels.label_merger import Confluence
+from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
+from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
-from driftway.worker.stream.task.output_repair import Mend
+from driftway.worker.stream.task.output_repair import MissingOutputs
 
 
 @dataclass(frozen=True)
-class Meetings:
-    """What a partition knows of its meetings with others.
+class SharingState:
+    """What a partition knows of its rounds with others.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Meetings:
 
 
 @dataclass(frozen=True)
-class Resumption:
+class RestoreResult:
     """Where a task stands after its restore.
 
     Parameters
@@ -54,17 +54,17 @@ class Resumption:
         The newest committed snapshot; None makes the first commit write one.
     note : str or None
         What was done instead of the ordinary, to be logged.
-    began : int or None
+    history_start : int or None
         Where a new history of the partition begins; None: the old one goes on.
-    kept : bool
+    keeps_learned : bool
         Whether the new history begins with what the old one has learned.
-    mend : Mend or None
+    missing_outputs : Mend or None
         Outputs from `committed` on that are to be written again; None: none is missing.
     start : int or None
         The first input offset from `position` on that a reader is given, or the log's end: what must come next.
-    confluence : Confluence or None
+    merger : Confluence or None
         Where labels out of a topic of their own go in, from `position` on; None: there is no such topic.
-    meetings : Meetings or None
+    sharing : Meetings or None
         Those with the learners of other partitions; None: they share nothing.
     """
 
@@ -73,16 +73,16 @@ class Resumption:
     committed: int
     pointer: Pointer | None
     note: str | None = None
-    began: int | None = None
-    kept: bool = False
-    mend: Mend | None = None
+    history_start: int | None = None
+    keeps_learned: bool = False
+    missing_outputs: MissingOutputs | None = None
     start: int | None = None
-    confluence: Confluence | None = None
-    meetings: Meetings | None = None
+    merger: LabelMerger | None = None
+    sharing: SharingState | None = None
 
 
 @dataclass
-class Ways:
+class RestorePlan:
     """The ways to a model that stands at the committed offset, or to a refusal.
 
     Parameters
@@ -106,64 +106,64 @@ class Ways:
     low: int
     high: int
     pointer: Pointer | None
-    search: Search | None = None
+    scan: SnapshotScan | None = None
 
     @property
     def where(self) -> str:
         """Topic and partition, for sentences."""
         return f"{self.settings.input}/{self.partition}"
 
-    def ordinary(self) -> Resumption:
+    def from_pointer_or_fallback(self) -> RestoreResult:
         """The snapshot that the pointer names, or what may stand in for it."""
         try:
-            return self.newest()
+            return self.from_pointer()
         except BadSnapshot as error:
             reason, damaged = str(error), isinstance(error, DamagedSnapshot)
-        return (damaged and (self.older(reason) or self.first_row(reason))) or self.as_told(reason)
+        return (damaged and (self.from_older_snapshot(reason) or self.from_log_start(reason))) or self.by_policy(reason)
 
-    def mended(self, mend: Mend) -> Resumption:
+    def before_lost_outputs(self, missing: MissingOutputs) -> RestoreResult:
         """A model that stands before the rows whose outputs are missing; without one they stay so, if so told."""
-        topics = ", ".join(mend.there)
-        reason = f"what the commits from offset {mend.since} to {mend.until} wrote to {topics} is not there"
-        before = replace(self, committed=mend.since, pointer=None)
-        found = before.older(reason) or before.first_row(reason)
+        topics = ", ".join(missing.present)
+        reason = f"what the commits from offset {missing.since} to {missing.until} wrote to {topics} is not there"
+        before = replace(self, committed=missing.since, pointer=None)
+        found = before.from_older_snapshot(reason) or before.from_log_start(reason)
         if found is None and self.settings.if_unrestorable == REPLAY:
-            found = before.as_told(reason)
+            found = before.by_policy(reason)
         if found is None:
-            return self.as_told(f"{reason}, and no snapshot or log reaches back to where it could be computed again")
-        return replace(found, mend=mend, note=f"{found.note}; writing again what is missing")
+            return self.by_policy(f"{reason}, and no snapshot or log reaches back to where it could be computed again")
+        return replace(found, missing_outputs=missing, note=f"{found.note}; writing again what is missing")
 
-    def newest(self) -> Resumption:
+    def from_pointer(self) -> RestoreResult:
         """The ordinary way: the snapshot that the pointer names."""
         pointer, committed = self.pointer, self.committed
         if pointer is None:
             raise BadSnapshot(f"offset {committed} was committed without a snapshot (a reset, or another program)")
         if pointer.state_offset > committed:
             raise BadSnapshot(f"offset {committed} lies before its snapshot at {pointer.state_offset} (a reset)")
-        return Resumption(self._load(pointer), pointer.state_offset, committed, pointer)
+        return RestoreResult(self._load(pointer), pointer.state_offset, committed, pointer)
 
-    def older(self, reason: str) -> Resumption | None:
+    def from_older_snapshot(self, reason: str) -> RestoreResult | None:
         """An older snapshot of the same history. Without pointer: the compactor may take it, so a new one is due."""
-        for place in self._look_back().candidates:
+        for place in self._scan_older().candidates:
             try:
                 model = self._load(place)
             except BadSnapshot:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            return Resumption(model, place.state_offset, self.committed, None, note)
+            return RestoreResult(model, place.state_offset, self.committed, None, note)
         return None
 
-    def first_row(self, reason: str) -> Resumption | None:
+    def from_log_start(self, reason: str) -> RestoreResult | None:
         """The whole log, where it still holds every row and the history began with the first."""
-        began = self._look_back().began
+        began = self._scan_older().history_start
         if began is None and self.settings.start in (EARLIEST, 0):
             began = 0
         if self.settings.if_unrestorable != REFUSE or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
-        return Resumption(self.make_model(), 0, self.committed, None, note)
+        return RestoreResult(self.make_model(), 0, self.committed, None, note)
 
-    def as_told(self, reason: str) -> Resumption:
+    def by_policy(self, reason: str) -> RestoreResult:
         """Apply --if-unrestorable."""
         low, committed = self.low, self.committed
         learner = "an empty learner" if self.settings.model.warm is None else "the model file's learner"
@@ -172,16 +172,18 @@ class Ways:
         if self.settings.if_unrestorable == REPLAY:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as told"
-            return self.older(reason) or Resumption(self.make_model(), start, committed, None, note, began=start)
+            return self.from_older_snapshot(reason) or RestoreResult(
+                self.make_model(), start, committed, None, note, history_start=start
+            )
         if self.settings.if_unrestorable == FRESH:
             note = f"{reason}; starting with {learner}, as told"
-            return Resumption(self.make_model(), committed, committed, None, note, began=committed)
+            return RestoreResult(self.make_model(), committed, committed, None, note, history_start=committed)
         raise CannotRestore(
             f"cannot restore {self.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset {low}, "
             f"{FRESH} starts with {learner} at {committed}"
         )
 
-    def offset_lost(self, found: Resumption) -> Resumption:
+    def by_offset_policy(self, found: RestoreResult) -> RestoreResult:
         """Apply --if-offset-lost: the learner keeps what it has learned."""
         low, high = self.low, self.high
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {low} to {high}"
@@ -197,7 +199,15 @@ class Ways:
             committed = high
         notes = [found.note, f"{needed}; going on at {committed}, as told"]
         note = "; ".join(part for part in notes if part)
-        return Resumption(found.model, start, committed, found.pointer, note, began=start, kept=found.began is None)
+        return RestoreResult(
+            found.model,
+            start,
+            committed,
+            found.pointer,
+            note,
+            history_start=start,
+            keeps_learned=found.history_start is None,
+        )
 
     def _load(self, place: Pointer) -> Model:
         """A model standing at a snapshot."""
@@ -208,13 +218,13 @@ class Ways:
             raise DamagedSnapshot(f"the snapshot stands at offset {position}, its pointer at {place.state_offset}")
         return model
 
-    def _look_back(self) -> Search:
+    def _scan_older(self) -> SnapshotScan:
         """Look, once, for snapshots before the pointer's, or in the whole topic if there is no pointer."""
-        if self.search is None:
+        if self.scan is None:
             topic = self.settings.topics.snapshots
             first, end = watermarks(self.reader, topic, self.partition, self.deadline)
             if self.pointer is not None:
                 end = min(end, self.pointer.first)
-            found = Search(self.partition, self.low, self.committed)
-            self.search = look_through(self.reader, topic, first, end, found, self.deadline)
-        return self.search
+            found = SnapshotScan(self.partition, self.low, self.committed)
+            self.scan = scan_snapshots(self.reader, topic, first, end, found, self.deadline)
+        return self.scan

@@ -15,9 +15,9 @@ after a restore that found outputs missing, first those of rows that were commit
 A commit that failed leads back to CREATED too: the log says whether it happened. If it did not, the state that the
 task remembers of the commit before is the one to go on from; else the snapshot is.
 
-A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state, `Commit.carry`
-takes it through the steps on another thread, and what is learned until `end_commit` is held back for the next
-transaction.
+A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state,
+`PendingCommit.run` takes it through the steps on another thread, and what is learned until `end_commit` is held back
+for the next transaction.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from typing import Any
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
-from driftway.worker.state.delayed_labels.label_merger import Confluence
-from driftway.worker.state.model import Model, Saved
-from driftway.worker.state.model_sharing.exchange_record import SLOTS
-from driftway.worker.state.model_sharing.model_exchange import Talk
+from driftway.worker.state.delayed_labels.label_merger import LabelMerger
+from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.model_sharing.exchange_record import KEY_SLOTS
+from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.checkpoint import Checkpoint, Due
-from driftway.worker.stream.task.output_repair import Mend
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.checkpoint import Checkpoint, CommitRequest
+from driftway.worker.stream.task.output_repair import MissingOutputs
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.wire.events import Records
 
 LARGE_STATE = 2 * 2**20
@@ -69,38 +69,38 @@ NEXT = {
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkDone:
     """Rows learned since the last restore began, and how long that took."""
 
     rows: int = 0
     seconds: float = 0.0
-    meetings: int = 0
+    rounds: int = 0
     """With the learners of other partitions."""
 
 
 @dataclass(frozen=True)
-class Commit:
+class PendingCommit:
     """The task as it stood when a commit began; also the checkpoint, for the task may be given another one."""
 
     checkpoint: Checkpoint
-    due: Due
-    saved: Saved
-    work: Work
+    request: CommitRequest
+    saved: SavedState
+    work: WorkDone
 
     @property
     def position(self) -> int:
         """The next input offset to read."""
-        return self.due.offset
+        return self.request.offset
 
-    def carry(self, membership: Any, deadline: Deadline) -> Pointer | None:
-        """Take it through its steps; touches nothing of the task, so it may run beside `Task.advance`.
+    def run(self, group_metadata: Any, deadline: Deadline) -> Pointer | None:
+        """Take it through its steps; touches nothing of the task, so it may run beside `Task.step`.
 
         Raises
         ------
         KafkaException, Setback
             To be judged by `driftway.worker.kafka.error_handling`.
         """
-        return self.checkpoint.commit(self.due, membership, deadline)
+        return self.checkpoint.commit(self.request, group_metadata, deadline)
 
 
 class Task:
@@ -125,19 +125,19 @@ class Task:
         self.position = 0
         self.committed = 0
         self._pointer: Pointer | None = None
-        self._saved: Saved = self.model.save()
-        self._opened_at = 0.0
+        self._saved: SavedState = self.model.save()
+        self._first_output_at = 0.0
         self._snapshot_at = time.monotonic()
-        self._work = self._work_at_snapshot = Work()
+        self._work = self._work_at_snapshot = WorkDone()
         self.committing = False
         """Whether a commit is on its way; outputs are then held back."""
-        self.remembered: int | None = None
+        self.in_memory_offset: int | None = None
         """The committed offset at which the state in memory stands that a failed commit leads back to."""
         self.snapshot_bytes = 0
         """Bytes of the snapshot that was part of the last commit; 0: it had none."""
-        self._held: list[Outputs] = []
-        self._mend: Mend | None = None
-        self.confluence: Confluence | None = None
+        self._buffered_outputs: list[Outputs] = []
+        self._missing_outputs: MissingOutputs | None = None
+        self.merger: LabelMerger | None = None
         """Where labels out of a topic of their own go in; None: there is none, or nothing has been restored yet."""
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ class Task:
         self.state = state
 
     @property
-    def lives(self) -> bool:
+    def accepts_records(self) -> bool:
         """Whether rows may be given to it."""
         return self.state in (State.RESTORING, State.RUNNING)
 
@@ -169,18 +169,18 @@ class Task:
         """Whether it predicts and emits."""
         return self.state is State.RUNNING
 
-    def resume(self, found: Resumption) -> None:
+    def restore_from(self, found: RestoreResult) -> None:
         """Take over what a restore found; the loop seeks to where the next row is, and resumes the partition."""
         if found.model is None:
             self.model.load(self._saved)
         else:
-            self.model, self.remembered = found.model, None
+            self.model, self.in_memory_offset = found.model, None
             self._snapshot_at = time.monotonic()
-            self._work = self._work_at_snapshot = Work()
-        if self.model.talk is not None and (met := found.meetings) is not None:
-            self.model.talk.repeat(met.log, found.position)
-            self.model.talk.open(met.partitions, met.ends)
-        self._pointer, self._mend, self.confluence = found.pointer, found.mend, found.confluence
+            self._work = self._work_at_snapshot = WorkDone()
+        if self.model.exchange is not None and (met := found.sharing) is not None:
+            self.model.exchange.replay(met.log, found.position)
+            self.model.exchange.start(met.partitions, met.ends)
+        self._pointer, self._missing_outputs, self.merger = found.pointer, found.missing_outputs, found.merger
         self.position, self.committed = found.position, found.committed
         self.move(State.RESTORING)
         if self.position >= self.committed:
@@ -192,8 +192,8 @@ class Task:
         Records before `position` were delivered twice by the client and are ignored. None: go on with those that have
         waited for labels.
         """
-        if self.confluence is not None:
-            records = self.confluence.take(records, time.monotonic())
+        if self.merger is not None:
+            records = self.merger.take(records, time.monotonic())
         if records is None:
             return None
         first = int(records.offsets.searchsorted(self.position))
@@ -208,38 +208,38 @@ class Task:
             records = records.after(seen)
         if len(records) == 0:
             return None
-        missing = 0 if self._mend is None else int(records.offsets.searchsorted(self._mend.until))
+        missing = 0 if self._missing_outputs is None else int(records.offsets.searchsorted(self._missing_outputs.until))
         mended = [self._learn(records.before(missing), emit=True)] if missing else []
         if missing == len(records):
             return mended[0]
-        self._mend = None
+        self._missing_outputs = None
         return joined(*mended, self._learn(records.after(missing), emit=True))
 
     @property
-    def talk(self) -> Talk | None:
+    def exchange(self) -> ModelExchange | None:
         """What its learners share with those of other partitions; None: nothing, or not now."""
-        return self.model.talk if self.lives else None
+        return self.model.exchange if self.accepts_records else None
 
     @property
     def due_at(self) -> float:
         """When the next commit is due, as `time.monotonic`; infinite if nothing is open or a commit is on its way."""
         waits = self.checkpoint.open and not self.committing
-        return self._opened_at + self.settings.commit_interval if waits else float("inf")
+        return self._first_output_at + self.settings.commit_interval if waits else float("inf")
 
     @property
     def uncommitted(self) -> bool:
         """Whether outputs wait for a commit to succeed."""
-        return self.running and (self.checkpoint.open or self.committing or self.holding)
+        return self.running and (self.checkpoint.open or self.committing or self.awaits_labels)
 
     @property
-    def holding(self) -> bool:
+    def awaits_labels(self) -> bool:
         """Whether events wait for labels that are to be taken before them."""
-        return self.confluence is not None and self.confluence.holding > 0
+        return self.merger is not None and self.merger.waiting_events > 0
 
     @property
-    def held_rows(self) -> int:
+    def buffered_rows(self) -> int:
         """Rows learned since the commit on its way began."""
-        return sum(outputs.rows for outputs in self._held)
+        return sum(outputs.rows for outputs in self._buffered_outputs)
 
     @property
     def state_bytes(self) -> int:
@@ -251,17 +251,17 @@ class Task:
         """Seconds since the last snapshot, or since the restore."""
         return time.monotonic() - self._snapshot_at
 
-    def begin_commit(self, closing: bool = False) -> Commit:
+    def begin_commit(self, closing: bool = False) -> PendingCommit:
         """Take down what is to be committed: everything up to `position`."""
         saved = self.model.save()
         blob = snapshot.write(self.model, saved, self.position) if self._snapshot_due(saved, closing) else None
         self.committing = True
-        order = None if self.confluence is None else self.confluence.order
-        meetings = None if self.model.talk is None else self.model.talk.number
-        due = Due(self.committed, self.position, blob, self._pointer, order, meetings)
-        return Commit(self.checkpoint, due, saved, self._work)
+        order = None if self.merger is None else self.merger.order
+        rounds = None if self.model.exchange is None else self.model.exchange.round_number
+        due = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds)
+        return PendingCommit(self.checkpoint, due, saved, self._work)
 
-    def end_commit(self, commit: Commit, pointer: Pointer | None) -> None:
+    def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
         """The commit is visible and can no longer be rewound: hand over what was held back.
 
         Raises
@@ -270,65 +270,65 @@ class Task:
             They cannot be handed over.
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
-        self.remembered = commit.position
-        self.snapshot_bytes = len(commit.due.snapshot or b"")
-        if commit.due.snapshot is not None:
+        self.in_memory_offset = commit.position
+        self.snapshot_bytes = len(commit.request.snapshot or b"")
+        if commit.request.snapshot is not None:
             self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
-            if self.confluence is not None and commit.due.order is not None:
-                self.confluence.snapshot_taken(commit.due.order.end)
-        held = self._stop_holding()
+            if self.merger is not None and commit.request.order is not None:
+                self.merger.snapshot_taken(commit.request.order.end)
+        held = self._take_buffered()
         for outputs in held:
             self.checkpoint.produce(outputs)
 
-    def reopen(self) -> None:
+    def reset(self) -> None:
         """Nothing about the last commit is certain: back to CREATED, to be restored from the log."""
-        self._stop_holding()
-        self.confluence = None
+        self._take_buffered()
+        self.merger = None
         self.checkpoint.open = False
         self.move(State.CREATED)
 
     def close(self) -> None:
         """Let go, without commit."""
-        self._stop_holding()
-        self.checkpoint.discard()
+        self._take_buffered()
+        self.checkpoint.close_producer()
         self.move(State.CLOSED)
 
     def _run(self) -> None:
         self.move(State.RUNNING)
         self._saved = self.model.save()
-        self.position = self.committed = self.remembered = max(self.position, self.committed)
+        self.position = self.committed = self.in_memory_offset = max(self.position, self.committed)
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
         started = time.monotonic()
         outputs = self.model.advance(records, emit)
-        if self._mend is not None and emit:
-            outputs = self._mend.missing(outputs, self.settings.topics)
+        if self._missing_outputs is not None and emit:
+            outputs = self._missing_outputs.select(outputs, self.settings.topics)
         seconds = max(0.0, time.monotonic() - started - BATCH_SECONDS)
         work = self._work
-        self._work = Work(work.rows + len(records), work.seconds + seconds, work.meetings + len(outputs.shares))
+        self._work = WorkDone(work.rows + len(records), work.seconds + seconds, work.rounds + len(outputs.shares))
         if emit:
-            if not (self._held if self.committing else self.checkpoint.open):
-                self._opened_at = time.monotonic()
+            if not (self._buffered_outputs if self.committing else self.checkpoint.open):
+                self._first_output_at = time.monotonic()
             if self.committing:
-                self._held.append(outputs)
+                self._buffered_outputs.append(outputs)
             else:
                 self.checkpoint.produce(outputs)
         self.position = outputs.next_offset
         return outputs
 
-    def _stop_holding(self) -> list[Outputs]:
+    def _take_buffered(self) -> list[Outputs]:
         """No commit is on its way any more; return what was held back meanwhile."""
-        held, self._held, self.committing = self._held, [], False
+        held, self._buffered_outputs, self.committing = self._buffered_outputs, [], False
         return held
 
-    def _snapshot_due(self, saved: Saved, closing: bool) -> bool:
+    def _snapshot_due(self, saved: SavedState, closing: bool) -> bool:
         """At once for the first commit and the last; on a busy stream by work done; on a slow one by time, if small."""
         if self._pointer is None or closing:
             return True
         size = max(1.0, saved.nbytes / LARGE_STATE)
         rows = self._work.rows - self._work_at_snapshot.rows
         seconds = self._work.seconds - self._work_at_snapshot.seconds
-        if self._work.meetings - self._work_at_snapshot.meetings >= SLOTS // 4:
+        if self._work.rounds - self._work_at_snapshot.rounds >= KEY_SLOTS // 4:
             return True  # compaction leaves so many of them several times over
         if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
             return True

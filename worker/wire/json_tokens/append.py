@@ -6,11 +6,11 @@ import numpy as np
 
 from driftway.learners.engine.jit import kernel
 from driftway.worker.wire.columns import Integers, Text
-from driftway.worker.wire.json_tokens.buffer_pool import Written, runs, take_buffer
+from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, runs, take_buffer
 from driftway.worker.wire.json_tokens.tokens import LOWER_N
 
 
-def stitch(heads: Text, text: Text, bounds: Integers) -> Written:
+def append_text(heads: Text, text: Text, bounds: Integers) -> PooledColumn:
     """Each row's head followed by its JSON text, which is left out where it is null.
 
     Parameters
@@ -25,13 +25,13 @@ def stitch(heads: Text, text: Text, bounds: Integers) -> Written:
     n = len(heads)
     out = take_buffer(heads.size + int((bounds[1] - bounds[0]).sum()))
     ends = np.empty(n, np.int64)
-    _stitch(heads, text, bounds, out, ends)
-    return Written(out, ends, runs)
+    _append_text(heads, text, bounds, out, ends)
+    return PooledColumn(out, ends, runs)
 
 
 @kernel
-def _stitch(heads: Text, text: Text, bounds: Integers, out: Text, ends: Integers) -> None:
-    """Shapes as in `stitch`; out u1[bytes] and ends i8[n], where each record ends in it, are written."""
+def _append_text(heads: Text, text: Text, bounds: Integers, out: Text, ends: Integers) -> None:
+    """Shapes as in `append_text`; out u1[bytes] and ends i8[n], where each record ends in it, are written."""
     q = 0
     for i in range(heads.shape[0]):
         for p in range(heads.shape[1]):

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from driftway.worker.wire.columns import Integers, Located, Text
+from driftway.worker.wire.columns import BufferColumn, Integers, Text
 
 MOST_KEPT = 32 * 2**20
 """Bytes of the largest buffer that is kept for another batch."""
@@ -38,7 +38,7 @@ def give_buffer(buffer: Text) -> None:
         _free.append(buffer)
 
 
-class Written(Located):
+class PooledColumn(BufferColumn):
     """Records in a buffer from `take_buffer`.
 
     Parameters
@@ -47,21 +47,21 @@ class Written(Located):
         The records, one after the other.
     ends : i8[n]
         Where each record ends.
-    listing : callable
+    to_list : callable
         Given both, with n > 0, the records as objects: which way is the fastest depends on what they look like.
     """
 
-    def __init__(self, buffer: Text, ends: Integers, listing: Callable[[Text, Integers], list[bytes]]) -> None:
+    def __init__(self, buffer: Text, ends: Integers, to_list: Callable[[Text, Integers], list[bytes]]) -> None:
         starts = np.zeros(len(ends), np.int64)
         starts[1:] = ends[:-1]
         super().__init__(buffer, starts, ends - starts)
-        self._ends, self._listing = ends, listing
+        self._ends, self._to_list = ends, to_list
 
-    def listed(self) -> list[bytes]:
-        return self._listing(self._text, self._ends) if len(self) else []
+    def to_list(self) -> list[bytes]:
+        return self._to_list(self._text, self._ends) if len(self) else []
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self.listed())
+        return iter(self.to_list())
 
     @property
     def nbytes(self) -> int:

@@ -36,15 +36,20 @@ LEAST_LEADER, LAST_LEADER, FIRST_MIDDLE, LAST_MIDDLE = 0xC2, 0xF4, 0x80, 0xBF
 MOST_INTEGER_DIGITS = np.uint64(18)
 
 
-def word(text: bytes) -> np.uint64:
+def load_word(text: bytes) -> np.uint64:
     """Up to eight bytes as `load8` finds them."""
     return np.uint64(int.from_bytes(text, "little"))
 
 
 TWO, FIVE = np.uint64(2), np.uint64(5)
 THREE_BYTES, FOUR_BYTES, FIVE_BYTES = (np.uint64(256**n - 1) for n in (3, 4, 5))
-NULL, TRUE, FALSE = word(b"null"), word(b"true"), word(b"false")
-LOW_BITS, SPACES, QUOTES, BACKSLASHES = word(b"\1" * 8), word(b" " * 8), word(b'"' * 8), word(b"\\" * 8)
+NULL, TRUE, FALSE = load_word(b"null"), load_word(b"true"), load_word(b"false")
+LOW_BITS, SPACES, QUOTES, BACKSLASHES = (
+    load_word(b"\1" * 8),
+    load_word(b" " * 8),
+    load_word(b'"' * 8),
+    load_word(b"\\" * 8),
+)
 
 
 @fragment

@@ -18,7 +18,7 @@ MOST_KEPT = 1 << 22
 """Bytes that each partition may keep: 5,000 events of 30 places."""
 
 
-class Cells(NamedTuple):
+class CellTable(NamedTuple):
     """n events by m places."""
 
     kind: NDArray[np.uint8]
@@ -31,17 +31,17 @@ class Cells(NamedTuple):
     """i8[n, m]: where a TEXT ends, before its quote."""
 
     @classmethod
-    def of(cls, n: int, m: int) -> Cells:
+    def of(cls, n: int, m: int) -> CellTable:
         """Of which nothing is known."""
         return cls(np.zeros((n, m), np.uint8), np.empty((n, m)), np.empty((n, m), np.int64), np.empty((n, m), np.int64))
 
-    def first(self, n: int) -> Cells:
+    def first(self, n: int) -> CellTable:
         """Those of the first n events, of which nothing is known any more."""
         self.kind[:n] = NOTHING
-        return Cells(self.kind[:n], self.number[:n], self.start[:n], self.end[:n])
+        return CellTable(self.kind[:n], self.number[:n], self.start[:n], self.end[:n])
 
 
-class Room:
+class CellBuffer:
     """Keeps cells from batch to batch: the pages of new ones took as long as the events in them.
 
     Parameters
@@ -51,19 +51,19 @@ class Room:
     """
 
     def __init__(self, places: int) -> None:
-        self._kept, self._places = Cells.of(0, places), places
+        self._kept, self._places = CellTable.of(0, places), places
 
-    def cells(self, n: int) -> Cells:
+    def cells(self, n: int) -> CellTable:
         """Of n events, of which nothing is known; those of the call before are no longer to be used."""
         if n > len(self._kept.kind):
-            made = Cells.of(n, self._places)
+            made = CellTable.of(n, self._places)
             if sum(column.nbytes for column in made) > MOST_KEPT:
                 return made
             self._kept = made
         return self._kept.first(n)
 
 
-class Tail:
+class ExtraText:
     """Texts that stand in no event as they are, gathered to be put behind the batch's text.
 
     Parameters
@@ -84,7 +84,7 @@ class Tail:
         return start, start + len(text)
 
 
-def put(cells: Cells, i: int, j: int, value: Any, tail: Tail) -> None:
+def put(cells: CellTable, i: int, j: int, value: Any, tail: ExtraText) -> None:
     """Write a value of Python's, as orjson reads it, into a cell."""
     cells.kind[i, j] = kind_of(value)
     if isinstance(value, str):

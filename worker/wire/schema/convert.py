@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import bare_kernel, fragment
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.events import NUMBER as NUMBER_IN_TEXT
 from driftway.worker.wire.events import as_number
 from driftway.worker.wire.json_tokens.decimals import Text, Words, read_number
 from driftway.worker.wire.json_tokens.tokens import same
-from driftway.worker.wire.schema.cell_table import FALSE, NESTED, NULL, NUMBER, TEXT, TRUE, Cells
+from driftway.worker.wire.schema.cell_table import FALSE, NESTED, NULL, NUMBER, TEXT, TRUE, CellTable
 from driftway.worker.wire.schema.feature import OTHERS
 from driftway.worker.wire.schema.times import NOT_A_TIME
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
 """i1[n, features]: what became of each value."""
 
-GOOD, MISSING, WRONG, INFINITE, HARD = range(5)
+GOOD, MISSING, WRONG, INFINITE, NEEDS_PARSER = range(5)
 """What became of a value: read, not there, of another kind, not finite, or left to Python."""
 WORD_OF_FALSE, WORD_OF_TRUE = b"false", b"true"
 OFFSET_BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
@@ -58,7 +58,7 @@ class Categories(NamedTuple):
         return cls(whole, bounds, np.array(values), np.array(truth, np.int64), others)
 
 
-class Spot(NamedTuple):
+class FeatureSlot(NamedTuple):
     """Where a feature is read and written."""
 
     place: int
@@ -71,7 +71,7 @@ class Spot(NamedTuple):
     """How many columns it has."""
 
 
-class Spots(NamedTuple):
+class FeatureSlots(NamedTuple):
     """Of several features of one column each."""
 
     feature: Integers
@@ -79,14 +79,14 @@ class Spots(NamedTuple):
     column: Integers
 
     @classmethod
-    def of(cls, spots: Sequence[Spot]) -> Spots:
+    def of(cls, spots: Sequence[FeatureSlot]) -> FeatureSlots:
         """The same by columns, i8[k] each."""
         rows = [(spot.feature, spot.place, spot.column) for spot in spots]
         return cls(*np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 3).T))
 
 
-@bare_kernel
-def read_numbers(cells: Cells, spots: Spots, text: Text, X: Floats, codes: Codes) -> bool:
+@kernel_without_refcounts
+def read_numbers(cells: CellTable, spots: FeatureSlots, text: Text, X: Floats, codes: Codes) -> bool:
     """Numbers, truth values as 0 and 1, numbers in text; whether none is HARD.
 
     Shapes: X f8[n, columns], NaN where not GOOD; codes i1[n, features].
@@ -109,7 +109,7 @@ def read_numbers(cells: Cells, spots: Spots, text: Text, X: Floats, codes: Codes
                 else:
                     p, value = read_number(text, np.uint64(start))
                     if p != np.uint64(end):
-                        value, code, easy = math.nan, HARD, False
+                        value, code, easy = math.nan, NEEDS_PARSER, False
             else:
                 code = WRONG if kind == NESTED else MISSING
             X[i, spots.column[k]] = value
@@ -128,8 +128,10 @@ def number_in_text(text: bytes) -> tuple[float, int]:
     return (value, GOOD) if math.isfinite(value) else (math.nan, INFINITE)
 
 
-@bare_kernel
-def read_categories(cells: Cells, spot: Spot, text: Text, known: Categories, out: Integers, codes: Codes) -> None:
+@kernel_without_refcounts
+def read_categories(
+    cells: CellTable, spot: FeatureSlot, text: Text, known: Categories, out: Integers, codes: Codes
+) -> None:
     """Which category each value is, -1: none. Shapes: out i8[n], codes i1[n, features]."""
     for i in range(out.shape[0]):
         kind = cells.kind[i, spot.place]
@@ -163,7 +165,7 @@ def _index_of(text: Text, start: int, end: int, known: Categories) -> int:
     return -1
 
 
-@bare_kernel
+@kernel_without_refcounts
 def as_classes(index: Integers, codes: Codes, y: Floats) -> None:
     """Labels of categories; none of them is WRONG. Shapes: index i8[n], codes i1[n, 1], y f8[n, 1]."""
     for i in range(y.shape[0]):
@@ -173,8 +175,8 @@ def as_classes(index: Integers, codes: Codes, y: Floats) -> None:
             codes[i, 0] = WRONG
 
 
-@bare_kernel
-def one_hot(index: Integers, spot: Spot, codes: Codes, X: Floats) -> None:
+@kernel_without_refcounts
+def one_hot(index: Integers, spot: FeatureSlot, codes: Codes, X: Floats) -> None:
     """1 in the column of the index, none for -1; NaN in all where not GOOD. Shapes: index i8[n], X f8[n, columns]."""
     for i in range(X.shape[0]):
         good = codes[i, spot.feature] == GOOD
@@ -184,8 +186,8 @@ def one_hot(index: Integers, spot: Spot, codes: Codes, X: Floats) -> None:
             X[i, spot.column + index[i]] = 1.0
 
 
-@bare_kernel
-def read_hashes(cells: Cells, spot: Spot, text: Text, count: int, out: Integers, codes: Codes) -> None:
+@kernel_without_refcounts
+def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out: Integers, codes: Codes) -> None:
     """Which of `count` each value's hash chooses: FNV-1a of the text, or of a number's bits.
 
     Shapes: out i8[n], codes i1[n, features].
@@ -212,8 +214,8 @@ def read_hashes(cells: Cells, spot: Spot, text: Text, count: int, out: Integers,
         out[i] = np.int64(h % np.uint64(count))
 
 
-@bare_kernel
-def write_index(cells: Cells, spot: Spot, count: int, hashed: Integers, codes: Codes, X: Floats) -> None:
+@kernel_without_refcounts
+def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integers, codes: Codes, X: Floats) -> None:
     """Each value as a whole number below `count`: itself if it is one, else its hash; NaN where not GOOD.
 
     Shapes: hashed i8[n], codes i1[n, features], X f8[n, columns].
@@ -229,8 +231,8 @@ def write_index(cells: Cells, spot: Spot, count: int, hashed: Integers, codes: C
         X[i, spot.column] = value
 
 
-@bare_kernel
-def judge_times(cells: Cells, spot: Spot, times: Integers, codes: Codes) -> None:
+@kernel_without_refcounts
+def judge_times(cells: CellTable, spot: FeatureSlot, times: Integers, codes: Codes) -> None:
     """What became of a place's times. Shapes: times i8[n], codes i1[n, features]."""
     for i in range(times.shape[0]):
         kind, code = cells.kind[i, spot.place], GOOD

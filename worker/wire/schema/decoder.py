@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import SPARE, TAIL, read_only
 from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, Records, Reject, Target
-from driftway.worker.wire.schema.cell_table import NOTHING, NULL, NUMBER, Cells, Room, Tail, put
+from driftway.worker.wire.schema.cell_table import NOTHING, NULL, NUMBER, CellBuffer, CellTable, ExtraText, put
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD, EventSchema
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
     from driftway.worker.wire.schema.convert import Floats
-    from driftway.worker.wire.schema.field_index import Tree
+    from driftway.worker.wire.schema.field_index import FieldIndex
     from driftway.worker.wire.writer import Column
 
 NO_ROW = "no object {} to read"
 DELETED = "debezium: the row was deleted"
 
 
-class Read(NamedTuple):
+class Decoded(NamedTuple):
     """Columns of n events; those of an event with a reason are undefined."""
 
     X: Floats
@@ -37,7 +37,7 @@ class Read(NamedTuple):
     """Which events are labels of earlier ones."""
 
 
-class Reader:
+class SchemaDecoder:
     """Reads events by a schema.
 
     Parameters
@@ -62,18 +62,20 @@ class Reader:
         dumps: Callable[[Any], bytes],
         scanned: bool = True,
     ) -> None:
-        from driftway.worker.wire.schema.row_columns import Columns
+        from driftway.worker.wire.schema.row_columns import ColumnConverter
 
         self.schema, self._loads, self._dumps = schema, loads, dumps
         self._places = {path: j for j, path in enumerate(schema.sources)}
-        self._own = [self._places[path] for path in {feature.path for feature in schema.features} if path.source == ROW]
-        self._told = [self._places[schema.id], self._places[schema.label]]
+        self._feature_places = [
+            self._places[path] for path in {feature.path for feature in schema.features} if path.source == ROW
+        ]
+        self._id_and_label = [self._places[schema.id], self._places[schema.label]]
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
-        self._tree = _tree(schema) if scanned else None
-        self._room = Room(len(self._places))
-        self._columns = Columns(schema, target, self._places)
+        self._field_index = _build_index(schema) if scanned else None
+        self._cell_buffer = CellBuffer(len(self._places))
+        self._converter = ColumnConverter(schema, target, self._places)
 
-    def read(self, records: Records, late: bool = False) -> Read:
+    def decode(self, records: Records, late: bool = False) -> Decoded:
         """Every event becomes a row or gets a reason that names the field. How records are cut changes nothing.
 
         If labels may come late, an event with an id and a label, and none of the features, is one.
@@ -81,15 +83,15 @@ class Reader:
         from driftway.worker.wire.schema import fields
 
         n = len(records)
-        cells = self._room.cells(n)
+        cells = self._cell_buffer.cells(n)
         ids = np.empty((2, n), np.int64)
-        if self._tree is None:
+        if self._field_index is None:
             text, plain = np.frombuffer(TAIL, np.uint8), np.zeros(n, np.bool_)
         else:
-            text, plain = fields.scan_fields(records.values, self._tree, cells)
+            text, plain = fields.scan_fields(records.values, self._field_index, cells)
             fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
         reasons: dict[int, str] = {}
-        tail = Tail(len(text))
+        tail = ExtraText(len(text))
         for i in [] if plain.all() else np.flatnonzero(~plain).tolist():
             try:
                 self._by_python(records, i, cells, tail, ids)
@@ -101,16 +103,16 @@ class Reader:
         if tail.texts:
             text = read_only(np.concatenate([text, np.frombuffer(b"".join(tail.texts) + bytes(SPARE), np.uint8)]))
         labels = self._late_labels(cells) if late else None
-        X, y, t = self._columns.convert(records, cells, text, reasons, labels)
-        return Read(X, y, (text, ids), t, reasons, np.zeros(n, np.bool_) if labels is None else labels)
+        X, y, t = self._converter.convert(records, cells, text, reasons, labels)
+        return Decoded(X, y, (text, ids), t, reasons, np.zeros(n, np.bool_) if labels is None else labels)
 
-    def _late_labels(self, cells: Cells) -> NDArray[np.bool_]:
+    def _late_labels(self, cells: CellTable) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""
-        found: NDArray[np.bool_] = (cells.kind[:, self._own] == NOTHING).all(axis=1)
-        found &= (cells.kind[:, self._told] > NULL).all(axis=1)
+        found: NDArray[np.bool_] = (cells.kind[:, self._feature_places] == NOTHING).all(axis=1)
+        found &= (cells.kind[:, self._id_and_label] > NULL).all(axis=1)
         return found
 
-    def _by_python(self, records: Records, i: int, cells: Cells, tail: Tail, ids: Integers) -> None:
+    def _by_python(self, records: Records, i: int, cells: CellTable, tail: ExtraText, ids: Integers) -> None:
         """Write what orjson, or another parser, finds in an event into row i."""
         value = records.values[i]
         if value is None:
@@ -126,11 +128,11 @@ class Reader:
                 if path == self.schema.id:
                     self._put_id(found, i, tail, ids)
 
-    def _put_id(self, value: Any, i: int, tail: Tail, ids: Integers) -> None:
+    def _put_id(self, value: Any, i: int, tail: ExtraText, ids: Integers) -> None:
         ids[:, i] = tail.add(self._dumps(None if value is ABSENT else value))
 
     def _put_beside(
-        self, path: Path, records: Records, cells: Cells, tail: Tail, ids: Integers, reasons: dict[int, str]
+        self, path: Path, records: Records, cells: CellTable, tail: ExtraText, ids: Integers, reasons: dict[int, str]
     ) -> None:
         """Write what stands beside the values, in keys, headers or timestamps."""
         j = self._places[path]
@@ -193,9 +195,9 @@ def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
     return look_up(event, steps) if found is ABSENT else found
 
 
-def _tree(schema: EventSchema) -> Tree | None:
+def _build_index(schema: EventSchema) -> FieldIndex | None:
     """The names on the way to all places; None if a way is longer than a kernel goes, or leads to two places."""
-    from driftway.worker.wire.schema.field_index import DEEPEST, tree_of
+    from driftway.worker.wire.schema.field_index import DEEPEST, build_field_index
 
     ways_in: dict[str, list[tuple[str, ...]]] = {CONNECT: [(PAYLOAD,)], DEBEZIUM: [(PAYLOAD, AFTER), (AFTER,)]}
     roots = ways_in.get(schema.envelope, [()])
@@ -206,4 +208,4 @@ def _tree(schema: EventSchema) -> Tree | None:
             ways += [(root + path.steps, place) for root in (roots if path.source == ROW else around)]
     longest = max((len(steps) for steps, _ in ways), default=0)
     unique = len({steps for steps, _ in ways}) == len(ways)
-    return tree_of(ways, roots) if longest <= DEEPEST and unique else None
+    return build_field_index(ways, roots) if longest <= DEEPEST and unique else None

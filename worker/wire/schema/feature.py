@@ -32,7 +32,7 @@ OTHERS = "*"
 
 
 @dataclass(frozen=True, eq=False)
-class Missing:
+class MissingPolicy:
     """What stands for a value that an event lacks.
 
     Parameters
@@ -51,13 +51,13 @@ class Missing:
 
     # A word's value is NaN. From Python 3.13 on a dataclass compares field by field, so that it would not equal itself.
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Missing) and str(self) == str(other)
+        return isinstance(other, MissingPolicy) and str(self) == str(other)
 
     def __hash__(self) -> int:
         return hash(str(self))
 
     @classmethod
-    def parse(cls, text: str) -> Missing:
+    def parse(cls, text: str) -> MissingPolicy:
         """Read ``reject``, ``mean``, ``last`` or a number.
 
         Raises
@@ -110,7 +110,7 @@ class Feature:
     categories: tuple[str, ...] = ()
     width: int = 0
     parts: tuple[str, ...] = ()
-    missing: Missing | None = None
+    missing: MissingPolicy | None = None
     indicator: bool = False
 
     @property
@@ -163,7 +163,7 @@ class Feature:
             _categories(text, given[ONE_OF]) if ONE_OF in given else (),
             _width(text, kinds[0], given[kinds[0]]) if kinds and kinds[0] in WIDEST else 0,
             _parts(text, given[TIME]) if TIME in given else (),
-            Missing.parse(given["missing"]) if "missing" in given else None,
+            MissingPolicy.parse(given["missing"]) if "missing" in given else None,
             "indicator" in given,
         )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.engine.jit import bare_kernel, fragment, load8
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.json_tokens.decimals import ALL_ONES, EIGHT, ONE, THREE, Text, Words
 from driftway.worker.wire.json_tokens.tokens import same
@@ -22,7 +22,7 @@ LEAST_ROOM = 4
 """Places in a node's table for each of its names, so that few share one."""
 
 
-class Tree(NamedTuple):
+class FieldIndex(NamedTuple):
     """A node for each object on the way, with the names that are looked for in it."""
 
     text: Text
@@ -48,7 +48,7 @@ class Tree(NamedTuple):
     """The node whose object is the row; an event has exactly one."""
 
 
-def tree_of(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]]) -> Tree:
+def build_field_index(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]]) -> FieldIndex:
     """Make it.
 
     Parameters
@@ -95,11 +95,11 @@ def tree_of(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[s
     _enter(text, bounds, owners[:k], table)
     tried = np.full(k + 1, k, np.int64)
     places = np.array(child, np.int64), np.array(place, np.int64), np.zeros(k, np.int64)
-    return Tree(text, bounds, table, *places, owners, tried, np.zeros(DEEPEST, np.int64), row)
+    return FieldIndex(text, bounds, table, *places, owners, tried, np.zeros(DEEPEST, np.int64), row)
 
 
 @fragment
-def which(text: Text, p: np.uint64, end: np.uint64, tree: Tree, node: int) -> int:
+def find_name(text: Text, p: np.uint64, end: np.uint64, tree: FieldIndex, node: int) -> int:
     """The number of the name whose JSON text is text[p:end], if the node has it, else NO_NAME."""
     table = tree.table[node]
     last = np.uint64(table.shape[0] - 1)
@@ -114,7 +114,7 @@ def which(text: Text, p: np.uint64, end: np.uint64, tree: Tree, node: int) -> in
         at = (at + ONE) & last
 
 
-@bare_kernel
+@kernel_without_refcounts
 def _enter(text: Text, bounds: Words, owner: Integers, table: Integers) -> None:
     """Write each name's number into the table of its node. Shapes: owner i8[k], table i8[nodes, room]."""
     last = np.uint64(table.shape[1] - 1)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import bare_kernel, fragment, load8
-from driftway.worker.wire.columns import END, SPARE, Integers, Listed, Strings
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.worker.wire.columns import END, SPARE, BytesColumn, Integers, ListColumn
 from driftway.worker.wire.json_tokens import tokens
 from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, NOWHERE, ONE, ZERO, ZERO_DIGIT, Text, read_number
 from driftway.worker.wire.json_tokens.tokens import (
@@ -29,14 +29,14 @@ from driftway.worker.wire.json_tokens.tokens import (
     same,
     skip,
 )
-from driftway.worker.wire.schema.cell_table import FALSE, NESTED, NOTHING, NULL, NUMBER, TEXT, TRUE, Cells
-from driftway.worker.wire.schema.field_index import NO_NAME, Tree, which
+from driftway.worker.wire.schema.cell_table import FALSE, NESTED, NOTHING, NULL, NUMBER, TEXT, TRUE, CellTable
+from driftway.worker.wire.schema.field_index import NO_NAME, FieldIndex, find_name
 
 DEEPEST = np.uint64(63)
 """Objects and lists in each other that are passed over."""
 
 
-def scan_fields(values: Strings, tree: Tree, cells: Cells) -> tuple[Text, NDArray[np.bool_]]:
+def scan_fields(values: BytesColumn, tree: FieldIndex, cells: CellTable) -> tuple[Text, NDArray[np.bool_]]:
     """Read the fields of a schema.
 
     Parameters
@@ -56,17 +56,17 @@ def scan_fields(values: Strings, tree: Tree, cells: Cells) -> tuple[Text, NDArra
         False where the event was left to orjson; its cells are then undefined.
     """
     plain = np.empty(len(values), np.bool_)
-    text = values.terminated()
+    text = values.to_terminated()
     if not _scan(text, tree, cells, plain):
         # An event with a zero byte is no JSON, so nothing is lost with it.
-        text = Listed([value if value and END not in value else b"" for value in values]).terminated()
+        text = ListColumn([value if value and END not in value else b"" for value in values]).to_terminated()
         cells.kind[:] = NOTHING
         _scan(text, tree, cells, plain)
     return text, plain
 
 
-@bare_kernel
-def _scan(text: Text, tree: Tree, cells: Cells, plain: NDArray[np.bool_]) -> bool:
+@kernel_without_refcounts
+def _scan(text: Text, tree: FieldIndex, cells: CellTable, plain: NDArray[np.bool_]) -> bool:
     """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as above."""
     p = ZERO
     null = np.uint64(len(text) - SPARE)
@@ -85,7 +85,7 @@ def _scan(text: Text, tree: Tree, cells: Cells, plain: NDArray[np.bool_]) -> boo
 
 
 @fragment
-def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uint64:
+def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int) -> np.uint64:
     """Read one event into row i; the position after it, or NOWHERE if it is not plain."""
     p = skip(text, p)
     if text[p] != OPEN:
@@ -108,7 +108,7 @@ def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uin
                 after = any_string(text, p)
                 if after == NOWHERE:
                     return NOWHERE
-                name = which(text, p, after, tree, node)
+                name = find_name(text, p, after, tree, node)
                 if name != NO_NAME:
                     tree.next[last] = name
                     last = name
@@ -156,7 +156,7 @@ def _event(text: Text, p: np.uint64, tree: Tree, cells: Cells, i: int) -> np.uin
 
 
 @fragment
-def _value(text: Text, p: np.uint64, cells: Cells, i: int, place: int) -> np.uint64:
+def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int) -> np.uint64:
     """Read a value into a cell; the position after it, or NOWHERE."""
     if text[p] == QUOTE:
         end = any_string(text, p)
@@ -178,8 +178,8 @@ def _value(text: Text, p: np.uint64, cells: Cells, i: int, place: int) -> np.uin
     return literal(text, p)
 
 
-@bare_kernel
-def find_ids(cells: Cells, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
+@kernel_without_refcounts
+def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
     """Bounds of the JSON text of each event's id, i8[2, n]: of a text, of an integer, of a null where there is none.
 
     Of any other id orjson's text is not the event's: that event is not plain.
@@ -198,7 +198,7 @@ def find_ids(cells: Cells, place: int, text: Text, ids: Integers, plain: NDArray
             plain[i] = False
 
 
-@bare_kernel
+@kernel_without_refcounts
 def pass_over(text: Text, p: np.uint64) -> np.uint64:
     """The position after a JSON value at p, or NOWHERE if it is not as simple as it mostly is."""
     objects, depth = ZERO, ZERO  # a bit for each object or list that is open: is it an object?

@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 from driftway.worker.wire.columns import Integers, Text
 from driftway.worker.wire.events import REGRESSION, Records, Target, shown
 from driftway.worker.wire.schema import convert, times
-from driftway.worker.wire.schema.cell_table import FALSE, NUMBER, TEXT, TRUE, Cells
-from driftway.worker.wire.schema.convert import GOOD, HARD, INFINITE, MISSING, Categories, Codes, Floats, Spot, Spots
+from driftway.worker.wire.schema.cell_table import FALSE, NUMBER, TEXT, TRUE, CellTable
+from driftway.worker.wire.schema.convert import (
+    GOOD,
+    INFINITE,
+    MISSING,
+    NEEDS_PARSER,
+    Categories,
+    Codes,
+    FeatureSlot,
+    FeatureSlots,
+    Floats,
+)
 from driftway.worker.wire.schema.feature import AGE, HASH, INDEX, NUMBERS, ONE_OF, PARTS, REJECT, TIME, Feature
 from driftway.worker.wire.schema.paths import Path
 from driftway.worker.wire.schema.schema import EventSchema
@@ -42,7 +52,7 @@ class Converted(NamedTuple):
     """i8[n], in ms, or NO_TIME."""
 
 
-class Columns:
+class ColumnConverter:
     """Converts what was extracted.
 
     Parameters
@@ -59,13 +69,13 @@ class Columns:
         self._target, self._features = target, schema.features
         self._label, self._time = places[schema.label], places[schema.time]
         self._classes = _classes(target)
-        spots, column = list[Spot](), 0
+        spots, column = list[FeatureSlot](), 0
         for j, feature in enumerate(schema.features):
-            spots.append(Spot(places[feature.path], j, column, len(feature.columns)))
+            spots.append(FeatureSlot(places[feature.path], j, column, len(feature.columns)))
             column += spots[-1].width
         self._width = column
         pairs = list(zip(schema.features, spots, strict=True))
-        self._numbers = Spots.of([spot for feature, spot in pairs if feature.kind == NUMBERS])
+        self._numbers = FeatureSlots.of([spot for feature, spot in pairs if feature.kind == NUMBERS])
         self._others = [
             (feature, spot, Categories.of(feature.categories)) for feature, spot in pairs if feature.kind != NUMBERS
         ]
@@ -75,7 +85,7 @@ class Columns:
     def convert(
         self,
         records: Records,
-        cells: Cells,
+        cells: CellTable,
         text: Text,
         reasons: dict[int, str],
         labels: NDArray[np.bool_] | None = None,
@@ -114,17 +124,19 @@ class Columns:
         return np.where(t == times.NOT_A_TIME, np.asarray(records.timestamps, np.int64) * MICROS, t)
 
     @staticmethod
-    def _read_numbers(spots: Spots, cells: Cells, text: Text, X: Floats, codes: Codes) -> None:
+    def _read_numbers(spots: FeatureSlots, cells: CellTable, text: Text, X: Floats, codes: Codes) -> None:
         """Numbers, those in text that are none of JSON's by Python."""
         if not len(spots.place) or convert.read_numbers(cells, spots, text, X, codes):
             return
         for feature, place, column in zip(*map(np.ndarray.tolist, spots), strict=True):
-            for i in np.flatnonzero(codes[:, feature] == HARD).tolist():
+            for i in np.flatnonzero(codes[:, feature] == NEEDS_PARSER).tolist():
                 start, end = int(cells.start[i, place]), int(cells.end[i, place])
                 X[i, column], codes[i, feature] = convert.number_in_text(text[start:end].tobytes())
 
     @staticmethod
-    def _parts(feature: Feature, spot: Spot, given: tuple[Cells, Text, Integers], X: Floats, codes: Codes) -> None:
+    def _parts(
+        feature: Feature, spot: FeatureSlot, given: tuple[CellTable, Text, Integers], X: Floats, codes: Codes
+    ) -> None:
         """Parts of a time."""
         cells, text, now = given
         found, column = np.empty(len(X), np.int64), spot.column
@@ -145,12 +157,12 @@ class Columns:
             why = {MISSING: "is missing", INFINITE: "is not finite"}.get(code, NOT_OF_KIND[feature.kind])
             reasons.setdefault(i, f"{shown(str(feature.path))} {why}")
 
-    def _labels(self, cells: Cells, text: Text, reasons: dict[int, str]) -> Floats:
+    def _labels(self, cells: CellTable, text: Text, reasons: dict[int, str]) -> Floats:
         """Class indices or targets, NaN where not known."""
         n = len(cells.kind)
-        codes, y, spot = np.empty((n, 1), np.int8), np.empty((n, 1)), Spot(self._label, 0, 0, 1)
+        codes, y, spot = np.empty((n, 1), np.int8), np.empty((n, 1)), FeatureSlot(self._label, 0, 0, 1)
         if self._target.task == REGRESSION:
-            self._read_numbers(Spots.of([spot]), cells, text, y, codes)
+            self._read_numbers(FeatureSlots.of([spot]), cells, text, y, codes)
         else:
             index = np.empty(n, np.int64)
             convert.read_categories(cells, spot, text, self._classes, index, codes)
@@ -159,7 +171,7 @@ class Columns:
             reasons.setdefault(i, self._label_reason(cells, text, i, int(codes[i, 0])))
         return y[:, 0]
 
-    def _label_reason(self, cells: Cells, text: Text, i: int, code: int) -> str:
+    def _label_reason(self, cells: CellTable, text: Text, i: int, code: int) -> str:
         kind, place = int(cells.kind[i, self._label]), self._label
         given = {TRUE: "true", FALSE: "false"}.get(kind, "given")
         if kind == TEXT:

@@ -8,7 +8,7 @@ from typing import Any
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.events import Schema
-from driftway.worker.wire.schema.feature import REJECT, Feature, Missing, indicator_of
+from driftway.worker.wire.schema.feature import REJECT, Feature, MissingPolicy, indicator_of
 from driftway.worker.wire.schema.paths import ROW, Path
 
 CONNECT, DEBEZIUM = "connect", "debezium"
@@ -45,7 +45,7 @@ class EventSchema:
     id: Path = field(default_factory=lambda: Path(("id",)))
     time: Path = field(default_factory=lambda: Path(("t",)))
     envelope: str = ""
-    missing: Missing = field(default_factory=Missing)
+    missing: MissingPolicy = field(default_factory=MissingPolicy)
     indicators: bool = False
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class EventSchema:
         paths = {"label": label, "id": id, "time": time}
         given: dict[str, Any] = {name: Path.parse(text) for name, text in paths.items() if text is not None}
         if missing is not None:
-            given["missing"] = Missing.parse(missing)
+            given["missing"] = MissingPolicy.parse(missing)
         return cls(tuple(map(Feature.parse, features)), envelope=envelope or "", indicators=indicators, **given)
 
     @property
@@ -106,7 +106,7 @@ class EventSchema:
         return Schema(len(self.columns), self.columns)
 
     @property
-    def policies(self) -> tuple[Missing, ...]:
+    def policies(self) -> tuple[MissingPolicy, ...]:
         """What stands for a missing value, by column."""
         return tuple(self.policy(feature) for feature in self.features for _ in feature.columns)
 
@@ -124,7 +124,7 @@ class EventSchema:
         """Every place that is looked at, once."""
         return tuple(dict.fromkeys([self.label, self.id, self.time, *(feature.path for feature in self.features)]))
 
-    def policy(self, feature: Feature) -> Missing:
+    def policy(self, feature: Feature) -> MissingPolicy:
         """What stands for a missing value of a feature."""
         return self.missing if feature.missing is None else feature.missing
 
@@ -135,7 +135,7 @@ class EventSchema:
     def lenient(self) -> EventSchema:
         """The same, of which an event may lack everything."""
         features = tuple(replace(feature, missing=None) for feature in self.features)
-        return replace(self, features=features, missing=Missing("", 0.0))
+        return replace(self, features=features, missing=MissingPolicy("", 0.0))
 
     def as_dict(self) -> dict[str, Any]:
         """Everything that decides what is read, for comparison; without what is as by default."""
@@ -143,7 +143,7 @@ class EventSchema:
         said: dict[str, Any] = {"features": [str(feature) for feature in self.features]}
         said |= {name: str(path) for name, (usual, path) in paths.items() if path != Path((usual,), ROW)}
         said |= {"envelope": self.envelope} if self.envelope else {}
-        said |= {"missing": str(self.missing)} if self.missing != Missing() else {}
+        said |= {"missing": str(self.missing)} if self.missing != MissingPolicy() else {}
         return said | ({"indicators": True} if self.indicators else {})
 
     @classmethod

@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import bare_kernel, fragment
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.learners.numeric.elementary.trigonometric import cos, sin
 from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.json_tokens.decimals import Text
 from driftway.worker.wire.schema import feature
-from driftway.worker.wire.schema.cell_table import NUMBER, TEXT, Cells
+from driftway.worker.wire.schema.cell_table import NUMBER, TEXT, CellTable
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +26,8 @@ UPPER_T, LOWER_T, UPPER_Z, LOWER_Z, ZERO = 84, 116, 90, 122, 48
 MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 
-@bare_kernel
-def read_times(cells: Cells, place: int, text: Text, times: Integers) -> None:
+@kernel_without_refcounts
+def read_times(cells: CellTable, place: int, text: Text, times: Integers) -> None:
     """Read a place's cells as us since 1970, NOT_A_TIME where they are none. Shapes: cells as they are, times i8[n]."""
     for i in range(times.shape[0]):
         kind = cells.kind[i, place]
@@ -38,7 +38,7 @@ def read_times(cells: Cells, place: int, text: Text, times: Integers) -> None:
             times[i] = of_text(text, cells.start[i, place], cells.end[i, place])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def to_millis(times: Integers) -> None:
     """Make us to ms, in place; NOT_A_TIME stays, which events call NO_TIME. Shapes: times i8[n]."""
     for i in range(times.shape[0]):
@@ -61,7 +61,7 @@ def of_number(value: float) -> int:
     return NOT_A_TIME
 
 
-@bare_kernel
+@kernel_without_refcounts
 def of_text(text: Text, p: int, end: int) -> int:
     """Us since 1970, of ``2026-11-24``, ``..T12:30``, ``..T12:30:05.25`` and a zone, ``Z`` or ``+01:00``; or digits."""
     if end - p < 10 or text[p + 4] != MINUS or text[p + 7] != MINUS:
@@ -187,35 +187,35 @@ def day_and_month(days: int) -> tuple[int, int]:
     return of_year - (153 * m + 2) // 5 + 1, m + 3 if m < 10 else m - 9
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_hour(times: Integers, X: Floats, column: int) -> None:
     """Hours since midnight, 0 <= hour < 24. Shapes: times i8[n], X f8[n, columns]; NaN where there is no time."""
     for i in range(times.shape[0]):
         X[i, column] = hour_of(times[i])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_hour_circle(times: Integers, X: Floats, column: int) -> None:
     """Sine and cosine of the hour's angle on a dial of 24 hours."""
     for i in range(times.shape[0]):
         on_circle(hour_of(times[i]) / 24.0, X, i, column)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_weekday(times: Integers, X: Floats, column: int) -> None:
     """0 is Monday, 6 Sunday."""
     for i in range(times.shape[0]):
         X[i, column] = weekday_of(times[i])
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_weekday_circle(times: Integers, X: Floats, column: int) -> None:
     """Sine and cosine of the weekday's angle on a dial of 7."""
     for i in range(times.shape[0]):
         on_circle(weekday_of(times[i]) / 7.0, X, i, column)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_day(times: Integers, X: Floats, column: int) -> None:
     """Day of the month, 1 to 31."""
     for i in range(times.shape[0]):
@@ -223,7 +223,7 @@ def write_day(times: Integers, X: Floats, column: int) -> None:
         X[i, column] = math.nan if times[i] == NOT_A_TIME else float(day)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_month(times: Integers, X: Floats, column: int) -> None:
     """Month, 1 to 12."""
     for i in range(times.shape[0]):
@@ -231,14 +231,14 @@ def write_month(times: Integers, X: Floats, column: int) -> None:
         X[i, column] = math.nan if times[i] == NOT_A_TIME else float(month)
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_seconds(times: Integers, X: Floats, column: int) -> None:
     """Seconds since 1970."""
     for i in range(times.shape[0]):
         X[i, column] = math.nan if times[i] == NOT_A_TIME else times[i] / 1e6
 
 
-@bare_kernel
+@kernel_without_refcounts
 def write_age(times: Integers, now: Integers, X: Floats, column: int) -> None:
     """Seconds from the time to `now`, i8[n] in us."""
     for i in range(times.shape[0]):

@@ -26,7 +26,7 @@ PLAIN = (("x",), ("y",), ("id",), ("t",))
 Steps: TypeAlias = tuple[str, ...]
 
 
-class Seen(NamedTuple):
+class UnknownFieldCounts(NamedTuple):
     """What is unknown in a batch."""
 
     events: Counter[str]
@@ -54,12 +54,12 @@ class UnknownFields:
         self._names: dict[Steps, str] = {}
         self._met_others = False
 
-    def count(self, records: Records) -> Seen:
+    def count(self, records: Records) -> UnknownFieldCounts:
         """Look at every event; of an object inside an unknown field nothing is told."""
         shapes: dict[tuple[Steps, ...], list[int]] = {}  # names in each known object -> offsets of their events
         for offset, value in zip(records.offsets.tolist(), records.values, strict=True):
             shapes.setdefault(self._shape(value), []).append(offset)
-        seen = Seen(Counter(), {})
+        seen = UnknownFieldCounts(Counter(), {})
         for shape, offsets in shapes.items():
             for name in {self._name(steps, offsets[0], seen.first) for steps in self._unknown(shape)}:
                 seen.events[name] += len(offsets)

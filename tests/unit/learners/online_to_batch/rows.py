@@ -6,14 +6,14 @@ import numpy as np
 
 from driftway.learners.online_to_batch.procedure import Procedure
 from driftway.learners.online_to_batch.registry import find
-from driftway.learners.online_to_batch.training_set import Problem, collect
+from driftway.learners.online_to_batch.training_set import TrainingSet, collect
 from driftway.learners.spec import Spec
 
 LINEAR = Spec.parse("perceptron:ties=correct")
 QUADRATIC = Spec.parse("quadratic_perceptron:ties=correct")
 
 
-def noisy(seed: int, n: int = 60, d: int = 3, noise: float = 0.15, curved: bool = False) -> Problem:
+def noisy(seed: int, n: int = 60, d: int = 3, noise: float = 0.15, curved: bool = False) -> TrainingSet:
     """A linear or quadratic rule with labels turned over at random."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * rng.uniform(0.5, 3.0, d) + rng.uniform(-1.0, 1.0, d)
@@ -23,23 +23,23 @@ def noisy(seed: int, n: int = 60, d: int = 3, noise: float = 0.15, curved: bool 
     return collect([(X, y.astype(float))])
 
 
-def plain(rows: list[tuple[list[float], int]]) -> Problem:
+def plain(rows: list[tuple[list[float], int]]) -> TrainingSet:
     """A problem of rows as they stand, a constant 1 last or not."""
     table = np.array([x for x, _ in rows])
     d = table.shape[1] - 1
-    return Problem(table, np.array([(y + 1) / 2 for _, y in rows]), np.zeros(d), np.ones(d))
+    return TrainingSet(table, np.array([(y + 1) / 2 for _, y in rows]), np.zeros(d), np.ones(d))
 
 
-def as_lists(problem: Problem) -> list[tuple[list[float], int]]:
+def as_lists(problem: TrainingSet) -> list[tuple[list[float], int]]:
     """Rows (x, y) with y = -1 or 1."""
     return [(x.tolist(), 1 if y else -1) for x, y in zip(problem.rows, problem.y, strict=True)]
 
 
-def made(problem: Problem, name: str, spec: Spec = LINEAR, seed: int = 3, **parameters) -> Procedure:
+def made(problem: TrainingSet, name: str, spec: Spec = LINEAR, seed: int = 3, **parameters) -> Procedure:
     return find(name)(problem, spec, seed, **parameters)
 
 
-def finished(problem: Problem, name: str, spec: Spec = LINEAR, seed: int = 3, **parameters) -> Procedure:
+def finished(problem: TrainingSet, name: str, spec: Spec = LINEAR, seed: int = 3, **parameters) -> Procedure:
     procedure = made(problem, name, spec, seed, **parameters)
     while not procedure.done:
         procedure.advance()

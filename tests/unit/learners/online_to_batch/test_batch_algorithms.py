@@ -7,7 +7,7 @@ import pytest
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.online_to_batch.algorithm_iii import practical, theory
-from driftway.learners.online_to_batch.generic_passes import AnyPasses
+from driftway.learners.online_to_batch.generic_passes import GenericPasses
 from driftway.learners.spec import Spec
 from tests.support.oracle import batch as oracle
 from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, as_lists, finished, made, noisy
@@ -185,7 +185,7 @@ def test_fused_passes_equal_those_for_any_learner():
             given = {"ii": {"phi_max": 5}, "iii-weak": {"Z": 9}}.get(name, {})
             quick = made(problem, name, Spec.parse(fused), **given)
             slow = made(problem, name, Spec.parse(other), **given)
-            slow.online._passes = AnyPasses(problem, slow.online.learner)
+            slow.online._passes = GenericPasses(problem, slow.online.learner)
             while not quick.done:
                 quick.advance()
                 slow.advance()

@@ -1,11 +1,14 @@
-"""The empirical errors of ALGORITHMS.md 19.7 on real data, in per cent, within two of their standard deviations."""
+"""The empirical errors on real data, in per cent, within two of their standard deviations.
+
+See docs/algorithms/reference-results.md#online-to-batch.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from driftway.learners.online_to_batch.training_set import Problem, collect
+from driftway.learners.online_to_batch.training_set import TrainingSet, collect
 from tests.support.real_streams import RealStreams
 from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, finished
 
@@ -14,7 +17,7 @@ SEEDS = range(5)
 PHIS = (1, 5, 20)
 
 
-def problem(real_streams: RealStreams, name: str) -> Problem:
+def problem(real_streams: RealStreams, name: str) -> TrainingSet:
     return collect([real_streams.rows(name, ROWS[name])])
 
 

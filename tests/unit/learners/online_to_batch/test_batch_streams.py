@@ -6,7 +6,7 @@ import pytest
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.online_to_batch import draws as draws_module
-from driftway.learners.online_to_batch.draws import Draws
+from driftway.learners.online_to_batch.draws import RandomRows
 from driftway.learners.spec import Spec
 from tests.support.oracle import batch as oracle
 from tests.unit.learners.online_to_batch.rows import LINEAR, QUADRATIC, as_lists, finished, made, noisy
@@ -87,7 +87,7 @@ def test_an_average_before_the_end_is_of_what_was_seen(monkeypatch):
 
 
 def test_draws_are_those_of_the_generator():
-    draws = Draws(50, 170, 11)
+    draws = RandomRows(50, 170, 11)
     taken = []
     while len(ids := draws.take()):
         taken += ids.tolist()

@@ -11,15 +11,20 @@ import numpy as np
 import pytest
 
 from driftway.learners import Spec
-from driftway.worker.admin.audit.diff import Difference, contrast, input_offset
-from driftway.worker.admin.audit.outputs import DriftAlarms, Points, Predictions, Rejections
-from driftway.worker.admin.audit.snapshots import Snapshots
-from driftway.worker.kafka.log_reader.records import Columns
+from driftway.worker.admin.audit.diff import Mismatch, describe_difference, input_offset
+from driftway.worker.admin.audit.outputs import (
+    AlarmComparison,
+    PointComparison,
+    PredictionComparison,
+    RejectionComparison,
+)
+from driftway.worker.admin.audit.snapshots import SnapshotReader
+from driftway.worker.kafka.log_reader.records import RecordColumns
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import chunk_key, mark_key, position_key, unlike, write
+from driftway.worker.state.snapshot import chunk_key, commit_record_key, first_difference, mark_key, write
 from driftway.worker.wire.codec import PACKED, encode_events
-from driftway.worker.wire.columns import Listed as Strings
+from driftway.worker.wire.columns import ListColumn as Strings
 from driftway.worker.wire.headers import Header
 from tests.unit.worker.rows import records
 
@@ -58,11 +63,11 @@ class Listed:
     def peek(self, n: int) -> list[Written]:
         return self.written[:n]
 
-    def columns(self, n: int) -> Columns:
+    def columns(self, n: int) -> RecordColumns:
         found = self.peek(n)
         keys, values = (Strings([getattr(record, which) for record in found]) for which in ("told_key", "told_value"))
         headers = [tuple(record.told_headers) for record in found] if self.headed else None
-        return Columns(np.array([record.at for record in found], np.int64), keys, values, headers)
+        return RecordColumns(np.array([record.at for record in found], np.int64), keys, values, headers)
 
     def drop(self, n: int) -> None:
         del self.written[:n]
@@ -74,18 +79,18 @@ def value(offset: int, score: float = 0.5) -> bytes:
 
 def ledger(*offsets: int, low: int = 0, span: tuple[int, int] = (0, 10)) -> Any:
     written = [Written(i, None, value(offset)) for i, offset in enumerate(offsets, 50)]
-    return Predictions(Listed(*written, low=low), "IN/3", span)  # type: ignore[arg-type]
+    return PredictionComparison(Listed(*written, low=low), "IN/3", span)  # type: ignore[arg-type]
 
 
 def wanted(*offsets: int) -> list[tuple[Any, ...]]:
     return [(None, value(offset), ()) for offset in offsets]
 
 
-def one_by_one(found: Predictions, *offsets: int) -> None:
+def one_by_one(found: PredictionComparison, *offsets: int) -> None:
     found.require(wanted(*offsets))
 
 
-def as_columns(found: Predictions, *offsets: int) -> None:
+def as_columns(found: PredictionComparison, *offsets: int) -> None:
     found.require_columns(Strings([None] * len(offsets)), Strings(list(map(value, offsets))))
 
 
@@ -93,7 +98,7 @@ def as_columns(found: Predictions, *offsets: int) -> None:
 def check(request: pytest.FixtureRequest) -> Any:
     """Requires the offsets and then the end; gives how many were there."""
 
-    def required(found: Predictions, *offsets: int) -> int:
+    def required(found: PredictionComparison, *offsets: int) -> int:
         request.param(found, *offsets)
         found.finish()
         return found.matched
@@ -117,7 +122,7 @@ def test_the_same_records_are_checked_off(check: Any) -> None:
     ],
 )
 def test_the_first_difference_is_named(check: Any, there: tuple[int, ...], words: str) -> None:
-    with pytest.raises(Difference) as raised:
+    with pytest.raises(Mismatch) as raised:
         check(ledger(*there), 1, 2, 5)
     assert str(raised.value).startswith(words)
 
@@ -132,27 +137,27 @@ def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: A
     assert check(ledger(3, 4, low=7), 1, 2, 3, 4) == 2
     assert check(ledger(low=7), 1, 2) == 0
     assert check(ledger(1, 2, 3, 4, span=(3, 10)), 3, 4) == 2
-    with pytest.raises(Difference, match="IN/3@4 has no prediction"):
+    with pytest.raises(Mismatch, match="IN/3@4 has no prediction"):
         check(ledger(3, 5, low=7), 2, 3, 4, 5)
-    with pytest.raises(Difference, match="one prediction of IN/3@1 too many"):
+    with pytest.raises(Mismatch, match="one prediction of IN/3@1 too many"):
         check(ledger(3, 1, 4, span=(3, 10)), 3, 4)
 
 
-@pytest.mark.parametrize(("kind", "noun"), [(Points, "accuracy point"), (DriftAlarms, "drift alarm")])
-def test_what_stands_at_one_offset_has_an_order(kind: type[Points], noun: str) -> None:
-    def told(*keys: bytes) -> Points:
+@pytest.mark.parametrize(("kind", "noun"), [(PointComparison, "accuracy point"), (AlarmComparison, "drift alarm")])
+def test_what_stands_at_one_offset_has_an_order(kind: type[PointComparison], noun: str) -> None:
+    def told(*keys: bytes) -> PointComparison:
         written = [Written(i, key, value(4)) for i, key in enumerate(keys)]
         return kind(Listed(*written), "IN/3", (0, 10), [b"a", b"b"])  # type: ignore[arg-type]
 
     faces = [(b"a", value(4)), (b"b", value(4))]
     told(b"a", b"b").require(faces)
-    with pytest.raises(Difference, match=f"IN/3@4 has no {noun}"):
+    with pytest.raises(Mismatch, match=f"IN/3@4 has no {noun}"):
         told(b"b", b"a").require(faces)
-    with pytest.raises(Difference, match=f"one {noun} of IN/3@4 too many"):
+    with pytest.raises(Mismatch, match=f"one {noun} of IN/3@4 too many"):
         told(b"a", b"a", b"b").require(faces)
-    with pytest.raises(Difference, match=f"the {noun} of IN/3@4 differs: expected score 0.25, found 0.5"):
+    with pytest.raises(Mismatch, match=f"the {noun} of IN/3@4 differs: expected score 0.25, found 0.5"):
         told(b"a").require([(b"a", value(4, 0.25))])
-    with pytest.raises(Difference, match=f"IN/3@4 has no {noun}: the group has committed offset 10"):
+    with pytest.raises(Mismatch, match=f"IN/3@4 has no {noun}: the group has committed offset 10"):
         told().require(faces)
 
 
@@ -160,15 +165,15 @@ def test_a_rejection_is_compared_with_its_headers() -> None:
     model = Model(ModelSettings((Spec.parse("arow"),), n_features=1), 3)
     (bad,) = model.advance(records([b"?"], first=6)).rejected
     listed = Listed()
-    found = Rejections(listed, "IN/3", (0, 10), "")  # type: ignore[arg-type]
-    ((key, raw, headers),) = faces = found.faces([bad])
+    found = RejectionComparison(listed, "IN/3", (0, 10), "")  # type: ignore[arg-type]
+    ((key, raw, headers),) = faces = found.identities([bad])
     listed.written = [Written(0, key, raw, list(headers))]
     found.require(faces)
     listed.written = [Written(0, key, raw, [("reason", b"other"), *headers[1:]])]
-    with pytest.raises(Difference, match="the rejection of IN/3@6 differs: expected the header"):
+    with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
         found.require(faces)
     listed.written = [Written(0, key, raw)]
-    with pytest.raises(Difference, match="OUT/3@0 is no rejection: no header offset"):
+    with pytest.raises(Mismatch, match="OUT/3@0 is no rejection: no header offset"):
         found.require(faces)
 
 
@@ -189,7 +194,7 @@ HEADED = [("t", b"x" * 70), ("t", None)], [], [("a", b""), ("b", b"1"), ("a", b"
 def test_headers_of_predictions_are_compared_byte_for_byte(at: int, there: list[Header], words: str | None) -> None:
     written = [Written(i, None, value(i), own) for i, own in enumerate(HEADED)]
     written[at].told_headers = there
-    found = Predictions(Listed(*written, headed=True), "IN/3", (0, 10))  # type: ignore[arg-type]
+    found = PredictionComparison(Listed(*written, headed=True), "IN/3", (0, 10))  # type: ignore[arg-type]
     expected = [tuple(own) for own in HEADED]
 
     def check() -> None:
@@ -199,21 +204,21 @@ def test_headers_of_predictions_are_compared_byte_for_byte(at: int, there: list[
         check()
         assert found.matched == 3
         return
-    with pytest.raises(Difference) as raised:
+    with pytest.raises(Mismatch) as raised:
         check()
     assert str(raised.value) == f"OUT/3@{at}: the prediction of IN/3@{at} differs: {words}"
 
 
 def test_a_field_or_a_byte_is_named() -> None:
-    assert contrast(value(1, 0.5), value(1, 0.25)) == "expected score 0.5, found 0.25"
-    assert contrast(value(1, 0.0), value(1, -0.0)) == "expected score 0.0, found -0.0"
-    assert contrast(b'{"a":1}', b'{"a": 1}') == "expected b'1}' from byte 5 on, found b' 1}'"
-    assert contrast(b'{"a":1}', b"{}") == "expected the field a, found none"
-    assert contrast(b"x", None) == "expected b'x', found None"
+    assert describe_difference(value(1, 0.5), value(1, 0.25)) == "expected score 0.5, found 0.25"
+    assert describe_difference(value(1, 0.0), value(1, -0.0)) == "expected score 0.0, found -0.0"
+    assert describe_difference(b'{"a":1}', b'{"a": 1}') == "expected b'1}' from byte 5 on, found b' 1}'"
+    assert describe_difference(b'{"a":1}', b"{}") == "expected the field a, found none"
+    assert describe_difference(b"x", None) == "expected b'x', found None"
     specs = (Spec.parse("arow"),)
     rows = records(encode_events(np.ones((2, 2)), np.ones(2), 0))
     one, two = Model(ModelSettings(specs, output_form=PACKED), 3).advance(rows).predictions
-    assert contrast(one, two).startswith("expected offset 0, found 1")
+    assert describe_difference(one, two).startswith("expected offset 0, found 1")
     assert input_offset(two) == 1
     for bad in (b"", b"[]", b"{}", b'{"offset":null}', b"{", b"\x01\x02"):
         with pytest.raises(ValueError):  # noqa: PT011
@@ -225,23 +230,23 @@ def test_snapshots_are_put_together_and_orphans_are_listed() -> None:
     model = Model(settings, 3)
     blob = write(model, model.save(), 8)
     head, tail = (chunk_key(3, 0), blob[:-20]), (chunk_key(3, 1), blob[-20:])
-    mark, place = (mark_key(3), b"5"), (position_key(3), b"8")
+    mark, place = (mark_key(3), b"5"), (commit_record_key(3), b"8")
     pairs = [tail, mark, head, head, tail, (b"other", b""), head, place]
     written = [Written(i, *pair) for i, pair in enumerate(pairs)]
-    snapshots = Snapshots(Listed(*written), settings)  # type: ignore[arg-type]
+    snapshots = SnapshotReader(Listed(*written), settings)  # type: ignore[arg-type]
     found = snapshots.take()
     assert found is not None
     assert (found.where, found.first, found.chunks, found.offset) == ("OUT/3@3", 3, 2, 8)
-    assert unlike(found.saved, model.save()) is None
+    assert first_difference(found.saved, model.save()) is None
     assert snapshots.take() is None
     assert snapshots.orphans == ["OUT/3@0", "OUT/3@2", "OUT/3@5", "OUT/3@6"]
     assert snapshots.began == 5
     model.advance(records(encode_events(np.ones((1, 2)), np.ones(1), 0)))
-    assert unlike(found.saved, model.save()) == "expected 1 rows learned, found 0"
+    assert first_difference(found.saved, model.save()) == "expected 1 rows learned, found 0"
 
 
 @pytest.mark.parametrize("damaged", [b"", b"DWT1", b"DWT1\xff\xff\xff\xff{", b"DWT1\x02\x00\x00\x00{}" + bytes(16)])
 def test_a_first_chunk_that_tells_nothing_is_a_damaged_snapshot(damaged: bytes) -> None:
     settings = ModelSettings((Spec.parse("arow"),), n_features=2)
-    with pytest.raises(Difference, match="OUT/3@0: expected a snapshot of this model, found: the snapshot is damaged"):
-        Snapshots(Listed(Written(0, chunk_key(3, 0), damaged)), settings).take()  # type: ignore[arg-type]
+    with pytest.raises(Mismatch, match="OUT/3@0: expected a snapshot of this model, found: the snapshot is damaged"):
+        SnapshotReader(Listed(Written(0, chunk_key(3, 0), damaged)), settings).take()  # type: ignore[arg-type]

@@ -128,11 +128,11 @@ def test_scores_are_found_in_predictions_of_either_format(n_classes: int) -> Non
     rows, score = batch(target), np.random.default_rng(3).normal(size=(3, k))
     predicted = np.zeros(3)
     for i in range(3):
-        written = encode_predictions(rows, score, predicted, target, "arow").listed()[i]
+        written = encode_predictions(rows, score, predicted, target, "arow").to_list()[i]
         assert scores_for(written, 7 + i, "arow") == score[i].tolist()
         assert scores_for(written, 8 + i, "arow") is None
         assert scores_for(written, 7 + i, "pa1") is None
-        packed = pack_predictions(rows, score, predicted.astype(np.int64), target).listed()[i]
+        packed = pack_predictions(rows, score, predicted.astype(np.int64), target).to_list()[i]
         assert scores_for(packed, 7 + i, "whoever") == score[i].tolist()
         assert scores_for(packed, 8 + i, "whoever") is None
 

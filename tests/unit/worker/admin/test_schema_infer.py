@@ -11,11 +11,11 @@ import pytest
 from driftway.worker.admin.schema.dry_run import rejections
 from driftway.worker.admin.schema.proposal import Proposal, propose
 from driftway.worker.admin.schema.render import as_toml
-from driftway.worker.admin.schema.scan import DEEP, MOST_PATHS, survey
+from driftway.worker.admin.schema.scan import DEEP, MOST_PATHS, scan_events
 from driftway.worker.wire import codec
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Target
-from driftway.worker.wire.schema.decoder import Read, Reader
+from driftway.worker.wire.schema.decoder import Decoded, SchemaDecoder
 from driftway.worker.wire.schema.paths import Path
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.admin.orders import FLAT, N, Row, orders, table_of, texts
@@ -24,16 +24,16 @@ from tests.unit.worker.admin.orders import FLAT, N, Row, orders, table_of, texts
 def proposed(values: list[bytes | None], **known: str) -> Proposal:
     """What is proposed, the paths given as text."""
     paths = {name: Path.parse(text) for name, text in known.items()}
-    return propose(survey(values, asked=paths.values()), **paths)
+    return propose(scan_events(values, asked=paths.values()), **paths)
 
 
-def read_by(table: dict[str, Any], target: Target, values: list[bytes | None]) -> Read:
+def read_by(table: dict[str, Any], target: Target, values: list[bytes | None]) -> Decoded:
     """The same rows, as whoever was given the table reads them."""
     rest = {name: table.get(name) for name in ("label", "id", "time", "envelope", "missing")}
     schema = EventSchema.parse(table["feature"], **rest)
     n = len(values)
-    records = Records(0, np.arange(n), Listed(values), Listed([None] * n), np.zeros(n, np.int64))
-    return Reader(schema, target, codec.parse_json, codec.id_text).read(records)
+    records = Records(0, np.arange(n), ListColumn(values), ListColumn([None] * n), np.zeros(n, np.int64))
+    return SchemaDecoder(schema, target, codec.parse_json, codec.id_text).decode(records)
 
 
 def checked(values: list[bytes | None], **known: str) -> tuple[dict[str, Any], str, Proposal]:
@@ -261,7 +261,7 @@ def test_deep_and_many_fields_are_bounded() -> None:
     for _ in range(500):
         deep = {"d": deep}
     many = {f"f{i}": 1 for i in range(MOST_PATHS)}
-    found = survey(texts([{"a": 1, "deep": deep}, {"a": 2, **many}]))
+    found = scan_events(texts([{"a": 1, "deep": deep}, {"a": 2, **many}]))
     assert len(found.paths) == MOST_PATHS
     assert found.unseen == 1 + 1 + DEEP - 1
     assert max(len(path.steps) for path in found.paths) == DEEP
@@ -290,7 +290,7 @@ def test_whatever_events_look_like_the_text_is_the_proposal(seed: int) -> None:
         return rng.choice(SCALARS) if rng.random() < 0.1 else value
 
     values = texts(varied(rng.choice(templates)) for _ in range(40))
-    found = survey(values)
+    found = scan_events(values)
     if found.rows and propose(found).features:
         table, _, proposal = checked(values)
         assert EventSchema.parse(table["feature"]).features == tuple(proposal.features)

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from driftway import cli
 from driftway.worker.admin.cli.snapshot_tables import listed, print_list
 from driftway.worker.admin.state_admin.description import INTERCEPT, describe
-from driftway.worker.admin.state_admin.listing import Found, Listing, Mark
-from driftway.worker.admin.state_admin.source import Source, settings_for
+from driftway.worker.admin.state_admin.listing import HistoryMark, SnapshotList, StoredSnapshot
+from driftway.worker.admin.state_admin.source import GroupPartition, settings_for
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer
@@ -193,13 +193,13 @@ def test_no_broker_is_one_sentence() -> None:
 
 
 def test_the_list_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    source = Source(settings_for("nowhere:1", "EVENTS", "g", {}), 2, 5, 99, 70, Pointer(12, 1, 60), 20)
-    listing = Listing(2, [
-        Found(Pointer(8, 2, 40), 5000, 1_700_000_000_000, 39, ("arow", "pa1")),
-        Mark(10, 50, 1_700_000_060_000),
-        Found(Pointer(11, 1, 55), 4000, 1_700_000_060_000, None, (), "it is damaged"),
-        Found(Pointer(12, 1, 60), 4000, 1_700_000_061_000, 10, ("arow",)),
-        Mark(13, None, 1_700_000_062_000),
+    source = GroupPartition(settings_for("nowhere:1", "EVENTS", "g", {}), 2, 5, 99, 70, Pointer(12, 1, 60), 20)
+    listing = SnapshotList(2, [
+        StoredSnapshot(Pointer(8, 2, 40), 5000, 1_700_000_000_000, 39, ("arow", "pa1")),
+        HistoryMark(10, 50, 1_700_000_060_000),
+        StoredSnapshot(Pointer(11, 1, 55), 4000, 1_700_000_060_000, None, (), "it is damaged"),
+        StoredSnapshot(Pointer(12, 1, 60), 4000, 1_700_000_061_000, 10, ("arow",)),
+        HistoryMark(13, None, 1_700_000_062_000),
     ], 3)  # fmt: skip
     told = listed(source, listing)
     assert (told["committed"], told["log"], told["orphans"]) == (70, [5, 99], 3)
@@ -216,5 +216,5 @@ def test_the_list_for_people_and_programs(capsys: pytest.CaptureFixture[str]) ->
         "2023-11-14 22:14:22 -- a new history began with a state that was imported or kept --",
         "and 3 chunks of no complete snapshot",
     ]
-    print_list(source, Listing(2))
+    print_list(source, SnapshotList(2))
     assert "no complete snapshot" in capsys.readouterr().out

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from driftway.worker.admin.state_admin.listing import Found, History, Listing, Mark
-from driftway.worker.admin.state_admin.source import Source, settings_for
-from driftway.worker.admin.state_admin.state_at_offset import Arrival, _require_start, require_form, travel
+from driftway.worker.admin.state_admin.listing import History, HistoryMark, SnapshotList, StoredSnapshot
+from driftway.worker.admin.state_admin.source import GroupPartition, settings_for
+from driftway.worker.admin.state_admin.state_at_offset import RebuiltState, _require_start, require_form, state_at
 from driftway.worker.errors import CannotRestore, Failure, UsageFailure
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import Pointer, chunk_key, mark_key, position_key
+from driftway.worker.state.snapshot import Pointer, chunk_key, commit_record_key, mark_key
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.packed import encode_events as pack_events
 from driftway.worker.wire.schema.schema import EventSchema
@@ -50,20 +50,20 @@ def blob(offset: int, partition: int = 3) -> bytes:
     return snapshot.write(model, model.save(), offset)
 
 
-def listing_of(*pairs: tuple[bytes | None, bytes | None], partition: int = 3) -> Listing:
+def listing_of(*pairs: tuple[bytes | None, bytes | None], partition: int = 3) -> SnapshotList:
     """A partition's listing from keys and values at 10, 11, ..."""
-    listing = Listing(partition)
+    listing = SnapshotList(partition)
     for at, (key, value) in enumerate(pairs, 10):
         listing.take(Record(at, key, value))
-    listing.give_up()
+    listing.finish()
     return listing
 
 
 def test_a_snapshot_says_what_and_when() -> None:
     whole = blob(50)
-    listing = listing_of((chunk_key(3, 0), whole), (position_key(3), b"50"))
+    listing = listing_of((chunk_key(3, 0), whole), (commit_record_key(3), b"50"))
     learners = ("dfop:mu=0.01", "arow")
-    assert listing.found == [Found(Pointer(10, 1, 50), len(whole), NOW + 10, 50, learners)]
+    assert listing.found == [StoredSnapshot(Pointer(10, 1, 50), len(whole), NOW + 10, 50, learners)]
     assert listing.orphans == 0
 
 
@@ -71,7 +71,7 @@ def test_a_champion_out_of_a_file_is_called_so() -> None:
     for frozen, name in ((False, "warm:arow"), (True, "frozen:arow")):
         model = Model(replace(model_settings("arow", "pa1"), warm=WarmStart("f", "abc", frozen)), 3)
         (one,) = listing_of((chunk_key(3, 0), snapshot.write(model, model.save(), 0))).found
-        assert isinstance(one, Found)
+        assert isinstance(one, StoredSnapshot)
         assert one.learners == (name, "pa1")
 
 
@@ -80,8 +80,8 @@ def test_chunks_are_put_together_in_order() -> None:
     i = 8 + int.from_bytes(whole[4:8], "little")  # behind the header, which the first chunk of a worker always holds
     j = i + 100
     a, b, c = (chunk_key(3, 0), whole[:i]), (chunk_key(3, 1), whole[i:j]), (chunk_key(3, 2), whole[j:])
-    (found,) = listing_of(a, b, (position_key(3), b"1"), c).found
-    assert isinstance(found, Found)
+    (found,) = listing_of(a, b, (commit_record_key(3), b"1"), c).found
+    assert isinstance(found, StoredSnapshot)
     assert (found.place, found.nbytes, found.rows) == (Pointer(10, 3, 50), len(whole), 50)
     for broken, orphans in (((a, b), 2), ((a, c), 2), ((b, c), 2), ((a, b, a), 3), ((c, a), 2)):
         listing = listing_of(*broken)
@@ -93,7 +93,7 @@ def test_chunks_are_put_together_in_order() -> None:
 def test_damage_is_listed_not_hidden() -> None:
     whole = blob(50)
     (found,) = listing_of((chunk_key(3, 0), whole[:-1] + b"?")).found
-    assert isinstance(found, Found)
+    assert isinstance(found, StoredSnapshot)
     assert (found.rows, found.learners, found.state_offset) == (None, (), 50)
     assert found.problem == "the snapshot is damaged: its checksum does not fit"
 
@@ -104,7 +104,7 @@ def test_other_partitions_and_keys_are_nobodys() -> None:
     assert (listing.found, listing.orphans) == ([], 0)
 
 
-def history_of(*starts: int | None) -> Listing:
+def history_of(*starts: int | None) -> SnapshotList:
     """A first history with a snapshot, then one for each start, each with a snapshot of its own at 20 and 40."""
     pairs: list[tuple[bytes, bytes]] = [(chunk_key(3, 0), blob(20))]
     for start in starts:
@@ -123,22 +123,22 @@ def test_the_present_history_is_that_of_the_committed_snapshot() -> None:
     assert (first.mark, first.began, [one.place.first for one in first.snapshots]) == (None, 0, [10])
     assert (second.began, [one.place.first for one in second.snapshots]) == (15, [12, 13])
     assert (third.began, [one.place.first for one in third.snapshots]) == (None, [15, 16])
-    assert third.mark == Mark(14, None, NOW + 14)
-    assert (first.over, second.over, third.over) == (True, True, False)
+    assert third.mark == HistoryMark(14, None, NOW + 14)
+    assert (first.superseded, second.superseded, third.superseded) == (True, True, False)
     assert listing.present(Pointer(16, 1, 40)) == third
     assert listing.present(Pointer(11, 1, 40)).began == 15, "a pointer to what has been replaced"
-    assert Listing(3).present(None) == History(None, ())
+    assert SnapshotList(3).present(None) == History(None, ())
 
 
 SETTINGS = settings_for("nowhere:1", "EVENTS", "g", {})
 
 
-def source(low: int = 0, high: int = 100, pointer: Pointer | None = None) -> Source:
-    return Source(SETTINGS, 3, low, high, None, pointer, 0)
+def source(low: int = 0, high: int = 100, pointer: Pointer | None = None) -> GroupPartition:
+    return GroupPartition(SETTINGS, 3, low, high, None, pointer, 0)
 
 
-def found(at: int, problem: str | None = None) -> Found:
-    return Found(Pointer(at, 1, at), 9, NOW, problem=problem)
+def found(at: int, problem: str | None = None) -> StoredSnapshot:
+    return StoredSnapshot(Pointer(at, 1, at), 9, NOW, problem=problem)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def found(at: int, problem: str | None = None) -> Found:
     ],
 )
 def test_why_a_state_cannot_be_had(
-    began: int | None, snapshots: tuple[Found, ...], low: int, offset: int, reason: str
+    began: int | None, snapshots: tuple[StoredSnapshot, ...], low: int, offset: int, reason: str
 ) -> None:
-    history = History(Mark(1, began, NOW), snapshots)
+    history = History(HistoryMark(1, began, NOW), snapshots)
     later = next((one for one in snapshots if one.state_offset > offset), None)
     with pytest.raises(CannotRestore) as refused:
         _require_start(source(low), history, offset, later, ("a note",))
@@ -164,31 +164,31 @@ def test_why_a_state_cannot_be_had(
 
 
 def test_rows_that_are_all_there_are_no_reason() -> None:
-    _require_start(source(5), History(Mark(1, 5, NOW), ()), 5, None, ())
+    _require_start(source(5), History(HistoryMark(1, 5, NOW), ()), 5, None, ())
     _require_start(source(0), History(None, ()), 0, None, ())
-    _require_start(source(5), History(Mark(1, None, NOW), (found(5),)), 9, None, ())
+    _require_start(source(5), History(HistoryMark(1, None, NOW), (found(5),)), 9, None, ())
 
 
-def with_past(monkeypatch: pytest.MonkeyPatch, *snapshots: Found) -> None:
-    made = Listing(3, list(snapshots))
-    monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.look", lambda *_: made)
+def with_past(monkeypatch: pytest.MonkeyPatch, *snapshots: StoredSnapshot) -> None:
+    made = SnapshotList(3, list(snapshots))
+    monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.list_snapshots", lambda *_: made)
 
 
 def test_no_snapshot_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     with_past(monkeypatch)
     with pytest.raises(CannotRestore, match="group g has no snapshot of EVENTS/3"):
-        travel(source(), None)
+        state_at(source(), None)
     with pytest.raises(CannotRestore, match="at offset 7 cannot be had: no snapshot says what was learned"):
-        travel(source(), 7)
+        state_at(source(), 7)
     with pytest.raises(UsageFailure, match="offset 101 lies behind the end of EVENTS/3: its log ends at 100"):
-        travel(source(), 101)
+        state_at(source(), 101)
 
 
 def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     with_past(monkeypatch, found(20), found(40), found(60))
     went: list[Any] = []
 
-    def read(_source: Source, place: Pointer) -> Any:
+    def read(_source: GroupPartition, place: Pointer) -> Any:
         went.append(place.state_offset)
         if place.state_offset == 40:
             raise Failure("it is damaged")
@@ -197,31 +197,32 @@ def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.read_snapshot", read)
     monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.advance", lambda *_: 0)
-    assert travel(source(pointer=Pointer(20, 1, 20)), None).offset == 20
-    assert travel(source(), None).offset == 60
+    assert state_at(source(pointer=Pointer(20, 1, 20)), None).offset == 20
+    assert state_at(source(), None).offset == 60
     went.clear()
-    arrival = travel(source(pointer=Pointer(40, 1, 40)), None)
+    arrival = state_at(source(pointer=Pointer(40, 1, 40)), None)
     assert (arrival.offset, arrival.base, went) == (40, 20, [40, 20])
     assert arrival.notes == ("it is damaged",)
 
 
 def test_a_newer_history_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "driftway.worker.admin.state_admin.state_at_offset.look", lambda *_: Listing(3, [found(20), Mark(50, 25, NOW)])
+        "driftway.worker.admin.state_admin.state_at_offset.list_snapshots",
+        lambda *_: SnapshotList(3, [found(20), HistoryMark(50, 25, NOW)]),
     )
     monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.read_snapshot", broken)
     with pytest.raises(CannotRestore, match="of which nothing is committed yet"):
-        travel(source(pointer=Pointer(20, 1, 20)), 22)
+        state_at(source(pointer=Pointer(20, 1, 20)), 22)
 
 
-def broken(_source: Source, _place: Pointer) -> Any:
+def broken(_source: GroupPartition, _place: Pointer) -> Any:
     raise Failure("it is damaged")
 
 
 def test_the_way_is_told() -> None:
     model = Model(MODEL, 3)
-    assert Arrival(model, 9, None, 0, 1234).way == "the history's start and 1,234 records"
-    assert Arrival(model, 9, 9, 9, 0).way == "the snapshot at offset 9"
+    assert RebuiltState(model, 9, None, 0, 1234).way == "the history's start and 1,234 records"
+    assert RebuiltState(model, 9, 9, 9, 0).way == "the snapshot at offset 9"
 
 
 def test_events_of_the_other_format_are_recognised() -> None:

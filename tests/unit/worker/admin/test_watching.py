@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from driftway.worker.admin.watch.completeness import Ledger
-from driftway.worker.admin.watch.dashboard import BLOCKS, Board, Row, grouped, scale, sparkline
+from driftway.worker.admin.watch.completeness import OutcomeCounter
+from driftway.worker.admin.watch.dashboard import BLOCKS, Dashboard, DashboardRow, grouped, scale, sparkline
 from driftway.worker.admin.watch.topic_tail import outcome_place
 from driftway.worker.admin.watch.view import lines, silence, table
 from tests.support.clock import Clock
@@ -21,7 +21,7 @@ def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -
     return {"partition": partition, "offset": offset, "learner": learner, "t": 0, **values, **more}
 
 
-def drawn(rows: list[Row], width: int) -> str:
+def drawn(rows: list[DashboardRow], width: int) -> str:
     """The table as a terminal of that many columns shows it."""
     console = Console(width=width, file=io.StringIO(), force_terminal=False)
     console.print(table(rows, width))
@@ -34,8 +34,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def board(clock: Clock) -> Board:
-    return Board(clock)
+def board(clock: Clock) -> Dashboard:
+    return Dashboard(clock)
 
 
 def told(value: bytes, *headers: tuple[str, bytes]) -> Any:
@@ -48,65 +48,65 @@ def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place()
     assert outcome_place(told(b'{"partition":0,"offset":7}', *place), rejected=True) == (1, 9)
 
 
-def test_newest_point_of_each_learner_and_partition_makes_a_row(board: Board) -> None:
+def test_newest_point_of_each_learner_and_partition_makes_a_row(board: Dashboard) -> None:
     for offset in (99, 199):
         for partition in (1, 0):
             for learner in ("pa1", "arow"):
-                board.fold(point(offset, partition, learner, accuracy=offset / 1000))
+                board.add_point(point(offset, partition, learner, accuracy=offset / 1000))
     rows = board.rows()
     assert [(row.partition, row.learner) for row in rows] == [(0, "pa1"), (0, "arow"), (1, "pa1"), (1, "arow")]
     assert {row.point["accuracy"] for row in rows} == {0.199}
     assert {row.rows for row in rows} == {200}
 
 
-def test_a_repeated_older_point_changes_nothing(board: Board) -> None:
-    board.fold(point(199))
-    board.fold(point(99, accuracy=0.1))
+def test_a_repeated_older_point_changes_nothing(board: Dashboard) -> None:
+    board.add_point(point(199))
+    board.add_point(point(99, accuracy=0.1))
     (row,) = board.rows()
     assert (row.rows, row.point["offset"], row.history) == (200, 199, (0.9,))
 
 
-def test_lag_is_end_minus_what_is_accounted_for(board: Board) -> None:
-    board.fold(point(99))
+def test_lag_is_end_minus_what_is_accounted_for(board: Dashboard) -> None:
+    board.add_point(point(99))
     assert board.rows()[0].lag is None
     board.ends({0: 150})
     assert board.rows()[0].lag == 50
-    board.account(0, 149)
+    board.add_outcome(0, 149)
     assert (board.rows()[0].lag, board.rows()[0].rows) == (0, 150)
-    board.account(0, 120)  # late news
+    board.add_outcome(0, 120)  # late news
     assert board.rows()[0].rows == 150
 
 
-def test_rate_is_measured_on_the_clock_and_falls_to_zero_when_nothing_comes(board: Board, clock: Clock) -> None:
-    board.account(0, 0)
+def test_rate_is_measured_on_the_clock_and_falls_to_zero_when_nothing_comes(board: Dashboard, clock: Clock) -> None:
+    board.add_outcome(0, 0)
     assert board.rows()[0].rows_per_second is None
     for _ in range(40):
         clock.now += 0.25
-        board.account(0, board.rows()[0].rows - 1 + 250)
+        board.add_outcome(0, board.rows()[0].rows - 1 + 250)
     assert board.rows()[0].rows_per_second == pytest.approx(1000)
     clock.now += 2.5
     assert board.rows()[0].rows_per_second == pytest.approx(500)
     clock.now += 60
     assert board.rows()[0].rows_per_second == 0
-    board.account(0, board.rows()[0].rows - 1 + 100)  # after a pause: over the last seconds, not over the pause
+    board.add_outcome(0, board.rows()[0].rows - 1 + 100)  # after a pause: over the last seconds, not over the pause
     assert board.rows()[0].rows_per_second == pytest.approx(20)
 
 
-def test_rate_of_points_read_back_comes_from_when_they_were_written(board: Board, clock: Clock) -> None:
+def test_rate_of_points_read_back_comes_from_when_they_were_written(board: Dashboard, clock: Clock) -> None:
     for i in range(11):
-        board.fold(point(100 * i + 99), written_at=clock.now - 5 + i * 0.5)
+        board.add_point(point(100 * i + 99), written_at=clock.now - 5 + i * 0.5)
     assert board.rows()[0].rows_per_second == pytest.approx(200)
 
 
-def test_predictions_without_a_point_make_a_row_without_learner(board: Board) -> None:
-    board.account(3, 9)
+def test_predictions_without_a_point_make_a_row_without_learner(board: Dashboard) -> None:
+    board.add_outcome(3, 9)
     board.ends({3: 10})
     (row,) = board.rows()
     assert (row.as_object()["learner"], row.rows, row.lag) == (None, 10, 0)
 
 
-def test_rows_become_objects_and_lines(board: Board) -> None:
-    board.fold(point(999, no_change_accuracy=0.5, majority_accuracy=None, kappa_temporal=0.75))
+def test_rows_become_objects_and_lines(board: Dashboard) -> None:
+    board.add_point(point(999, no_change_accuracy=0.5, majority_accuracy=None, kappa_temporal=0.75))
     board.ends({0: 1500})
     (row,) = board.rows()
     assert row.as_object() == {
@@ -125,9 +125,9 @@ def test_rows_become_objects_and_lines(board: Board) -> None:
     assert lines([]) == ["no accuracy points yet"]
 
 
-def test_regression_points_have_a_line_of_their_own(board: Board) -> None:
+def test_regression_points_have_a_line_of_their_own(board: Dashboard) -> None:
     errors = {"window_mse": 4.0, "mse": 5.0, "mae": 1.5, "r2": 0.25}
-    board.fold({"partition": 0, "offset": 9, "learner": "rls", "labels": 10, "window": 10, **errors})
+    board.add_point({"partition": 0, "offset": 9, "learner": "rls", "labels": 10, "window": 10, **errors})
     (row,) = board.rows()
     assert row.history == (4.0,)
     assert "window mse 4  mse 5  mae 1.5  r2 0.25" in lines([row])[0]
@@ -141,11 +141,11 @@ def test_sparkline_shows_a_dip_and_calls_noise_flat() -> None:
     assert sparkline((), scale([])) == ""
 
 
-def test_sparklines_of_a_table_share_one_scale_that_is_told(board: Board) -> None:
+def test_sparklines_of_a_table_share_one_scale_that_is_told(board: Dashboard) -> None:
     """Two learners that stand at 60 and at 90 % do not look alike."""
     for offset in range(0, 1000, 100):
         for learner, accuracy in (("good", 0.9), ("poor", 0.6)):
-            board.fold({"partition": 0, "offset": offset, "learner": learner, "window_accuracy": accuracy})
+            board.add_point({"partition": 0, "offset": offset, "learner": learner, "window_accuracy": accuracy})
     text = drawn(board.rows(), 140)
     assert BLOCKS[-1] * 10 in text
     assert BLOCKS[0] * 10 in text
@@ -153,9 +153,9 @@ def test_sparklines_of_a_table_share_one_scale_that_is_told(board: Board) -> Non
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
-def test_no_number_is_cut_on_a_narrow_terminal(board: Board, width: int) -> None:
+def test_no_number_is_cut_on_a_narrow_terminal(board: Dashboard, width: int) -> None:
     learner = "dfop:mu=0.001,rho=0.95"
-    board.fold(
+    board.add_point(
         point(123_456_789, no_change_accuracy=0.5, majority_accuracy=0.25, kappa_temporal=0.75) | {"learner": learner}
     )
     board.ends({0: 987_654_321})
@@ -167,8 +167,8 @@ def test_no_number_is_cut_on_a_narrow_terminal(board: Board, width: int) -> None
     assert ("0.75" in text) is (width >= 140)
 
 
-def test_rejections_and_a_silent_broker_are_told(board: Board) -> None:
-    board.fold(point(99))
+def test_rejections_and_a_silent_broker_are_told(board: Dashboard) -> None:
+    board.add_point(point(99))
     for kind in ("label", "not-json", "not-json"):
         board.reject(0, kind)
     (row,) = board.rows()
@@ -179,11 +179,11 @@ def test_rejections_and_a_silent_broker_are_told(board: Board) -> None:
     assert "rejected lately: not-json 2, label 1" in drawn([row], 80)
 
 
-def test_the_last_drift_is_told_by_partition(board: Board) -> None:
+def test_the_last_drift_is_told_by_partition(board: Dashboard) -> None:
     """How many rows ago, and how many there were; an alarm that is repeated counts once."""
     for partition in (0, 1):
         for learner in ("pa1", "arow"):
-            board.fold(point(1999, partition, learner))
+            board.add_point(point(1999, partition, learner))
     for detector, offset in (("ddm:drift=2", 700), ("adwin", 640), ("ddm:drift=2", 1300), ("ddm:drift=2", 700)):
         board.alarm({"detector": detector, "partition": 1, "offset": offset})
     rows = board.rows()
@@ -199,28 +199,28 @@ def test_the_last_drift_is_told_by_partition(board: Board) -> None:
     assert "drift" not in drawn(rows[:2], 140)
 
 
-def test_an_alarm_ahead_of_all_else_moves_the_rows_on(board: Board) -> None:
+def test_an_alarm_ahead_of_all_else_moves_the_rows_on(board: Dashboard) -> None:
     board.alarm({"detector": "adwin", "partition": 0, "offset": 41})
     (row,) = board.rows()
     assert (row.rows, row.rows_since_drift, row.learner) == (42, 0, "")
 
 
 def test_ledger_finds_gaps_duplicates_and_strangers() -> None:
-    ledger = Ledger()
+    ledger = OutcomeCounter()
     for offset in (0, 1, 1, 3, 5):
         ledger.count(0, offset, rejected=offset == 3)
     assert not ledger.complete({0: 5})
-    (account,) = ledger.accounts({0: 5})
+    (account,) = ledger.partition_counts({0: 5})
     assert (account.predicted, account.rejected) == (4, 1)
     assert (account.missing, account.repeated, account.beyond) == (2, 1, 1)
     assert not account.exact
 
 
 def test_ledger_is_exact_only_when_every_partition_is_complete() -> None:
-    ledger = Ledger()
+    ledger = OutcomeCounter()
     for offset in range(10):
         ledger.count(1, offset)
     assert ledger.complete({0: 0, 1: 10})
     assert not ledger.complete({0: 1, 1: 10})
-    assert [account.exact for account in ledger.accounts({0: 0, 1: 10})] == [True, True]
-    assert [account.missing for account in ledger.accounts({0: 2, 1: 11})] == [2, 1]
+    assert [account.exact for account in ledger.partition_counts({0: 0, 1: 10})] == [True, True]
+    assert [account.missing for account in ledger.partition_counts({0: 2, 1: 11})] == [2, 1]

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from driftway import cli
 from driftway.worker.cli.console import check_file
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.evaluation.cli.evaluation_curves import Drawing, draw_curves, points_every
+from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves, draw_curves, points_every
 from driftway.worker.evaluation.cli.evaluation_table import cell
 from driftway.worker.evaluation.protocols import Outcome
 from driftway.worker.evaluation.results import add_robustness, rows_of, write_csv, write_parquet
@@ -209,7 +209,7 @@ def points(learner: str, *values: float) -> list[dict[str, Any]]:
 
 
 def test_curves_are_pictures_with_drift_marks(tmp_path: Path) -> None:
-    drawing = Drawing("sea", points("arow", 0.7, 0.8, 0.9), (150,))
+    drawing = StreamCurves("sea", points("arow", 0.7, 0.8, 0.9), (150,))
     png, svg, page = (tmp_path / f"c.{suffix}" for suffix in ("png", "svg", "html"))
     for path in (png, svg, page):
         assert draw_curves([drawing], str(path)) == [str(path)]
@@ -222,7 +222,7 @@ def test_curves_are_pictures_with_drift_marks(tmp_path: Path) -> None:
 
 
 def test_each_stream_has_a_picture_of_its_own(tmp_path: Path) -> None:
-    drawings = [Drawing(name, points("arow", 0.7, 0.8)) for name in ("a/sea", "<b>&")]
+    drawings = [StreamCurves(name, points("arow", 0.7, 0.8)) for name in ("a/sea", "<b>&")]
     files = draw_curves(drawings, str(tmp_path / "c.svg"))
     assert [Path(file).name for file in files] == ["c-sea.svg", "c-_b_.svg"]
     assert all(Path(file).exists() for file in files)

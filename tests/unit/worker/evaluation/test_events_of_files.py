@@ -14,13 +14,13 @@ from click.testing import CliRunner, Result
 from driftway.cli import main
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_events
-from driftway.worker.evaluation.rows import Fillings
+from driftway.worker.evaluation.rows import MissingValueFillers
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Target
-from driftway.worker.wire.schema.feature import Missing
+from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import EventSchema
 
 FEATURES = ("amount", "visits", "country:one-of=de|fr|*", "when:time=hour-circle")
@@ -77,8 +77,8 @@ def of_a_worker(path: str, model: Model, rows: slice) -> list[float]:
     for start in range(0, len(values), 37):
         part = values[start : start + 37]
         n = len(part)
-        batch = Records(0, np.arange(start, start + n), Listed(part), Listed([None] * n), np.zeros(n, np.int64))
-        scores += [json.loads(value)["score"] for value in model.advance(batch).predictions.listed()]
+        batch = Records(0, np.arange(start, start + n), ListColumn(part), ListColumn([None] * n), np.zeros(n, np.int64))
+        scores += [json.loads(value)["score"] for value in model.advance(batch).predictions.to_list()]
     return scores
 
 
@@ -188,12 +188,12 @@ def test_a_warm_start_takes_schema_policy_and_what_was_known(shop: str, tmp_path
     assert f"row {WRONG}: amount is not a number" in done.stderr
     file = model_file.load(out)
     known = file.settings()
-    assert (known.events, known.missing) == (settings().events, Missing())
+    assert (known.events, known.missing) == (settings().events, MissingPolicy())
     warm = file.warm_start()
     before = Model(settings(), 0)
     of_a_worker(shop, before, slice(0, 200))
-    assert before.filling is not None
-    assert warm.filling == before.filling.state.memory.tobytes()
+    assert before.imputer is not None
+    assert warm.filling == before.imputer.state.memory.tobytes()
     found = scored(shop, tmp_path / "s", "--warm-start", out, "--skip", 200)
     began = ModelSettings(known.specs, TARGET, standardize=known.standardize, events=known.events, warm=warm)
     assert [line["score"] for line in found] == of_a_worker(shop, Model(began, 0), slice(200, None))
@@ -223,7 +223,7 @@ def test_a_training_on_numbers_fills_them(tmp_path: Path) -> None:
     assert run(*words).exit_code == 0
     file = model_file.load(out)
     known = file.settings()
-    assert (known.missing, known.indicators, known.events) == (Missing("last"), True, None)
+    assert (known.missing, known.indicators, known.events) == (MissingPolicy("last"), True, None)
     assert file.saved.schema is not None
     assert file.saved.schema.names == ("a", "b")
     assert file.model().champion.n_features == 4
@@ -236,15 +236,15 @@ def test_what_two_partitions_know_is_joined() -> None:
     X = np.random.default_rng(4).normal(size=(60, 3))
     X[X < -0.5] = np.nan
     X[:20, 2] = np.nan
-    read = ModelSettings((Spec("arow"),), missing=Missing("mean"))
-    ours, theirs, whole = (Fillings(read, 3) for _ in range(3))
+    read = ModelSettings((Spec("arow"),), missing=MissingPolicy("mean"))
+    ours, theirs, whole = (MissingValueFillers(read, 3) for _ in range(3))
     ours.fill(X[:20])
     theirs.fill(X[20:])
     whole.fill(X)
-    ours.take_in(theirs)
+    ours.merge(theirs)
     missing = np.full((1, 3), np.nan)
     assert np.allclose(ours.fill(missing), whole.fill(missing), rtol=1e-12)
-    last = Fillings(ModelSettings((Spec("arow"),), missing=Missing("last")), 3)
+    last = MissingValueFillers(ModelSettings((Spec("arow"),), missing=MissingPolicy("last")), 3)
     last.begin(ours.state)
     assert last.fill(missing)[0].tolist() == [X[~np.isnan(X[:, j]), j][-1] for j in range(3)]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from driftway.learners import Spec
-from driftway.producers.delayed_labels import LateLabels
+from driftway.producers.delayed_labels import DelayedLabels
 from driftway.producers.messages import Messages
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.prequential import Evaluation
-from driftway.worker.settings.option_values import Wait
+from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.events import Target
@@ -32,12 +32,12 @@ def rows(task: str) -> tuple[np.ndarray, np.ndarray]:
 
 def replayed(X: np.ndarray, y: np.ndarray, delay: str) -> list[bytes]:
     """What `driftway replay --label-delay` sends."""
-    late = LateLabels(delay, 7, None)
+    late = DelayedLabels(delay, 7, None)
     sent: list[bytes] = []
     for start in range(0, N, 64):
         end = min(N, start + 64)
         values = encode_events(X[start:end], np.full(end - start, np.nan), start)
-        sent += [value or b"" for value in late.among(Messages(start, end - start, values), y[start:end]).values]
+        sent += [value or b"" for value in late.interleave(Messages(start, end - start, values), y[start:end]).values]
     return sent
 
 
@@ -50,8 +50,8 @@ def test_evaluate_equals_a_worker(task: str, learner: str, delay: int) -> None:
     X, y = rows(task)
     target = Target(task, 0) if task == "regression" else Target()
     evaluation = Evaluation(Spec.parse(learner), target, D, window=50, label_delay=delay)
-    scores = np.concatenate([evaluation.advance(X[i : i + 41], y[i : i + 41])[0] for i in range(0, N, 41)])
-    model = Model(model_settings(learner, target=target, wait=Wait(delay + 1)), 3)
+    scores = np.concatenate([evaluation.step(X[i : i + 41], y[i : i + 41])[0] for i in range(0, N, 41)])
+    model = Model(model_settings(learner, target=target, wait=LabelWait(delay + 1)), 3)
     outs = [model.advance(part) for part in pieces(records(replayed(X, y, str(delay))), list(range(0, 600, 29)))]
     emitted = [json.loads(value)["score"] for out in outs for value in out.predictions]
     assert emitted == scores[:, 0].tolist()
@@ -63,20 +63,20 @@ def test_evaluate_equals_a_worker(task: str, learner: str, delay: int) -> None:
 def test_without_delay_it_is_as_ever() -> None:
     X, y = rows("classification")
     late, today = (Evaluation(Spec.parse("auto"), Target(), D, label_delay=0) for _ in range(2))
-    assert np.array_equal(late.advance(X, y)[0], today.advance(X, y)[0])
+    assert np.array_equal(late.step(X, y)[0], today.step(X, y)[0])
 
 
 def test_a_label_travels_behind_later_rows_with_key_and_partition_of_its_row() -> None:
-    late = LateLabels("2", 1, ("no", "yes"))
+    late = DelayedLabels("2", 1, ("no", "yes"))
     keys = [b"a", b"b", b"c", b"d"]
-    sent = late.among(Messages(10, 4, [b"0", b"1", b"2", b"3"], keys), np.array([0.0, np.nan, 1.0, 0.0]))
+    sent = late.interleave(Messages(10, 4, [b"0", b"1", b"2", b"3"], keys), np.array([0.0, np.nan, 1.0, 0.0]))
     assert list(sent.values) == [b"0", b"1", b"2", b'{"id":10,"y":"no"}', b"3"]
     assert list(sent.keys or ()) == [b"a", b"b", b"c", b"a", b"d"]
-    assert sent.spread().tolist() == [10, 11, 12, 10, 13]
-    assert [share for _, share in sent.shares(2)] == [[0, 2, 3], [1, 4]]
-    more = late.among(Messages(14, 1, [b"4"], [b"e"]), np.array([np.nan]))
+    assert sent.effective_partition_rows().tolist() == [10, 11, 12, 10, 13]
+    assert [share for _, share in sent.by_partition(2)] == [[0, 2, 3], [1, 4]]
+    more = late.interleave(Messages(14, 1, [b"4"], [b"e"]), np.array([np.nan]))
     assert list(more.values) == [b"4", b'{"id":12,"y":"yes"}']
-    assert sent.of_rows(2, 4).spread().tolist() == [12, 10, 13]
+    assert sent.of_rows(2, 4).effective_partition_rows().tolist() == [12, 10, 13]
 
 
 def test_drawn_delays_follow_from_seed_and_row() -> None:
@@ -93,4 +93,4 @@ def test_drawn_delays_follow_from_seed_and_row() -> None:
 )
 def test_a_delay_that_is_none_is_a_sentence(text: str) -> None:
     with pytest.raises(UsageFailure, match="label-delay"):
-        LateLabels(text, 1, None)
+        DelayedLabels(text, 1, None)

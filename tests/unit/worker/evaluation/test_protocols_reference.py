@@ -1,4 +1,7 @@
-"""The segments protocol beside the numbers that it is known to give (ALGORITHMS.md 19.5), on the real streams."""
+"""The segments protocol beside the numbers that it is known to give, on the real streams.
+
+See docs/algorithms/reference-results.md#our-reproduction-of-dfop.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from driftway.cli import main
 from driftway.learners import Spec
 from driftway.producers.streams import open_stream
 from driftway.worker.evaluation.prequential import Evaluation
-from driftway.worker.settings.option_values import Share
+from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state.model import Model
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.events import Target
@@ -22,7 +22,7 @@ from tests.unit.worker.rows import drifting, model_settings, records
 P, D = 4, 4
 
 
-def models_in_turns(learner: str, share: Share, X: np.ndarray, y: np.ndarray) -> list[list[float]]:
+def models_in_turns(learner: str, share: SharingOption, X: np.ndarray, y: np.ndarray) -> list[list[float]]:
     """Scores of each partition's model; what was told in one turn is heard in the next."""
     models, told, scores = (
         [Model(model_settings(learner, share=share), p) for p in range(P)],
@@ -30,13 +30,13 @@ def models_in_turns(learner: str, share: Share, X: np.ndarray, y: np.ndarray) ->
         [[] for _ in range(P)],
     )
     for model in models:
-        model.talk.repeat([], 0)
-        model.talk.open(P, {})
+        model.exchange.replay([], 0)
+        model.exchange.start(P, {})
     counts = [0] * P
     for start in range(0, len(X), P * share.rows):
         for minute in told:
             for model in models:
-                model.talk.listen(minute.partition, minute.number, model.talk.read(minute.value), 0)
+                model.exchange.receive(minute.partition, minute.number, model.exchange.read(minute.value), 0)
         told = []
         for p, model in enumerate(models):
             mine = slice(start + p, min(len(X), start + P * share.rows), P)
@@ -50,22 +50,22 @@ def models_in_turns(learner: str, share: Share, X: np.ndarray, y: np.ndarray) ->
     return scores
 
 
-@pytest.mark.parametrize("share", [Share("average", 7), Share("gossip", 10)])
+@pytest.mark.parametrize("share", [SharingOption("average", 7), SharingOption("gossip", 10)])
 @pytest.mark.parametrize("learner", ["dfop:mu=0.01", "pa1"])
-def test_evaluate_equals_workers_that_commit_in_time(learner: str, share: Share) -> None:
+def test_evaluate_equals_workers_that_commit_in_time(learner: str, share: SharingOption) -> None:
     X, y = drifting(n=700, d=D)
     evaluation = Evaluation(Spec.parse(learner), Target(), D, partitions=P, share=share)
-    found = np.concatenate([evaluation.advance(X[i : i + 33], y[i : i + 33])[0][:, 0] for i in range(0, len(X), 33)])
+    found = np.concatenate([evaluation.step(X[i : i + 33], y[i : i + 33])[0][:, 0] for i in range(0, len(X), 33)])
     wanted = models_in_turns(learner, share, X, y)
     assert [found[p::P].tolist() for p in range(P)] == wanted
     alone = Evaluation(Spec.parse(learner), Target(), D, partitions=P)
-    assert alone.advance(X, y)[0][:, 0].tolist() != found.tolist()
+    assert alone.step(X, y)[0][:, 0].tolist() != found.tolist()
 
 
-def accuracy(file: str, share: Share | None, partitions: int) -> float:
+def accuracy(file: str, share: SharingOption | None, partitions: int) -> float:
     ((X, y),) = open_stream(file).blocks(1 << 20)
     made = Evaluation(Spec.parse("dfop:mu=0.0005"), Target(), X.shape[1], partitions=partitions, share=share)
-    made.advance(X, y)
+    made.step(X, y)
     return 100.0 * float(np.mean([part["accuracy"] for part in made.results("x")]))
 
 
@@ -73,7 +73,7 @@ def accuracy(file: str, share: Share | None, partitions: int) -> float:
 def test_eight_partitions_that_share_are_nearly_one(real_streams: RealStreams, stream: str, every: int) -> None:
     file = str(real_streams.file(stream))
     one, alone = accuracy(file, None, 1), accuracy(file, None, 8)
-    shared = accuracy(file, Share("average", every), 8)
+    shared = accuracy(file, SharingOption("average", every), 8)
     assert shared > one - 1.0
     assert shared > alone
 

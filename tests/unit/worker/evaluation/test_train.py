@@ -14,7 +14,7 @@ from driftway.cli import main
 from driftway.producers.streams import open_stream
 from driftway.worker.state import model_file
 from driftway.worker.wire.codec import encode_events
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
 from tests.support.process import Driftway
 
@@ -82,7 +82,7 @@ def test_the_file_says_where_it_comes_from_and_starts_a_model(tmp_path: Path) ->
     assert [spec.text for spec in model.settings.specs] == ["scaled:perceptron:ties=correct"]
     assert (model.champion.state.memory == start).all()
     values = encode_events(*rows_of("sea:rows=50"), 0)
-    outputs = model.advance(Records(0, np.arange(50), Listed(values), Listed([None] * 50), [0] * 50))
+    outputs = model.advance(Records(0, np.arange(50), ListColumn(values), ListColumn([None] * 50), [0] * 50))
     assert outputs.rows == 50
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from driftway.producers.streams import open_stream
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.evaluation.training.bounds import Bound, require_order
+from driftway.worker.evaluation.training.bounds import OffsetBound, require_order
 from driftway.worker.evaluation.training.resume_file import ResumeFile
 from driftway.worker.evaluation.training.rows import StreamRows, require_rows
-from driftway.worker.evaluation.training.run import Stop, run
+from driftway.worker.evaluation.training.run import StopSignal, run
 from driftway.worker.wire.events import Target
 
 DIRTY = "b,a,y\n1,2,0\n3,4,1\n5,6,\n7,,1\n9,10,0\n11,12,1\n"
@@ -115,29 +115,29 @@ def test_no_usable_row_is_one_sentence(tmp_path: Path, text: str, sentence: str)
     ("text", "expected"),
     [
         (None, None),
-        ("0", Bound(0, None)),
-        ("500000", Bound(500_000, None)),
-        ("1970-01-01T00:00:01Z", Bound(None, 1000)),
-        ("1970-01-01T00:00:01.5", Bound(None, 1500)),
-        ("1970-01-01T02:00:00+02:00", Bound(None, 0)),
-        ("1970-01-02", Bound(None, 86_400_000)),
+        ("0", OffsetBound(0, None)),
+        ("500000", OffsetBound(500_000, None)),
+        ("1970-01-01T00:00:01Z", OffsetBound(None, 1000)),
+        ("1970-01-01T00:00:01.5", OffsetBound(None, 1500)),
+        ("1970-01-01T02:00:00+02:00", OffsetBound(None, 0)),
+        ("1970-01-02", OffsetBound(None, 86_400_000)),
     ],
 )
-def test_a_bound_is_an_offset_or_a_time(text: str | None, expected: Bound | None) -> None:
-    assert Bound.parse(text, "--from") == expected
+def test_a_bound_is_an_offset_or_a_time(text: str | None, expected: OffsetBound | None) -> None:
+    assert OffsetBound.parse(text, "--from") == expected
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "²", "2026-13-01"])
 def test_what_is_neither_is_refused(text: str) -> None:
     with pytest.raises(UsageFailure, match=r"--to .*: say an offset such as 500000, or a time"):
-        Bound.parse(text, "--to")
+        OffsetBound.parse(text, "--to")
 
 
 def test_a_range_that_is_empty_as_written_is_refused() -> None:
-    require_order(Bound(3, None), Bound(4, None))
-    require_order(Bound(3, None), Bound(None, 1))  # nobody knows before the log is asked
-    require_order(None, Bound(0, None))
-    for first, end in ((Bound(4, None), Bound(4, None)), (Bound(None, 5), Bound(None, 4))):
+    require_order(OffsetBound(3, None), OffsetBound(4, None))
+    require_order(OffsetBound(3, None), OffsetBound(None, 1))  # nobody knows before the log is asked
+    require_order(None, OffsetBound(0, None))
+    for first, end in ((OffsetBound(4, None), OffsetBound(4, None)), (OffsetBound(None, 5), OffsetBound(None, 4))):
         with pytest.raises(UsageFailure, match="--from does not lie before --to"):
             require_order(first, end)
 
@@ -202,7 +202,7 @@ def test_a_run_saves_after_each_interval_and_not_at_its_end() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_and_ends_the_run(number: signal.Signals) -> None:
     saved: list[bytes] = []
-    stop, before = Stop(), signal.getsignal(number)
+    stop, before = StopSignal(), signal.getsignal(number)
 
     def told(count: int) -> None:
         if count == 2:

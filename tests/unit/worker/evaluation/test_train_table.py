@@ -14,12 +14,12 @@ from driftway.workbench.paper_tables.online_to_batch import experiment as online
 from driftway.workbench.paper_tables.online_to_batch import page as page_module
 from driftway.workbench.paper_tables.online_to_batch.experiment import (
     BASES,
-    CUTS,
     DATA,
-    Found,
+    LIMITS,
+    RunResult,
     algorithms,
     curve_of,
-    cut_of,
+    limits_of,
     measure,
 )
 from driftway.workbench.paper_tables.online_to_batch.page import (
@@ -33,8 +33,8 @@ from driftway.workbench.paper_tables.online_to_batch.page import (
     surpassed,
 )
 from driftway.workbench.paper_tables.online_to_batch.picture import draw
-from driftway.workbench.paper_tables.published import Printed
-from driftway.workbench.paper_tables.request import Asked
+from driftway.workbench.paper_tables.published import PublishedFigure
+from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
 
 
@@ -46,7 +46,7 @@ def opener(name: str, **_: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def results() -> online_to_batch.Results:
-    return measure(Asked(opener, Path()), seeds=2)
+    return measure(TableRequest(opener, Path()), seeds=2)
 
 
 def test_every_algorithm_runs_on_what_is_there(results: online_to_batch.Results) -> None:
@@ -69,7 +69,7 @@ def test_nothing_there_is_a_sentence() -> None:
         raise UsageFailure(f"there is no stream {name}")
 
     with pytest.raises(UsageFailure, match=r"none of phishing, .* is on this machine"):
-        measure(Asked(nothing, Path()))
+        measure(TableRequest(nothing, Path()))
 
 
 def test_seconds_of_a_phi_are_those_after_its_last_pass() -> None:
@@ -88,8 +88,8 @@ def test_seconds_of_a_phi_are_those_after_its_last_pass() -> None:
     ("mean", "outside"), [(5.0, False), (5.2, False), (5.204, False), (5.21, True), (4.79, True), (4.8, False)]
 )
 def test_outside_is_beyond_two_deviations(mean: float, outside: bool) -> None:
-    assert is_outside(mean, Printed(5.0, 0.1, "")) is outside
-    assert not is_outside(mean, Printed(5.0, None, ""))
+    assert is_outside(mean, PublishedFigure(5.0, 0.1, "")) is outside
+    assert not is_outside(mean, PublishedFigure(5.0, None, ""))
 
 
 def test_the_page_shows_ours_beside_theirs_and_marks_what_is_outside(results: online_to_batch.Results) -> None:
@@ -110,32 +110,33 @@ def test_a_page_whose_figures_agree_marks_none(results: online_to_batch.Results)
     curve = tuple(
         (phi, 0.0596 if phi < 5 else 0.0575 if phi < 100 else 0.0568, 0.0596, 0.1 * phi, 12) for phi in range(1, 101)
     )
-    same = {("linear", "phishing", "ii:phi_max=100"): [Found(0.0573, 99, 10.0, curve)]}
-    text = page({**same, ("linear", "phishing", "iii"): [Found(0.0588, 9, 1.95)]}, "p.png")
+    same = {("linear", "phishing", "ii:phi_max=100"): [RunResult(0.0573, 99, 10.0, curve)]}
+    text = page({**same, ("linear", "phishing", "iii"): [RunResult(0.0588, 9, 1.95)]}, "p.png")
     assert "5 figures were compared; outside: none." in text.replace("\n", " ")
     assert "| phishing | 5.96 ± 0.00 (5.96) | 5.75 ± 0.00 (5.79) | 5.75 ± 0.00 (5.73) |" in text
     assert (
-        phi_of_equal_time({**same, ("linear", "phishing", "iii"): [Found(0.0588, 9, 1.95)]}, "linear", "phishing") == 20
+        phi_of_equal_time({**same, ("linear", "phishing", "iii"): [RunResult(0.0588, 9, 1.95)]}, "linear", "phishing")
+        == 20
     )
     assert len(findings(results)) == 3
     runs = {
-        ("linear", "phishing", "iii"): [Found(0.06, 9, 1.0)],
-        ("linear", "phishing", "random-stopping:mult=1"): [Found(0.0601, 1, 1.0)],
-        ("linear", "phishing", "longest-survival:mult=10"): [Found(0.0599, 1, 1.0)],
+        ("linear", "phishing", "iii"): [RunResult(0.06, 9, 1.0)],
+        ("linear", "phishing", "random-stopping:mult=1"): [RunResult(0.0601, 1, 1.0)],
+        ("linear", "phishing", "longest-survival:mult=10"): [RunResult(0.0599, 1, 1.0)],
     }
     told = "in 1 of 2 (more than longest survival 10n on phishing, linear)."
     assert surpassed(runs, [("linear", "phishing")]).endswith(told)
 
 
 def test_a_heavy_case_is_cut_and_the_page_says_so(results: online_to_batch.Results) -> None:
-    (base, data), cut = next((case, cut) for case, cut in CUTS.items() if cut.phi_max < 100)
-    assert cut_of(base, data) == cut
+    (base, data), cut = next((case, cut) for case, cut in LIMITS.items() if cut.phi_max < 100)
+    assert limits_of(base, data) == cut
     assert f"ii:phi_max={cut.phi_max}" in algorithms(base, data)
     assert "longest-survival:mult=100" not in algorithms(base, data)
     curve = tuple((phi, 0.1, 0.1, 0.1, 3) for phi in range(1, cut.phi_max + 1))
     heavy = {
-        (base, data, f"ii:phi_max={cut.phi_max}"): [Found(0.1, 9, 1.0, curve)],
-        (base, data, "iii"): [Found(0.1, 9, 1.0)],
+        (base, data, f"ii:phi_max={cut.phi_max}"): [RunResult(0.1, 9, 1.0, curve)],
+        (base, data, "iii"): [RunResult(0.1, 9, 1.0)],
     }
     text = page({**results, **heavy}, "p.png")
     assert f"{data}: II with {cut.seeds} seeds, φ up to {cut.phi_max}; streams up to {cut.longest}n" in text
@@ -155,6 +156,6 @@ def test_the_table_writes_page_and_picture(
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(page_module, "measure", lambda asked: results)
     assert TABLES["online-to-batch"] == page_module.__name__
-    written = page_module.write(replace(Asked(opener, Path()), out=tmp_path))
+    written = page_module.write(replace(TableRequest(opener, Path()), out=tmp_path))
     assert [path.name for path in written] == ["online-to-batch.md", "online-to-batch.png"]
     assert all(path.stat().st_size > 1000 for path in written)

@@ -10,13 +10,13 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.kafka.librdkafka import abi_check, library, message
-from driftway.worker.kafka.librdkafka.abi_check import proven
-from driftway.worker.kafka.librdkafka.handle import Handle, PlaceList, partitions_of
+from driftway.worker.kafka.librdkafka.abi_check import checked_library
+from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, partitions_of
 from driftway.worker.kafka.librdkafka.library import PRODUCER, Library, Unsupported, load
 
 
 def test_the_library_is_the_one_of_the_python_client() -> None:
-    assert proven().version() == confluent_kafka.libversion()[1]
+    assert checked_library().version() == confluent_kafka.libversion()[1]
 
 
 def test_a_missing_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,11 +45,13 @@ def test_a_message_that_is_laid_out_differently_is_noticed(word: str, monkeypatc
 
 
 def test_a_place_that_is_laid_out_differently_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    fields = [field for field in library.Place._fields_ if field[0] != "partition"]
+    fields = [field for field in library.TopicPartitionStruct._fields_ if field[0] != "partition"]
     fields.insert(2, ("partition", ctypes.c_int32))
     other = type("Other", (ctypes.Structure,), {"_fields_": fields})
     places = type(
-        "Others", (ctypes.Structure,), {"_fields_": (*library.Places._fields_[:2], ("elements", ctypes.POINTER(other)))}
+        "Others",
+        (ctypes.Structure,),
+        {"_fields_": (*library.TopicPartitionListStruct._fields_[:2], ("elements", ctypes.POINTER(other)))},
     )
     functions = {**library.FUNCTIONS}
     functions["topic_partition_list_new"] = (ctypes.POINTER(places), ctypes.c_int)
@@ -61,7 +63,7 @@ def test_a_place_that_is_laid_out_differently_is_noticed(monkeypatch: pytest.Mon
     )
     functions["topic_partition_list_destroy"] = (None, ctypes.POINTER(places))
     monkeypatch.setattr(library, "FUNCTIONS", functions)
-    assert "a place reads" in (abi_check._place_differs(Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))) or "")
+    assert "a place reads" in (abi_check._partition_differs(Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))) or "")
 
 
 def test_an_invalid_property_is_the_clients_own_error() -> None:
@@ -80,7 +82,7 @@ def test_an_error_object_becomes_the_clients_own_error() -> None:
 
 
 def test_places_go_in_and_come_out() -> None:
-    with PlaceList(load(), "topic", [(3, 7), (1, 9)]) as places:
+    with TopicPartitionList(load(), "topic", [(3, 7), (1, 9)]) as places:
         assert partitions_of(places) == [3, 1]
         assert [places.contents.elements[i].offset for i in range(2)] == [7, 9]
 

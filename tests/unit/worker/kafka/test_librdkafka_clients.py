@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka import client_factory
 from driftway.worker.kafka.client_config import AUTO, NATIVE, PYTHON
-from driftway.worker.kafka.error_handling import Undelivered, Unproven
-from driftway.worker.kafka.interface import Span
+from driftway.worker.kafka.error_handling import DeliveryFailed, UnconfirmedDelivery
+from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.kafka.librdkafka import library, message
-from driftway.worker.kafka.librdkafka.abi_check import proven
+from driftway.worker.kafka.librdkafka.abi_check import checked_library
 from driftway.worker.kafka.librdkafka.consumer_queue import keys_of, values_of
 from driftway.worker.kafka.librdkafka.library import Unsupported
-from driftway.worker.kafka.librdkafka.member import NativeMember
+from driftway.worker.kafka.librdkafka.member import LibrdkafkaMember
 from driftway.worker.kafka.librdkafka.message import (
     ERROR,
     KEY,
@@ -38,10 +38,10 @@ from driftway.worker.kafka.librdkafka.message import (
     gather,
     group,
 )
-from driftway.worker.kafka.librdkafka.sender import CODE, FIRST, NONE_YET, REFUSED, NativeSender, delivered
+from driftway.worker.kafka.librdkafka.sender import CODE, FIRST, NONE_YET, REFUSED, LibrdkafkaSender, delivered
 from driftway.worker.kafka.librdkafka.warm_up import warm
-from driftway.worker.wire.columns import END, SPARE, Listed
-from driftway.worker.wire.writer import Layout, as_text, write
+from driftway.worker.wire.columns import END, SPARE, ListColumn
+from driftway.worker.wire.writer import RowTemplate, as_text, write
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 ITEMS = st.lists(st.one_of(st.none(), st.just(b""), st.binary(max_size=20)), min_size=1, max_size=12)
@@ -77,7 +77,7 @@ def test_messages_become_columns_and_columns_become_messages(values: list[bytes 
     text = np.full(sum(len(value or b"") + len(END) for value in values), 7, np.uint8)
     starts, lengths = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
     assert gather(memory.rows, every, PAYLOAD, len(END), text, starts, lengths) == len(text)
-    assert text.tobytes() == Listed(values).terminated().tobytes()[:-SPARE]
+    assert text.tobytes() == ListColumn(values).to_terminated().tobytes()[:-SPARE]
     rows = np.zeros((len(values), WORDS), np.int64)
     fill(rows, text.ctypes.data, starts, lengths, PAYLOAD)
     found = [ctypes.string_at(int(row[PAYLOAD]), int(row[LENGTH])) if row[PAYLOAD] else None for row in rows]
@@ -85,8 +85,8 @@ def test_messages_become_columns_and_columns_become_messages(values: list[bytes 
 
 
 def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    member = NativeMember(proven(), {**NOBODY, "group.id": "g"}, "t", incremental=False)
-    arrivals = member._arrivals
+    member = LibrdkafkaMember(checked_library(), {**NOBODY, "group.id": "g"}, "t", incremental=False)
+    arrivals = member._queue
     monkeypatch.setattr(
         "driftway.worker.kafka.librdkafka.consumer_queue.stamp", lambda pointers, function, kind, stamps: None
     )
@@ -99,7 +99,7 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
             (3, [100, 103, 105], [b"a", None, b"c"], [None, b"", b"l"]),
             (2, [102, 104], [b"b", b""], [b"k", None]),
         ]
-        assert [part.values.terminated().tobytes() for part in records] == [
+        assert [part.values.to_terminated().tobytes() for part in records] == [
             b"a\0\0c\0null" + bytes(16),
             b"b\0\0null" + bytes(16),
         ]
@@ -132,7 +132,7 @@ def test_messages_of_a_partition_stay_in_their_order(messages: list[tuple[int, b
 
 
 def test_after_the_warm_up_no_message_waits_for_a_compiler() -> None:
-    warm(proven())
+    warm(checked_library())
     kernels = message.read, message.group, message.gather, message.stamp, message.fill, message.destroy
     compiled = [list(kernel.signatures) for kernel in kernels]  # type: ignore[attr-defined]
     assert [len(signatures) for signatures in compiled] == [1] * len(kernels)
@@ -143,13 +143,13 @@ def test_after_the_warm_up_no_message_waits_for_a_compiler() -> None:
     message.group(read_back, order, partitions, ends, scratch)
     last = order[1:]
     keys, (values, _) = keys_of(read_back, last), values_of(read_back, last, np.empty(99, np.uint8), 7)
-    sender = NativeSender(proven(), NOBODY, 0)
+    sender = LibrdkafkaSender(checked_library(), NOBODY, 0)
     zero = np.zeros(2, np.int64)
     ids = as_text(b"null" + bytes(16)), np.array([[0, 0], [4, 4]])
-    written = write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0,1]", zero, zero)
-    for column in (values, written, Listed([b"a", None])):
+    written = write(RowTemplate(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0,1]", zero, zero)
+    for column in (values, written, ListColumn([b"a", None])):
         sender.send("t", column, keys)
-    sender.send("t", written, Listed([None, b"x"]))
+    sender.send("t", written, ListColumn([None, b"x"]))
     assert [list(kernel.signatures) for kernel in kernels] == compiled  # type: ignore[attr-defined]
 
 
@@ -173,32 +173,34 @@ def test_reports_are_noted_by_topic_and_only_of_marked_records() -> None:
 
 
 def test_what_is_dropped_is_reported_as_refused_with_its_topic() -> None:
-    sender = NativeSender(proven(), NOBODY, 0)
-    sender.send("t", Listed([b"a", None, b""]), Listed([b"k", None, b""]))
-    sender.send("u", Listed([b"x"]), Listed([None]), [(("reason", b"of\0a kind"), ("empty", b""), ("none", None))])
+    sender = LibrdkafkaSender(checked_library(), NOBODY, 0)
+    sender.send("t", ListColumn([b"a", None, b""]), ListColumn([b"k", None, b""]))
+    sender.send(
+        "u", ListColumn([b"x"]), ListColumn([None]), [(("reason", b"of\0a kind"), ("empty", b""), ("none", None))]
+    )
     assert len(sender) >= 4, "errors count too"
-    with pytest.raises(Unproven, match="3 records of t are said to be at offsets None to None"):
-        sender.spans({})
+    with pytest.raises(UnconfirmedDelivery, match="3 records of t are said to be at offsets None to None"):
+        sender.ranges({})
     sender.drop()
     while len(sender):
         sender.poll(0.05)
-    with pytest.raises(Undelivered, match=r"^[tu] cannot be written: "):
-        sender.spans({})
+    with pytest.raises(DeliveryFailed, match=r"^[tu] cannot be written: "):
+        sender.ranges({})
 
 
 def test_spans_begin_anew() -> None:
-    sender = NativeSender(proven(), NOBODY, 0)
+    sender = LibrdkafkaSender(checked_library(), NOBODY, 0)
     sender._counts["t"], sender._places["t"] = 3, FIRST
     sender._notes[FIRST : FIRST + 2] = 7, 9
-    assert sender.spans({"t": 7}) == {"t": Span(7, 9, 3)}
-    sender.begin_spans()
-    assert sender.spans({}) == {}
+    assert sender.ranges({"t": 7}) == {"t": OffsetRange(7, 9, 3)}
+    sender.start_ranges()
+    assert sender.ranges({}) == {}
     assert (sender._notes[FIRST:] == NONE_YET).all()
 
 
 def test_a_sender_ends_with_its_last_reference() -> None:
     ended: list[int] = []
-    sender = NativeSender(proven(), NOBODY, 0)
+    sender = LibrdkafkaSender(checked_library(), NOBODY, 0)
     close = sender._handle.close
     sender._handle.close = lambda: (ended.append(1), close())  # type: ignore[method-assign, assignment, func-returns-value]
     del sender
@@ -223,7 +225,7 @@ def test_callbacks_are_called(client: str) -> None:
     member = client_factory.make_member(client, {**NOBODY, **told}, "t", incremental=False)
     until = time.monotonic() + 20
     while not (errors and counts) and time.monotonic() < until:
-        member.take(10, 0.1)
+        member.poll(10, 0.1)
     member.close()
     assert {error.code() for error in errors} <= {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
     assert counts[0].startswith("{")
@@ -231,42 +233,45 @@ def test_callbacks_are_called(client: str) -> None:
 
 
 def test_what_a_listener_raises_comes_out_of_the_call() -> None:
-    member = NativeMember(proven(), {**NOBODY, "group.id": "g"}, "t", incremental=False)
+    member = LibrdkafkaMember(checked_library(), {**NOBODY, "group.id": "g"}, "t", incremental=False)
 
     def fail(_partitions: list[int]) -> None:
         raise ValueError("a listener")
 
     member._listeners = fail, fail, fail
-    places = proven().topic_partition_list_new(0)
+    places = checked_library().topic_partition_list_new(0)
     member._rebalance(member._handle.address, library.ASSIGN, places, 0)
-    proven().topic_partition_list_destroy(places)
+    checked_library().topic_partition_list_destroy(places)
     with pytest.raises(ValueError, match="a listener"):
-        member.take(1, 0.0)
+        member.poll(1, 0.0)
     member.close()
 
 
 def test_a_fenced_member_closes_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why it leaves has been raised before; a second failure would hide it."""
-    member, close = NativeMember(proven(), {**NOBODY, "group.id": "g"}, "t", incremental=False), proven().consumer_close
+    member, close = (
+        LibrdkafkaMember(checked_library(), {**NOBODY, "group.id": "g"}, "t", incremental=False),
+        checked_library().consumer_close,
+    )
 
     def refuse(handle: int) -> int:
         close(handle)
         return KafkaError._FATAL
 
-    monkeypatch.setattr(proven(), "consumer_close", refuse)
+    monkeypatch.setattr(checked_library(), "consumer_close", refuse)
     member.close()
     assert member._handle.address == 0
     member.close()
 
 
 def test_the_choice_says_why_it_is_not_native(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert client_factory.resolved(PYTHON) == (PYTHON, None)
-    assert client_factory.resolved(NATIVE) == client_factory.resolved(AUTO) == (NATIVE, None)
+    assert client_factory.choose_client(PYTHON) == (PYTHON, None)
+    assert client_factory.choose_client(NATIVE) == client_factory.choose_client(AUTO) == (NATIVE, None)
 
     def missing() -> None:
         raise Unsupported("rd_kafka_x cannot be found")
 
-    monkeypatch.setattr("driftway.worker.kafka.librdkafka.abi_check.proven", missing)
-    assert client_factory.resolved(AUTO) == (PYTHON, "rd_kafka_x cannot be found")
+    monkeypatch.setattr("driftway.worker.kafka.librdkafka.abi_check.checked_library", missing)
+    assert client_factory.choose_client(AUTO) == (PYTHON, "rd_kafka_x cannot be found")
     with pytest.raises(UsageFailure, match="--client native cannot be used here: rd_kafka_x cannot be found"):
-        client_factory.resolved(NATIVE)
+        client_factory.choose_client(NATIVE)

@@ -19,10 +19,10 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.registry.parser import FORMS, make_parser
 from driftway.worker.kafka.registry.schemas import SECOND_ASKING_SECONDS
 from driftway.worker.wire import codec
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Reject, Target
 from driftway.worker.wire.rejections import kind_of
-from driftway.worker.wire.schema.decoder import Reader
+from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.support import registered
 from tests.support.registered import QUICK, ROUND_TRIPS
@@ -222,12 +222,12 @@ def test_a_schema_of_events_reads_what_was_parsed(stub):
     """`a` of `test.All` is a list, `us` a time, `w` a decimal in a union."""
     value, _ = registered.avro(stub.url)
     schema = EventSchema.parse(["d", "w", "a.1", "us:time=hour", "b:one-of=x|*"], label="e", id="id")
-    reader = Reader(
+    reader = SchemaDecoder(
         schema, Target(labels=("RED", "BLUE")), make_parser("avro", stub.url, QUICK), codec.id_text, scanned=False
     )
     values = [value, b"{}", value[:-1]]
     stamps = np.zeros(3, np.int64)
-    found = reader.read(Records(0, np.arange(3), Listed(values), Listed([None] * 3), stamps))
+    found = reader.decode(Records(0, np.arange(3), ListColumn(values), ListColumn([None] * 3), stamps))
     assert found.X[0].tolist() == [0.1, -12.34, 2.0, 12 + 30 / 60 + 5.25 / 3600, 0.0, 1.0]
     assert found.y[0] == 1.0
     assert found.reasons == {1: "avro: not in the registry's format", 2: "avro: value does not fit its schema"}

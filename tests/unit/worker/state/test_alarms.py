@@ -77,7 +77,7 @@ def test_an_alarm_has_a_record_that_names_the_event(cuts: list[int]) -> None:
         n, digest = alarm.offset, model.digests()[0]
         expected = (
             f'{{"detector":"{alarm.detector}","partition":3,"offset":{n},"learner":"perceptron","group":"g",'
-            f'"model":"{digest}","id":{{"n":{n}}},"t":{10 * n}}}'
+            f'"model_digest":"{digest}","id":{{"n":{n}}},"t":{10 * n}}}'
         )
         assert (alarm.key, alarm.value) == (f"{alarm.detector}/3".encode(), expected.encode())
 

@@ -12,7 +12,7 @@ import pytest
 from driftway.learners import Spec
 from driftway.worker.cli.model_options import make_detector_specs
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings.option_values import Wait
+from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
@@ -105,7 +105,7 @@ def test_equals_a_dictionary_event_by_event(task: str, learner: str, rows: int) 
     for value in values:
         naive.take(json.loads(value))
     target = Target(task, 0) if task == "regression" else Target()
-    settings = model_settings(learner, target=target, wait=Wait(rows), accuracy_every=50)
+    settings = model_settings(learner, target=target, wait=LabelWait(rows), accuracy_every=50)
     model, outs = run(settings, values, list(range(0, len(values), 37)))
     predictions, points, rejected, *_ = all_of(outs)
     assert [json.loads(value)["score"] for value in predictions] == naive.scores
@@ -127,7 +127,7 @@ def test_equals_a_dictionary_event_by_event(task: str, learner: str, rows: int) 
 def test_cuts_saves_and_restores_change_no_bit(learner: str) -> None:
     specs = ("auto", "dfop", "pa") if learner == "one" else (learner,)
     detectors = make_detector_specs(("ddm:min_n=5,warn=0.2,drift=0.5",), "classification")
-    settings = model_settings(*specs, wait=Wait(100), accuracy_every=40, detectors=detectors)
+    settings = model_settings(*specs, wait=LabelWait(100), accuracy_every=40, detectors=detectors)
     values = late_stream(400, 7)
     whole, outs = run(settings, values, [])
     cut, others = run(settings, values, sorted(random.Random(1).sample(range(1, len(values)), 90)))
@@ -153,7 +153,7 @@ def test_labels_that_come_with_their_events_give_the_same_bits_as_ever(learner: 
         for i in range(300)
     ]
     today, outs = run(model_settings(learner), values, [])
-    late, others = run(model_settings(learner, wait=Wait(50)), values, [])
+    late, others = run(model_settings(learner, wait=LabelWait(50)), values, [])
     assert all_of(outs)[0] == all_of(others)[0]
     assert today.save().parts[0].tobytes() == late.save().parts[0].tobytes()
 
@@ -162,7 +162,7 @@ def test_a_row_waits_so_many_rows_or_so_long() -> None:
     row = [b'{"id":%d,"x":[1,2,3]}' % i for i in range(6)]
     labels = [b'{"id":0,"y":1}', b'{"id":1,"y":1}']
     values = [*row[:3], *labels, b'{"id":1,"y":0}', row[3], b'{"id":2,"y":0}', b'{"id":1,"y":0}']
-    _, outs = run(model_settings("dfop", wait=Wait(2)), values, [])
+    _, outs = run(model_settings("dfop", wait=LabelWait(2)), values, [])
     assert [(one.offset, one.reason) for one in outs[0].rejected] == [
         (3, "late label: no event of this id waits"),
         (5, "late label: another than the first"),
@@ -170,7 +170,7 @@ def test_a_row_waits_so_many_rows_or_so_long() -> None:
     ]
     whole = records([*row[:2], b'{"id":0,"y":1}', b'{"id":1,"y":1}'])
     whole.timestamps = [STAMP, STAMP + 9_000, STAMP + 10_001, STAMP + 10_001]
-    out = Model(model_settings("dfop", wait=Wait.parse("10s")), 3).advance(whole)
+    out = Model(model_settings("dfop", wait=LabelWait.parse("10s")), 3).advance(whole)
     assert [one.offset for one in out.rejected] == [2]
 
 
@@ -182,7 +182,7 @@ def test_without_the_option_late_labels_are_rejected_and_say_so() -> None:
 def test_events_without_an_id_do_not_wait_and_a_later_event_takes_an_id_over() -> None:
     values = [b'{"x":[1,0,0]}', b'{"id":null,"x":[1,0,0]}', b'{"id":7,"x":[1,0,0]}', b'{"id":7,"x":[0,1,0]}']
     values += [b'{"id":null,"y":1}', b'{"id":7,"y":1}', b'{"id":7,"y":1}']
-    model, outs = run(model_settings("dfop", wait=Wait(9)), values, [])
+    model, outs = run(model_settings("dfop", wait=LabelWait(9)), values, [])
     assert [(one.offset, one.reason) for one in outs[0].rejected] == [
         (4, "late label: no event of this id waits"),
         (6, "late label: a repetition"),
@@ -198,7 +198,7 @@ def test_mapped_events_wait_too() -> None:
         b'{"order":"o2","fraud":true}',
         b'{"order":"o1","fraud":"maybe"}',
     ]
-    model, outs = run(model_settings("dfop", wait=Wait(9), events=events), values, [])
+    model, outs = run(model_settings("dfop", wait=LabelWait(9), events=events), values, [])
     assert len(outs[0].predictions) == 2
     assert [one.reason for one in outs[0].rejected] == ['label "maybe" is not one of 0, 1']
     assert model.latest_points()["dfop"]["labels"] == 1
@@ -207,7 +207,7 @@ def test_mapped_events_wait_too() -> None:
 def test_points_tell_how_late_labels_are() -> None:
     values = [b'{"id":%d,"x":[1,2,3]}' % i for i in range(10)]
     values += [b'{"id":%d,"y":1}' % i for i in range(5)] + [b'{"id":99,"x":[1,2,3],"y":0}']
-    _, outs = run(model_settings("dfop", wait=Wait(50), accuracy_every=11), values, [])
+    _, outs = run(model_settings("dfop", wait=LabelWait(50), accuracy_every=11), values, [])
     point = json.loads(outs[0].points[0][1])
     assert (point["rows"], point["labels"], point["waiting"], point["never_labelled"]) == (11, 6, 5, 0)
     assert point["delay_rows"] == {"median": 6, "p95": 9}
@@ -217,14 +217,14 @@ def test_points_tell_how_late_labels_are() -> None:
 @pytest.mark.parametrize("text", ["", "0", "x", "7", "7d", "90s/10", "12h/0", "d", "-3", "1.5h", "10000001"])
 def test_how_long_a_row_waits_is_read_or_refused_in_a_sentence(text: str) -> None:
     if text in ("7", "7d", "90s/10"):
-        assert str(Wait.parse(str(Wait.parse(text)))) == str(Wait.parse(text))
+        assert str(LabelWait.parse(str(LabelWait.parse(text)))) == str(LabelWait.parse(text))
     else:
         with pytest.raises(UsageFailure, match="label-wait"):
-            Wait.parse(text)
+            LabelWait.parse(text)
 
 
 def test_a_state_with_other_rows_is_refused() -> None:
-    settings = model_settings("dfop", wait=Wait(50))
+    settings = model_settings("dfop", wait=LabelWait(50))
     model, _ = run(settings, late_stream(60, 3), [])
     saved = model.save()
     broken = type(saved)(saved.schema, saved.rows, (*saved.parts[:-1], saved.parts[-1][:-8]))
@@ -235,7 +235,7 @@ def test_a_state_with_other_rows_is_refused() -> None:
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_challengers_are_compared_with_the_same_baselines_however_rows_are_cut(task: str) -> None:
     """A slot is given to another row as soon as its label has come: behind it no metrics may look there."""
-    settings = model_settings("dfop", "pa1_regressor" if task == "regression" else "pa1", wait=Wait(30), task=task)
+    settings = model_settings("dfop", "pa1_regressor" if task == "regression" else "pa1", wait=LabelWait(30), task=task)
     values = late_stream(400, 3, delay=25, task=task)
     _, whole = run(settings, values, [0])
     chance = random.Random(task)

@@ -8,27 +8,27 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from driftway.worker.state.delayed_labels.label_merger import FIRST_PATIENCE_SECONDS, PATIENCE_SECONDS, Confluence
-from driftway.worker.state.delayed_labels.merge_order import Order, Place, chained
-from driftway.worker.wire.columns import Listed
-from driftway.worker.wire.events import APART, Records
+from driftway.worker.state.delayed_labels.label_merger import FIRST_MAX_IDLE_SECONDS, MAX_IDLE_SECONDS, LabelMerger
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
+from driftway.worker.wire.columns import ListColumn
+from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 
 Taken = list[tuple[int, int, bytes | None]]
 """Input offset, offset among labels, value."""
-BEGIN = Place(3, 7)
+BEGIN = MergePosition(3, 7)
 
 
 def records(kind: str, first: int, times: list[int]) -> Records:
     offsets = np.arange(first, first + len(times))
     values = [f"{kind}{offset}".encode() for offset in offsets.tolist()]
-    return Records(0, offsets, Listed(values), Listed([None] * len(times)), times)
+    return Records(0, offsets, ListColumn(values), ListColumn([None] * len(times)), times)
 
 
 def told(taken: Records | None) -> Taken:
     if taken is None:
         return []
-    assert taken.own is not None
-    return list(zip(taken.offsets.tolist(), taken.own.tolist(), taken.values.listed(), strict=True))
+    assert taken.label_offsets is not None
+    return list(zip(taken.offsets.tolist(), taken.label_offsets.tolist(), taken.values.to_list(), strict=True))
 
 
 def pieces(chance: random.Random, whole: Records) -> Iterator[Records]:
@@ -43,12 +43,12 @@ class Live:
     """A worker that takes both topics as they happen to arrive, and commits now and then, sometimes with a snapshot."""
 
     def __init__(self, chance: random.Random, events: Records, labels: Records) -> None:
-        self.flow = Confluence(Order(BEGIN))
+        self.flow = LabelMerger(MergeOrder(BEGIN))
         self.taken: Taken = []
-        self.parts: list[Order] = []
+        self.parts: list[MergeOrder] = []
         events_due, labels_due, now = list(pieces(chance, events)), list(pieces(chance, labels)), 0.0
-        while events_due or self.flow.holding:
-            now += chance.choice([0.0, 0.1, PATIENCE_SECONDS])
+        while events_due or self.flow.waiting_events:
+            now += chance.choice([0.0, 0.1, MAX_IDLE_SECONDS])
             if labels_due and chance.random() < 0.6:
                 self.flow.add_labels(labels_due.pop(0))
             if chance.random() < 0.3:
@@ -59,7 +59,7 @@ class Live:
                 self.parts.append(self.flow.order)
                 self.flow.snapshot_taken(self.flow.order.end)
 
-    def orders(self) -> list[Order]:
+    def orders(self) -> list[MergeOrder]:
         return [*self.parts, self.flow.order]
 
 
@@ -81,9 +81,9 @@ def test_the_same_records_come_again(chance: random.Random) -> None:
     events, labels = topics(chance)
     live = Live(chance, events, labels)
     begin = chance.choice([part.begin for part in live.orders()])
-    order = chained(live.orders(), begin.offset)
+    order = concatenated(live.orders(), begin.offset)
     assert order is not None
-    again, taken = Confluence(Order(order.begin), order.steps), Taken()
+    again, taken = LabelMerger(MergeOrder(order.begin), order.steps), Taken()
     coming = pieces(chance, events)
     while again.order.end != order.end:
         if again.needs_labels:
@@ -97,57 +97,57 @@ def test_the_same_records_come_again(chance: random.Random) -> None:
 def test_every_event_once_and_labels_in_their_order(chance: random.Random) -> None:
     events, labels = topics(chance)
     taken = Live(chance, events, labels).taken
-    assert [value for _, own, value in taken if own == APART] == list(events.values)
-    came = [(own, value) for _, own, value in taken if own != APART]
+    assert [value for _, own, value in taken if own == NO_LABEL_OFFSET] == list(events.values)
+    came = [(own, value) for _, own, value in taken if own != NO_LABEL_OFFSET]
     assert came == list(zip(labels.offsets.tolist(), labels.values, strict=True))[: len(came)]
     places = [offset for offset, _, _ in taken]
     assert places == sorted(places)
 
 
 def test_times_say_where_a_label_goes() -> None:
-    flow = Confluence(Order(BEGIN))
+    flow = LabelMerger(MergeOrder(BEGIN))
     flow.add_labels(records("l", BEGIN.label, [5, 10, 20, 30]))
     flow.end_labels()
     taken = told(flow.take(records("e", BEGIN.offset, [1, 10, 11, 25]), 0.0))
     assert [value for _, _, value in taken] == [b"e3", b"l7", b"e4", b"l8", b"e5", b"l9", b"e6"]
-    assert flow.labels_held == 1
-    assert flow.order == Order(BEGIN, (Place(7, 10),)), "what times say needs no word"
+    assert flow.waiting_labels == 1
+    assert flow.order == MergeOrder(BEGIN, (MergePosition(7, 10),)), "what times say needs no word"
 
 
 def test_events_wait_for_labels_that_are_known_to_come_and_not_for_ever() -> None:
-    flow = Confluence(Order(BEGIN))
+    flow = LabelMerger(MergeOrder(BEGIN))
     events = records("e", BEGIN.offset, [1, 2, 9])
     assert flow.take(events, 100.0) is None
     flow.add_labels(records("l", BEGIN.label, [1, 5]))
     assert [value for _, _, value in told(flow.take(None, 100.1))] == [b"e3", b"l7", b"e4"]
-    assert flow.holding == 1
+    assert flow.waiting_events == 1
     assert flow.take(None, 100.2) is None
-    assert [value for _, _, value in told(flow.take(None, 100.1 + PATIENCE_SECONDS))] == [b"l8", b"e5"]
+    assert [value for _, _, value in told(flow.take(None, 100.1 + MAX_IDLE_SECONDS))] == [b"l8", b"e5"]
 
 
 def test_a_reader_of_labels_that_still_connects_is_given_more_time() -> None:
-    flow = Confluence(Order(BEGIN))
+    flow = LabelMerger(MergeOrder(BEGIN))
     assert flow.take(records("e", BEGIN.offset, [1]), 100.0) is None
-    assert flow.take(None, 100.0 + 2 * PATIENCE_SECONDS) is None
-    assert flow.take(None, 100.0 + FIRST_PATIENCE_SECONDS) is not None
+    assert flow.take(None, 100.0 + 2 * MAX_IDLE_SECONDS) is None
+    assert flow.take(None, 100.0 + FIRST_MAX_IDLE_SECONDS) is not None
 
 
 def test_a_label_that_came_too_late_is_written_down() -> None:
-    flow = Confluence(Order(BEGIN))
+    flow = LabelMerger(MergeOrder(BEGIN))
     flow.end_labels()
     flow.take(records("e", 3, [1, 2, 30]), 0.0)
     flow.add_labels(records("l", 7, [2]))
     flow.end_labels()
     flow.take(records("e", 6, [31]), 0.0)
-    assert flow.order == Order(BEGIN, (Place(6, 7), Place(7, 8)))
+    assert flow.order == MergeOrder(BEGIN, (MergePosition(6, 7), MergePosition(7, 8)))
     flow.take(records("e", 7, [32]), 0.0)
-    assert flow.order == Order(BEGIN, (Place(6, 7), Place(8, 8)))
+    assert flow.order == MergeOrder(BEGIN, (MergePosition(6, 7), MergePosition(8, 8)))
 
 
 def test_what_is_held_outlasts_the_buffers_of_the_client() -> None:
-    flow = Confluence(Order(Place(0, 0)))
+    flow = LabelMerger(MergeOrder(MergePosition(0, 0)))
     buffer = [b"one", b"two"]
-    flow.take(Records(0, np.arange(2), Listed(buffer), Listed([None, b"k"]), [1, 2]), 0.0)
+    flow.take(Records(0, np.arange(2), ListColumn(buffer), ListColumn([None, b"k"]), [1, 2]), 0.0)
     buffer[:] = [b"xxx", b"yyy"]
     flow.end_labels()
     taken = flow.take(None, 0.0)
@@ -157,20 +157,20 @@ def test_what_is_held_outlasts_the_buffers_of_the_client() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"x", b"[]", b"[[1],[]]", b"[[1,2],[3]]", b"[[1,2],[[3,null]]]", None])
 def test_an_order_that_cannot_be_read(value: bytes | None) -> None:
-    assert Order.read(value) is None
+    assert MergeOrder.read(value) is None
 
 
 def test_an_order_is_what_was_written() -> None:
-    order = Order(BEGIN, (Place(5, 7), Place(9, 12)))
-    assert Order.read(order.write()) == order
+    order = MergeOrder(BEGIN, (MergePosition(5, 7), MergePosition(9, 12)))
+    assert MergeOrder.read(order.write()) == order
 
 
 def test_a_chain_takes_what_was_written_last_and_ends_where_a_part_is_missing() -> None:
-    a, b, c = Place(0, 0), Place(10, 4), Place(20, 9)
-    first, second = Order(a, (b,)), Order(b, (Place(15, 4), c))
-    assert chained([first, second], 0) == Order(a, (b, Place(15, 4), c))
-    assert chained([first, second], 10) == second
-    assert chained([second, Order(b, (Place(12, 5),))], 10) == Order(b, (Place(12, 5),))
-    assert chained([first], 10) == Order(b)
-    assert chained([first, Order(Place(11, 4), (c,))], 0) == first
-    assert chained([first, second], 5) is None
+    a, b, c = MergePosition(0, 0), MergePosition(10, 4), MergePosition(20, 9)
+    first, second = MergeOrder(a, (b,)), MergeOrder(b, (MergePosition(15, 4), c))
+    assert concatenated([first, second], 0) == MergeOrder(a, (b, MergePosition(15, 4), c))
+    assert concatenated([first, second], 10) == second
+    assert concatenated([second, MergeOrder(b, (MergePosition(12, 5),))], 10) == MergeOrder(b, (MergePosition(12, 5),))
+    assert concatenated([first], 10) == MergeOrder(b)
+    assert concatenated([first, MergeOrder(MergePosition(11, 4), (c,))], 0) == first
+    assert concatenated([first, second], 5) is None

@@ -17,7 +17,7 @@ from driftway.worker.cli.model_options import make_model_settings, make_target
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import warm
+from driftway.worker.state.warm_up import compile_kernels
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import events, model_settings, records, wire
 
@@ -120,14 +120,14 @@ COLUMN_3 = "g_dfop:lambda_source=field,column=3"
 
 def test_a_column_that_may_exist_is_taken_until_the_first_event_says_otherwise() -> None:
     made = make_model_settings((COLUMN_3,), Target())
-    warm(made)
+    compile_kernels(made)
     with pytest.raises(UsageFailure, match="column must be < 1, the number of features, got 3"):
         make_model_settings((COLUMN_3,), Target(), n_features=1)
     with pytest.raises(Failure, match="over 1 features: column must be < 1, the number of features, got 3"):
         Model(made, 3).advance(records([b'{"x":[1],"y":0}']))
     far = make_model_settings(("g_dfop:lambda_source=field,column=1000000000",), Target())
     with pytest.raises(Failure, match="over 10000 features: column must be < 10000"):
-        warm(far)
+        compile_kernels(far)
 
 
 def test_map_that_does_not_fit_the_first_event_is_one_sentence() -> None:
@@ -180,5 +180,5 @@ def test_mapped_model_goes_on_from_its_snapshot_and_from_no_other() -> None:
                 continue
             with pytest.raises(snapshot.ForeignSnapshot) as caught:
                 snapshot.read(blob, heir)
-            made, has = "dfop" + one.behind, "dfop" + other.behind
+            made, has = "dfop" + one.maps_suffix, "dfop" + other.maps_suffix
             assert str(caught.value) == f"the snapshot was made with learners ['{made}'], this worker has ['{has}']"

@@ -14,7 +14,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
 from driftway.worker.wire.events import Records, Schema
 from driftway.worker.wire.packed import encode_events as encode_packed
-from driftway.worker.wire.schema.feature import Missing
+from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import drifting, model_settings, pieces, records, wire
 
@@ -55,7 +55,7 @@ POLICIES = ("mean", "last", "0.5")
 
 def made(form: str, missing: str, indicators: bool) -> tuple[ModelSettings, Records]:
     X, y = lacking()
-    policy: dict[str, Any] = {"missing": Missing.parse(missing), "indicators": indicators}
+    policy: dict[str, Any] = {"missing": MissingPolicy.parse(missing), "indicators": indicators}
     if form == "packed":
         return model_settings(form="packed", n_features=D, **policy), records(list(encode_packed(X, y)))
     if form == "mapped":
@@ -126,7 +126,7 @@ def test_without_a_policy_missing_values_are_rejected_as_before() -> None:
 
 
 def test_a_first_event_without_all_values_fixes_the_schema() -> None:
-    model = Model(model_settings(missing=Missing("mean")), 3)
+    model = Model(model_settings(missing=MissingPolicy("mean")), 3)
     out = model.advance(records([b'{"x":[null,2]}', b'{"x":[1,2,3]}', b'{"x":[3,null]}']))
     assert model.schema == Schema(2)
     assert [bad.reason for bad in out.rejected] == ["x has 3 features, expected 2"]

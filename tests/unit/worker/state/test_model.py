@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from driftway import learners
 from driftway.learners import Spec
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.model import Model, Saved
+from driftway.worker.state.model import Model, SavedState
 from driftway.worker.wire import packed
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import drifting, events, model_settings, pieces, records, wire
@@ -95,7 +95,7 @@ def test_a_state_of_other_learners_is_refused() -> None:
     with pytest.raises(ValueError, match="other sizes than these learners"):
         model.load(other.save())
     with pytest.raises(ValueError, match="other sizes"):
-        model.load(Saved(model.schema, 5, ()))
+        model.load(SavedState(model.schema, 5, ()))
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -10,15 +10,20 @@ import pytest
 
 from driftway.worker.errors import CannotRestore, UsageFailure
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.settings.option_values import Share
+from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.model_sharing.exchange_record import SLOTS, Minute, chronicle, outline
-from driftway.worker.state.model_sharing.model_exchange import heard_by, neighbour_share
+from driftway.worker.state.model_sharing.exchange_record import (
+    KEY_SLOTS,
+    ExchangeRecord,
+    latest_history,
+    read_record_header,
+)
+from driftway.worker.state.model_sharing.model_exchange import neighbour_weight, neighbours
 from tests.unit.worker.rows import events, model_settings, pieces, records
 
 PARTITIONS, ROWS = 3, 300
-AVERAGE, GOSSIP = Share("average", 20), Share("gossip", 20)
+AVERAGE, GOSSIP = SharingOption("average", 20), SharingOption("gossip", 20)
 SETTINGS = model_settings("dfop:mu=0.01", "pa1", "majority_class", share=AVERAGE)
 
 
@@ -37,8 +42,8 @@ class Group:
             for p in range(PARTITIONS)
         ]
         for model in self.models:
-            model.talk.repeat([], 0)
-            model.talk.open(PARTITIONS, {})
+            model.exchange.replay([], 0)
+            model.exchange.start(PARTITIONS, {})
         self.left = streams
         self.streams = [records(events(ROWS, seed=seed + p), partition=p) for p in range(PARTITIONS)]
 
@@ -46,7 +51,7 @@ class Group:
         while any(self.left):
             p = self.chance.choice([p for p, parts in enumerate(self.left) if parts])
             out = self.models[p].advance(self.left[p].pop(0))
-            self.topic[p] += [minute.value for minute in out.shares]
+            self.topic[p] += [record.value for record in out.shares]
             self.saved[p].append((out.next_offset, self.models[p].save()))
             if self.chance.random() < 0.7:
                 self.deliver(self.chance.randrange(PARTITIONS))
@@ -64,26 +69,26 @@ def repeated(settings, p, stream, log, begin, saved, cuts):
     model = Model(settings, p)
     if saved is not None:
         model.load(saved)
-    model.talk.repeat(log, begin)
+    model.exchange.replay(log, begin)
     told = []
     rest = stream.after(int(stream.offsets.searchsorted(begin)))
     for part in pieces(rest, cuts) if len(rest) else []:
-        told += [minute.value for minute in model.advance(part, emit=False).shares]
+        told += [record.value for record in model.advance(part, emit=False).shares]
     return model.save(), told
 
 
-@pytest.mark.parametrize("share", [AVERAGE, GOSSIP, Share("average", 1)])
+@pytest.mark.parametrize("share", [AVERAGE, GOSSIP, SharingOption("average", 1)])
 def test_a_recovered_partition_repeats_what_it_heard_to_the_bit(share):
     group = Group(replace(SETTINGS, share=share), 11).run()
     for p, log in enumerate(group.topic):
-        heard = [Minute.read(value, [x.like for x in group.models[p].talk.exchanges]) for value in log]
-        assert sum(any(one.heard) for one in heard) > 2
+        heard = [ExchangeRecord.read(value, [x.template for x in group.models[p].exchange.averagers]) for value in log]
+        assert sum(any(one.received) for one in heard) > 2
         end = group.models[p].save()
         for begin, saved in [(0, None), *group.chance.sample(group.saved[p], 3)]:
             cuts = [group.chance.randrange(1, ROWS) for _ in range(5)]
             again, told = repeated(group.settings, p, group.streams[p], log, begin, saved, cuts)
             assert all(ours.tobytes() == theirs.tobytes() for ours, theirs in zip(again.parts, end.parts, strict=True))
-            assert told == [value for value in log if outline(value).offset >= begin]
+            assert told == [value for value in log if read_record_header(value).offset >= begin]
 
 
 def test_what_others_told_decides_something():
@@ -96,40 +101,40 @@ def test_what_others_told_decides_something():
 
 def test_nobody_meets_again_before_what_he_told_is_out():
     model = Model(SETTINGS, 0)
-    model.talk.repeat([], 0)
-    model.talk.open(2, {})
+    model.exchange.replay([], 0)
+    model.exchange.start(2, {})
     parts = pieces(records(events(ROWS), partition=0), [100, 200])
     (first,) = model.advance(parts[0]).shares
-    assert (first.number, first.rows, first.took) == (1, 20, {})
+    assert (first.round_number, first.rows, first.consumed) == (1, 20, {})
     assert not model.advance(parts[1]).shares
-    model.talk.listen(0, 0, model.talk.read(first.value), 7)
+    model.exchange.receive(0, 0, model.exchange.read(first.value), 7)
     (second,) = model.advance(parts[2]).shares
-    assert second.number == 2
+    assert second.round_number == 2
     assert second.rows % 20 == 0
-    assert second.heard == (None, None)
-    assert model.talk.figures() == {"meetings": 2, "refused": 0, "unlike": 0}
+    assert second.received == (None, None)
+    assert model.exchange.figures() == {"meetings": 2, "refused": 0, "unlike": 0}
 
 
 def test_a_partition_that_comes_later_is_heard():
     ours, new = (Model(SETTINGS, p) for p in (0, 2))
     for model in (ours, new):
-        model.talk.repeat([], 0)
-        model.talk.open(2 if model is ours else 3, {})
+        model.exchange.replay([], 0)
+        model.exchange.start(2 if model is ours else 3, {})
     (told,) = new.advance(records(events(30), partition=2)).shares
     ours.advance(records(events(10), partition=0))
-    ours.talk.grow(3)
-    ours.talk.grow(0)
-    assert list(ours.talk.everybody) == [0, 1, 2]
-    ours.talk.listen(2, 0, ours.talk.read(told.value), 0)
-    (minute,) = ours.advance(records(events(30, seed=6), 10, partition=0)).shares
-    assert (minute.partitions, minute.took) == (3, {2: 1})
-    assert any(minute.heard)
+    ours.exchange.set_partition_count(3)
+    ours.exchange.set_partition_count(0)
+    assert list(ours.exchange.all_partitions) == [0, 1, 2]
+    ours.exchange.receive(2, 0, ours.exchange.read(told.value), 0)
+    (record,) = ours.advance(records(events(30, seed=6), 10, partition=0)).shares
+    assert (record.partitions, record.consumed) == (3, {2: 1})
+    assert any(record.received)
 
 
 def test_without_a_label_nothing_counts_and_silent_rows_meet_nobody():
     model = Model(SETTINGS, 0)
-    model.talk.repeat([], 0)
-    model.talk.open(2, {})
+    model.exchange.replay([], 0)
+    model.exchange.start(2, {})
     unlabelled = [value.split(b',"y"')[0] + b"}" for value in events(50)]
     assert not model.advance(records(unlabelled, partition=0)).shares
     assert not model.advance(records(events(50), 50, partition=0), emit=False).shares
@@ -138,46 +143,46 @@ def test_without_a_label_nothing_counts_and_silent_rows_meet_nobody():
 def test_records_of_other_learners_are_counted_and_not_heard():
     ours, others = Model(SETTINGS, 0), Model(model_settings("dfop:mu=0.02", "pa1", "majority_class", share=AVERAGE), 1)
     for model in (ours, others):
-        model.talk.repeat([], 0)
-        model.talk.open(2, {})
+        model.exchange.replay([], 0)
+        model.exchange.start(2, {})
     (theirs,) = others.advance(records(events(30), partition=1)).shares
     (mine,) = ours.advance(records(events(30), partition=0)).shares
-    ours.talk.listen(1, 0, ours.talk.read(theirs.value), 0)
-    ours.talk.listen(1, 1, ours.talk.read(b"no json"), 0)
-    ours.talk.listen(0, 0, ours.talk.read(mine.value), 0)
+    ours.exchange.receive(1, 0, ours.exchange.read(theirs.value), 0)
+    ours.exchange.receive(1, 1, ours.exchange.read(b"no json"), 0)
+    ours.exchange.receive(0, 0, ours.exchange.read(mine.value), 0)
     (second,) = ours.advance(records(events(30, seed=6), 30, partition=0)).shares
-    assert second.heard == (None, None)
-    assert ours.talk.figures()["unlike"] == 2
-    assert second.took == {1: 2}
+    assert second.received == (None, None)
+    assert ours.exchange.figures()["unlike"] == 2
+    assert second.consumed == {1: 2}
 
 
-def test_a_meeting_that_is_not_known_any_more_is_not_passed_over():
+def test_a_round_that_is_not_known_any_more_is_not_passed_over():
     group = Group(SETTINGS, 5).run()
-    with pytest.raises(CannotRestore, match="what its learners took in of others at meeting 1 is not known any more"):
+    with pytest.raises(CannotRestore, match="what its learners combined in round 1 is not known any more"):
         repeated(group.settings, 0, group.streams[0], group.topic[0][1:], 0, None, [150])
 
 
-def test_meetings_of_an_older_history_are_not_repeated():
+def test_rounds_of_an_older_history_are_not_repeated():
     group = Group(SETTINGS, 5).run()
     log, begin = group.topic[0], ROWS
     model = Model(SETTINGS, 0)
-    model.talk.repeat(log, begin)
-    model.talk.open(PARTITIONS, {})
-    (minute,) = model.advance(records(events(30), ROWS, partition=0)).shares
-    assert minute.number == 1
-    likes = [exchange.like for exchange in model.talk.exchanges]
-    assert [one.number for one in chronicle([*log, minute.value], likes)] == [1]
+    model.exchange.replay(log, begin)
+    model.exchange.start(PARTITIONS, {})
+    (record,) = model.advance(records(events(30), ROWS, partition=0)).shares
+    assert record.round_number == 1
+    likes = [exchange.template for exchange in model.exchange.averagers]
+    assert [one.round_number for one in latest_history([*log, record.value], likes)] == [1]
 
 
 def test_a_snapshot_says_how_partitions_share(tmp_path):
     model = Model(SETTINGS, 3)
-    model.talk.repeat([], 0)
-    model.talk.open(2, {})
+    model.exchange.replay([], 0)
+    model.exchange.start(2, {})
     assert model.advance(records(events(50))).shares
     blob = snapshot.write(model, model.save(), 50)
     same = Model(SETTINGS, 3)
     snapshot.read(blob, same)
-    assert same.talk.number == 1
+    assert same.exchange.round_number == 1
     other = Model(replace(SETTINGS, share=GOSSIP), 3)
     with pytest.raises(snapshot.ForeignSnapshot, match="made with share average:rows=20, this worker has gossip"):
         snapshot.read(blob, other)
@@ -185,32 +190,32 @@ def test_a_snapshot_says_how_partitions_share(tmp_path):
 
 def test_a_minute_is_what_was_written_and_keys_are_used_again():
     group = Group(SETTINGS, 5).run()
-    likes = [exchange.like for exchange in group.models[1].talk.exchanges]
+    likes = [exchange.template for exchange in group.models[1].exchange.averagers]
     for value in group.topic[1]:
-        read = Minute.read(value, likes)
+        read = ExchangeRecord.read(value, likes)
         assert read.value == value
-        assert replace(read, number=read.number + SLOTS).key == read.key == b"1/%d" % read.number
-    assert Minute.read(group.topic[1][0], likes[:1]) is None
-    assert Minute.read(None, likes) is None
-    assert outline(b"[]") is None
+        assert replace(read, number=read.round_number + KEY_SLOTS).key == read.key == b"1/%d" % read.round_number
+    assert ExchangeRecord.read(group.topic[1][0], likes[:1]) is None
+    assert ExchangeRecord.read(None, likes) is None
+    assert read_record_header(b"[]") is None
 
 
 def test_the_ring_of_gossip():
-    assert [heard_by(0, n, GOSSIP) for n in (1, 2, 3, 8)] == [set(), {1}, {1, 2}, {1, 7}]
-    assert [neighbour_share(0, n, GOSSIP) for n in (2, 8)] == [1 / 2, 1 / 3]
-    assert heard_by(2, 4, AVERAGE) == {0, 1, 3}
-    assert neighbour_share(2, 4, AVERAGE) == 0.0
+    assert [neighbours(0, n, GOSSIP) for n in (1, 2, 3, 8)] == [set(), {1}, {1, 2}, {1, 7}]
+    assert [neighbour_weight(0, n, GOSSIP) for n in (2, 8)] == [1 / 2, 1 / 3]
+    assert neighbours(2, 4, AVERAGE) == {0, 1, 3}
+    assert neighbour_weight(2, 4, AVERAGE) == 0.0
 
 
 @pytest.mark.parametrize("text", ["", "mean:rows=5", "average:rows=0", "average:rows=x", "gossip:every=3", "average:"])
 def test_a_wrong_share_is_told(text):
     with pytest.raises(UsageFailure, match="write average:rows=N or gossip:rows=N, N >= 1"):
-        Share.parse(text)
+        SharingOption.parse(text)
 
 
 def test_share_needs_transactions():
-    assert Share.parse("gossip") == Share("gossip", 100)
-    assert str(Share.parse(" average:rows=7")) == "average:rows=7"
+    assert SharingOption.parse("gossip") == SharingOption("gossip", 100)
+    assert str(SharingOption.parse(" average:rows=7")) == "average:rows=7"
     with pytest.raises(UsageFailure, match="--share needs --guarantee exactly-once"):
         WorkerSettings("h:1", "E", "g", SETTINGS, guarantee="at-least-once")
     assert "E.g.shares" in WorkerSettings("h:1", "E", "g", SETTINGS).topics.outputs()
@@ -218,8 +223,8 @@ def test_share_needs_transactions():
 
 def test_a_frozen_champion_and_mixtures_have_nothing_to_share():
     model = Model(model_settings("auto", "pa1", share=AVERAGE), 0)
-    model.talk.repeat([], 0)
-    model.talk.open(2, {})
-    (minute,) = model.advance(records(events(40), partition=0)).shares
-    assert len(minute.told) == 1
-    assert np.isfinite(minute.told[0].belief.weight).all()
+    model.exchange.replay([], 0)
+    model.exchange.start(2, {})
+    (record,) = model.advance(records(events(40), partition=0)).shares
+    assert len(record.sent) == 1
+    assert np.isfinite(record.sent[0].model.weight).all()

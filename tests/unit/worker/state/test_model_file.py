@@ -11,7 +11,7 @@ import pytest
 
 from driftway import learners
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.kafka.registry.event_format import Form
+from driftway.worker.kafka.registry.event_format import EventFormat
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import MAGIC
@@ -69,7 +69,7 @@ def test_what_it_says(tmp_path: Path) -> None:
     )  # fmt: skip
     assert found.digest == blob()[-16:].hex()
     assert found.name == str(path)
-    assert found.settings(Form(PACKED)).form == PACKED
+    assert found.settings(EventFormat(PACKED)).form == PACKED
     assert found.header["model"]["learners"] == ["arow", "no_change"]
     assert list(tmp_path.iterdir()) == [path], "no temporary file stays"
 
@@ -77,12 +77,12 @@ def test_what_it_says(tmp_path: Path) -> None:
 def test_a_model_goes_on_with_events_as_they_are_written_now() -> None:
     events = EventSchema.parse(["a"], label="good")
     fields = model_file.unpack(blob(events=events), "fields.driftway")
-    form = Form("avro", "http://127.0.0.1:1", (("timeout", "1"),))
+    form = EventFormat("avro", "http://127.0.0.1:1", (("timeout", "1"),))
     settings = fields.settings(form)
-    assert (settings.events, settings.written) == (events, form)
-    assert fields.settings().written == Form()
+    assert (settings.events, settings.event_format) == (events, form)
+    assert fields.settings().event_format == EventFormat()
     with pytest.raises(UsageFailure, match="has learned from fields, which packed events do not have"):
-        fields.model(Form(PACKED))
+        fields.model(EventFormat(PACKED))
     with pytest.raises(UsageFailure, match="x has learned from events without a schema, not avro: give --format json"):
         model_file.unpack(blob(), "x").model(form)
 
@@ -136,7 +136,7 @@ def test_a_warm_start_holds_the_champion(tmp_path: Path) -> None:
         warm = found.warm_start(frozen)
         assert warm == WarmStart("any name", found.digest, frozen, Schema(4), warm.state)
         assert warm.state == found.saved.parts[0].tobytes()
-        assert warm.called("arow") == ("frozen:arow" if frozen else "warm:arow")
+        assert warm.display_name("arow") == ("frozen:arow" if frozen else "warm:arow")
 
 
 @pytest.mark.parametrize("frozen", [False, True])

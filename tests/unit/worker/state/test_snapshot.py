@@ -160,7 +160,7 @@ def test_sealed_header_is_otherwise_accepted() -> None:
 def test_chunks_join_to_the_blob_and_fit_into_records() -> None:
     for size in (1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 5):
         blob = bytes(size)
-        chunks = snapshot.cut(blob)
+        chunks = snapshot.split_chunks(blob)
         assert b"".join(chunks) == blob
         assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks)
     keys = [snapshot.chunk_key(p, c) for p in (1, 11, 2) for c in (0, 1, 11)]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from driftway.worker.state import snapshot
-from driftway.worker.state.changelog.snapshot_scan import MOST_CANDIDATES, UNKNOWN, Search
-from driftway.worker.state.snapshot import Outline, Pointer, mark_key, position_key
+from driftway.worker.state.changelog.snapshot_scan import MAX_CANDIDATES, UNKNOWN, SnapshotScan
+from driftway.worker.state.snapshot import Pointer, SnapshotHeader, commit_record_key, mark_key
 from tests.unit.worker.rows import model_settings
 from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned
 
 LONG = model_settings("dfop:mu=0.01", window=16_000_000)
 
 
-def written(search: Search, at: int, blob: bytes, *skip: int, partition: int = 3) -> int:
+def written(search: SnapshotScan, at: int, blob: bytes, *skip: int, partition: int = 3) -> int:
     """Give a snapshot's chunks but those of `skip`; return the offset behind them and a control record."""
-    for number, chunk in enumerate(snapshot.cut(blob)):
+    for number, chunk in enumerate(snapshot.split_chunks(blob)):
         if number not in skip:
             search.take(at, snapshot.chunk_key(partition, number), chunk)
         at += 1
@@ -23,35 +23,35 @@ def written(search: Search, at: int, blob: bytes, *skip: int, partition: int = 3
 
 
 def test_outline_is_what_the_snapshot_says() -> None:
-    assert snapshot.outline(BLOB) == Outline(170, len(BLOB))
-    assert snapshot.outline(BLOB[:-500]) == Outline(170, len(BLOB))
+    assert snapshot.read_snapshot_header(BLOB) == SnapshotHeader(170, len(BLOB))
+    assert snapshot.read_snapshot_header(BLOB[:-500]) == SnapshotHeader(170, len(BLOB))
 
 
 @pytest.mark.parametrize(
     "chunk", [b"", b"DWT1", b"DWT2" + BLOB[4:], BLOB[:60], BLOB[1:], b"DWT1\x02\0\0\0[]", bytes(99)]
 )
 def test_outline_of_something_else_is_none(chunk: bytes) -> None:
-    assert snapshot.outline(chunk) is None
+    assert snapshot.read_snapshot_header(chunk) is None
 
 
 def test_snapshots_are_found_and_the_one_with_least_to_relearn_comes_first() -> None:
-    search, model, at = Search(3, 0, 1000), learned(), 7
+    search, model, at = SnapshotScan(3, 0, 1000), learned(), 7
     for offset in (100, 300, 200, 300):
         at = written(search, at, blob_of(model, offset))
     assert search.candidates == [Pointer(13, 1, 300), Pointer(9, 1, 300), Pointer(11, 1, 200), Pointer(7, 1, 100)]
-    assert search.began is None
+    assert search.history_start is None
 
 
 def test_state_beyond_the_committed_offset_or_before_the_log_is_no_candidate() -> None:
-    search, model, at = Search(3, 100, 200), learned(), 0
+    search, model, at = SnapshotScan(3, 100, 200), learned(), 0
     for offset in (99, 100, 150, 200, 201):
         at = written(search, at, blob_of(model, offset))
     assert [place.state_offset for place in search.candidates] == [200, 150, 100]
 
 
 def test_only_complete_snapshots_are_found() -> None:
-    search, blob = Search(3, 0, 1000), blob_of(learned(LONG), 400)
-    assert len(snapshot.cut(blob)) == 3
+    search, blob = SnapshotScan(3, 0, 1000), blob_of(learned(LONG), 400)
+    assert len(snapshot.split_chunks(blob)) == 3
     at = 0
     for skip in (0, 1, 2):
         at = written(search, at, blob, skip)
@@ -61,7 +61,11 @@ def test_only_complete_snapshots_are_found() -> None:
 
 
 def test_chunks_left_behind_by_the_compactor_do_not_hide_the_next_snapshot() -> None:
-    search, long, short = Search(3, 0, 1000), snapshot.cut(blob_of(learned(LONG), 400)), blob_of(learned(), 500)
+    search, long, short = (
+        SnapshotScan(3, 0, 1000),
+        snapshot.split_chunks(blob_of(learned(LONG), 400)),
+        blob_of(learned(), 500),
+    )
     search.take(4, b"3.2", long[2])
     written(search, 9, short)
     search.take(20, b"3.0", long[0])
@@ -71,33 +75,33 @@ def test_chunks_left_behind_by_the_compactor_do_not_hide_the_next_snapshot() -> 
 
 
 def test_foreign_records_are_passed_over() -> None:
-    search = Search(3, 0, 1000)
+    search = SnapshotScan(3, 0, 1000)
     for key, value in [(None, BLOB), (b"4.0", BLOB), (b"x", None), (b"3.0", None), (b"3.0", b"garbage")]:
         search.take(0, key, value)
     assert search.candidates == []
 
 
 def test_a_mark_ends_the_old_history() -> None:
-    search, model = Search(3, 0, 1000), learned()
+    search, model = SnapshotScan(3, 0, 1000), learned()
     at = written(search, 0, blob_of(model, 100))
     search.take(at, mark_key(3), b"640")
-    assert (search.candidates, search.began) == ([], 640)
+    assert (search.candidates, search.history_start) == ([], 640)
     written(search, at + 1, blob_of(model, 700))
     assert [place.state_offset for place in search.candidates] == [700]
     search.take(at + 9, mark_key(4), b"2")
-    assert search.began == 640
+    assert search.history_start == 640
     search.take(at + 10, mark_key(3), b"?")
-    assert (search.candidates, search.began) == ([], UNKNOWN)
+    assert (search.candidates, search.history_start) == ([], UNKNOWN)
 
 
 def test_few_places_are_kept_however_many_snapshots_there_are() -> None:
-    search, model, at = Search(3, 0, 10_000), learned(), 0
+    search, model, at = SnapshotScan(3, 0, 10_000), learned(), 0
     for offset in range(500):
         at = written(search, at, blob_of(model, offset))
-    assert [place.state_offset for place in search.candidates] == [*range(499, 499 - MOST_CANDIDATES, -1)]
+    assert [place.state_offset for place in search.candidates] == [*range(499, 499 - MAX_CANDIDATES, -1)]
 
 
 def test_key_of_the_mark_is_no_chunks_key() -> None:
     assert mark_key(3) == b"3.began"
     assert mark_key(3) not in {snapshot.chunk_key(3, n) for n in range(100)}
-    assert position_key(3) not in {mark_key(3), *(snapshot.chunk_key(3, n) for n in range(100))}
+    assert commit_record_key(3) not in {mark_key(3), *(snapshot.chunk_key(3, n) for n in range(100))}

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from driftway.learners import Spec
-from driftway.learners.contract import Array, Counts, Learner, Parameters, Rule, field, fragment, intercept
+from driftway.learners.contract import Array, Counts, Learner, Parameters, UpdateRule, field, fragment, intercept
 from driftway.learners.learner import Learner as AnyLearner
-from driftway.learners.preprocessing.standardizer import Standardized
+from driftway.learners.preprocessing.standardizer import OnlineStandardizer
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import Wait
+from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state import model as models
 from driftway.worker.state.factory import make_learner
 from driftway.worker.state.model import Model
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
 from tests.support.delayed_labels import late_stream
 
 WAIT = 30
-SETTINGS = ModelSettings((Spec.parse("perceptron"), Spec.parse("pa1")), wait=Wait(WAIT), accuracy_every=40)
+SETTINGS = ModelSettings((Spec.parse("perceptron"), Spec.parse("pa1")), wait=LabelWait(WAIT), accuracy_every=40)
 
 
 class Heap(NamedTuple):
@@ -52,8 +52,8 @@ class Both(Learner):
     class Params(Parameters):
         intercept: bool = intercept()
 
-    def rule(self) -> Rule:
-        return Rule(score, learn, self.parameters.numbers(), Heap, learn_unlabelled=learn_unlabelled)
+    def rule(self) -> UpdateRule:
+        return UpdateRule(score, learn, self.parameters.numbers(), Heap, learn_unlabelled=learn_unlabelled)
 
 
 @fragment
@@ -86,14 +86,14 @@ def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         if spec.name != "perceptron":
             return make_learner(spec, settings, d)
         learner = Both(d, intercept=False)
-        return Standardized(learner) if request.param else learner
+        return OnlineStandardizer(learner) if request.param else learner
 
     monkeypatch.setattr(models, "make_learner", make)
 
 
 def records(values: list[bytes], first: int = 0) -> Records:
     n = len(values)
-    return Records(0, np.arange(first, first + n), Listed(values), Listed([None] * n), [0] * n)
+    return Records(0, np.arange(first, first + n), ListColumn(values), ListColumn([None] * n), [0] * n)
 
 
 def advanced(values: list[bytes], cuts: list[int]) -> tuple[Model, list[bytes]]:
@@ -119,7 +119,7 @@ def test_each_is_given_once_where_it_is_let_go_however_rows_are_cut() -> None:
         model, same = advanced(values, cuts)
         assert same == written
         assert [part.tobytes() for part in model.save().parts] == [part.tobytes() for part in whole.save().parts]
-    told = whole.late_figures()
+    told = whole.delay_metrics()
     assert memory_of(whole.learners[0], "count")[1] == told["never_labelled"] > 10
 
 
@@ -131,12 +131,12 @@ def test_a_learner_beside_it_and_the_metrics_are_as_without_it(monkeypatch: pyte
     alone, _ = advanced(values, [])
     assert beside.learners[1].state.memory.tobytes() == alone.learners[1].state.memory.tobytes()
     assert beside.latest_points()["pa1"] == alone.latest_points()["pa1"]
-    assert beside.late_figures() == alone.late_figures()
+    assert beside.delay_metrics() == alone.delay_metrics()
 
 
 def test_the_sums_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "make_learner", lambda spec, settings, d: Both(d, intercept=False))
-    settings = ModelSettings((Spec.parse("perceptron"),), wait=Wait(2))
+    settings = ModelSettings((Spec.parse("perceptron"),), wait=LabelWait(2))
     model = Model(settings, 0)
     xs = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]]
     values = [json.dumps({"id": i, "x": x}).encode() for i, x in enumerate(xs)]

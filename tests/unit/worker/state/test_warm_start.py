@@ -16,7 +16,7 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import warm
+from driftway.worker.state.warm_up import compile_kernels
 from driftway.worker.wire.codec import encode_events, read_json
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import Array, drifting, model_settings, records, wire
@@ -174,8 +174,8 @@ def test_an_exported_snapshot_is_a_beginning(standardize: bool) -> None:
 
 
 def test_compiling_needs_no_number_of_features(path: Path) -> None:
-    warm(settings(path))
-    warm(settings(path, "arow", frozen=True, form="packed"))
+    compile_kernels(settings(path))
+    compile_kernels(settings(path, "arow", frozen=True, form="packed"))
 
 
 # What does not fit.

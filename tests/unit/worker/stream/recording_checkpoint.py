@@ -1,4 +1,4 @@
-"""A task without a broker: `Drawer` keeps the Checkpoint protocol in memory, and imitates nothing of Kafka."""
+"""A task without a broker: `RecordingCheckpoint` keeps what is committed in memory, and imitates nothing of Kafka."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.checkpoint import Due
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.checkpoint import CommitRequest
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.stream.task.task import Task
 from tests.unit.worker.rows import model_settings
 
@@ -21,7 +21,7 @@ MODEL = model_settings(
 )
 
 
-class Drawer:
+class RecordingCheckpoint:
     """A Checkpoint that puts everything into a drawer."""
 
     def __init__(self) -> None:
@@ -40,15 +40,15 @@ class Drawer:
         self.pending.append(outputs)
         self.bytes_since_snapshot += sum(map(len, outputs.predictions))
 
-    def commit(self, due: Due, membership: Any, deadline: Deadline) -> Pointer | None:
+    def commit(self, request: CommitRequest, group_metadata: Any, deadline: Deadline) -> Pointer | None:
         self.committed += self.pending
         self.pending, self.open = [], False
-        self.commits.append((due.offset, due.snapshot))
-        if due.snapshot is not None:
+        self.commits.append((request.offset, request.snapshot))
+        if request.snapshot is not None:
             self.bytes_since_snapshot = 0
-        return due.pointer if due.snapshot is None else Pointer(len(self.commits), 1, due.offset)
+        return request.pointer if request.snapshot is None else Pointer(len(self.commits), 1, request.offset)
 
-    def discard(self) -> None:
+    def close_producer(self) -> None:
         self.discarded += 1
         self.pending, self.open = [], False
 
@@ -57,10 +57,12 @@ def worker_settings(**more: Any) -> WorkerSettings:
     return WorkerSettings("nowhere:1", "EVENTS", "g", MODEL, **more)
 
 
-def fresh(position: int = 0, committed: int = 0, model: Model | None = None, **more: Any) -> tuple[Task, Drawer]:
+def fresh(
+    position: int = 0, committed: int = 0, model: Model | None = None, **more: Any
+) -> tuple[Task, RecordingCheckpoint]:
     """A task that was just restored: by default at the beginning of the log."""
-    drawer = Drawer()
+    drawer = RecordingCheckpoint()
     made = Task(worker_settings(**more), 3, drawer)
     pointer = Pointer(0, 1, position) if model is not None else None
-    made.resume(Resumption(model or Model(MODEL, 3), position, committed, pointer))
+    made.restore_from(RestoreResult(model or Model(MODEL, 3), position, committed, pointer))
     return made, drawer

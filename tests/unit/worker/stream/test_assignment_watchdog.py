@@ -11,8 +11,8 @@ import pytest
 
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.consumer import assignment_watchdog
-from driftway.worker.stream.consumer.assignment_watchdog import Lookout
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.consumer.assignment_watchdog import AssignmentWatchdog
+from driftway.worker.stream.observability.event_log import EventLog
 from tests.support.kafka import await_until
 from tests.unit.worker.rows import model_settings
 
@@ -23,15 +23,15 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
     for name, seconds in (("IDLE", 0.03), ("BUSY", 0.3), ("LONGEST", 0.12), ("TICK", 0.001)):
         monkeypatch.setattr(assignment_watchdog, f"{name}_SECONDS", seconds)
-    monkeypatch.setattr(assignment_watchdog, "run_apart", lambda *_: found.append(time.monotonic()))
+    monkeypatch.setattr(assignment_watchdog, "run_in_process", lambda *_: found.append(time.monotonic()))
     return found
 
 
-def begun(busy: bool) -> Lookout:
+def begun(busy: bool) -> AssignmentWatchdog:
     settings = WorkerSettings(
         "127.0.0.1:1", "events", "g", model_settings("no_change"), passthrough={"group.protocol": "consumer"}
     )
-    one = Lookout(settings, Journal(), lambda: busy)
+    one = AssignmentWatchdog(settings, EventLog(), lambda: busy)
     one.begin()
     return one
 
@@ -43,12 +43,14 @@ def test_looks_become_rare_until_something_changes(looks: list[float]) -> None:
     assert gaps[0] >= 0.03
     assert gaps[1] >= 0.05
     assert min(gaps[2:]) >= 0.1
-    one.unsettled()
+    one.reset()
     changed, before = time.monotonic(), len(looks)
     await_until(lambda: len(looks) > before + 1, 20, "another two")
     one.end()
     assert looks[before + 1] - changed < 20
-    await_until(lambda: not any(t.name == "lookout" and t.is_alive() for t in threading.enumerate()), 20, "the end")
+    await_until(
+        lambda: not any(t.name == "assignment-watchdog" and t.is_alive() for t in threading.enumerate()), 20, "the end"
+    )
 
 
 def test_member_with_partitions_looks_later(looks: list[float]) -> None:
@@ -62,12 +64,14 @@ def test_member_with_partitions_looks_later(looks: list[float]) -> None:
 def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
     monkeypatch.setattr(assignment_watchdog, "IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(assignment_watchdog, "run_apart", lambda *given: told.append(given))
+    monkeypatch.setattr(assignment_watchdog, "run_in_process", lambda *given: told.append(given))
     model, properties = (
         model_settings("no_change"),
         {"sasl.password": "p", "group.instance.id": "one", "group.protocol": "consumer"},
     )
-    one = Lookout(WorkerSettings("127.0.0.1:1", "events", "g", model, passthrough=properties), Journal(), lambda: False)
+    one = AssignmentWatchdog(
+        WorkerSettings("127.0.0.1:1", "events", "g", model, passthrough=properties), EventLog(), lambda: False
+    )
     one.begin()
     await_until(lambda: told, 20, "a look")
     one.end()

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import Unfinished
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.background import call as errands
-from driftway.worker.stream.background.call import Errand, await_all
-from driftway.worker.stream.background.commits import CommitErrands
-from driftway.worker.stream.task.checkpoint import Due
+from driftway.worker.stream.background import call as calls
+from driftway.worker.stream.background.call import BackgroundCall, await_all
+from driftway.worker.stream.background.commits import PendingCommits
+from driftway.worker.stream.task.checkpoint import CommitRequest
 from tests.unit.worker.rows import events, records
-from tests.unit.worker.stream.recording_checkpoint import Drawer, fresh
+from tests.unit.worker.stream.recording_checkpoint import RecordingCheckpoint, fresh
 
 ROWS = records(events(30))
 
 
-class Stuck(Drawer):
+class Stuck(RecordingCheckpoint):
     """A checkpoint whose commits wait until somebody lets them go on."""
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
     task, old = fresh()
     task.advance(ROWS.before(10))
     begun = task.begin_commit()
-    new = task.checkpoint = Drawer()
+    new = task.checkpoint = RecordingCheckpoint()
     new.produce(old.pending[0])
-    begun.carry(None, Deadline(1))
+    begun.run(None, Deadline(1))
     assert [offset for offset, _ in old.commits] == [10]
     assert not new.commits
     assert new.open
@@ -51,16 +51,16 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
     stuck_task, _ = fresh()
     stuck = stuck_task.checkpoint = Stuck()
     task, drawer = fresh()
-    commits = CommitErrands()
+    commits = PendingCommits()
     for one in (stuck_task, task):
         one.advance(ROWS.before(10))
     try:
-        commits.begin([stuck_task], None, Deadline(60), closing=False)
-        commits.forget([stuck_task.partition])
-        commits.begin([task], None, Deadline(60), closing=False)
-        ((_, errand),) = commits._underway.values()
-        assert errand.future.result(10) == Pointer(1, 1, 10)
-        ((_, error),) = commits.conclude()
+        commits.submit([stuck_task], None, Deadline(60), closing=False)
+        commits.cancel([stuck_task.partition])
+        commits.submit([task], None, Deadline(60), closing=False)
+        ((_, call),) = commits._underway.values()
+        assert call.future.result(10) == Pointer(1, 1, 10)
+        ((_, error),) = commits.collect()
         assert error is None
         assert (task.committed, [offset for offset, _ in drawer.commits]) == (10, [10])
     finally:
@@ -71,35 +71,39 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
 def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> None:
     task, _ = fresh()
     stuck = task.checkpoint = Stuck()
-    errand = Errand(task, "commit", partial(stuck.commit, Due(0, 0, None, None), None, Deadline(1)), Deadline(1))
-    task.checkpoint = Drawer()
+    call = BackgroundCall(
+        task, "commit", partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(1)), Deadline(1)
+    )
+    task.checkpoint = RecordingCheckpoint()
     if first == "thread":
         stuck.go_on.set()
-        await_all([errand], Deadline(10))
+        await_all([call], Deadline(10))
         assert stuck.discarded == 0
-        errand.leave_behind()
+        call.abandon()
     else:
-        errand.leave_behind()
+        call.abandon()
         assert stuck.discarded == 0
         stuck.go_on.set()
-        errand.thread.join(10)
+        call.thread.join(10)
     assert stuck.discarded == 1
 
 
 def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errands, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(calls, "GRACE_SECONDS", 0.05)
     task, _ = fresh()
     stuck = task.checkpoint = Stuck()
-    errand = Errand(task, "commit", partial(stuck.commit, Due(0, 0, None, None), None, Deadline(0)), Deadline(0))
+    call = BackgroundCall(
+        task, "commit", partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(0)), Deadline(0)
+    )
     try:
-        await_all([errand], Deadline(10 * errands.GRACE_SECONDS))
-        assert errand.stuck
-        with pytest.raises(Unfinished, match="did not come back from the commit"):
-            errand.result()
+        await_all([call], Deadline(10 * calls.GRACE_SECONDS))
+        assert call.timed_out
+        with pytest.raises(TimedOut, match="did not come back from the commit"):
+            call.result()
     finally:
         stuck.go_on.set()
-    errand.thread.join(10)
-    assert not errand.stuck
+    call.thread.join(10)
+    assert not call.timed_out
 
 
 def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
@@ -114,14 +118,14 @@ def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
         said.append(sentence)
         stuck.go_on.set()
 
-    monkeypatch.setattr(errands, "GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(errands, "end_process", ended)
-    commit = partial(stuck.commit, Due(0, 0, None, None), None, Deadline(0))
-    Errand(task, "commit", commit, Deadline(0), inline=True)
+    monkeypatch.setattr(calls, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(calls, "end_process", ended)
+    commit = partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(0))
+    BackgroundCall(task, "commit", commit, Deadline(0), inline=True)
     assert said == ["the client did not come back from the commit of partition 3"]
     stuck.go_on.set()
-    Errand(task, "commit", commit, Deadline(0), inline=True)
-    time.sleep(2 * errands.GRACE_SECONDS)
+    BackgroundCall(task, "commit", commit, Deadline(0), inline=True)
+    time.sleep(2 * calls.GRACE_SECONDS)
     assert len(said) == 1
 
 
@@ -131,7 +135,7 @@ def test_what_the_call_raises_is_raised_by_the_result() -> None:
     def fail() -> None:
         raise KeyError("x")
 
-    errand = Errand(task, "abort", fail, Deadline(1))
-    await_all([errand], Deadline(10))
+    call = BackgroundCall(task, "abort", fail, Deadline(1))
+    await_all([call], Deadline(10))
     with pytest.raises(KeyError):
-        errand.result()
+        call.result()

@@ -12,12 +12,12 @@ import time
 
 import pytest
 
-from driftway.worker.stream.observability.event_log import JSON, TEXT, Journal
+from driftway.worker.stream.observability.event_log import JSON, TEXT, EventLog
 
 
 def written(form: str, what: str, **facts: object) -> str:
     out = io.StringIO()
-    Journal(form, out).event(what, **facts)
+    EventLog(form, out).event(what, **facts)
     return out.getvalue()
 
 
@@ -44,7 +44,7 @@ def test_an_event_is_one_line_whatever_its_facts_say(form: str) -> None:
 
 
 def test_standard_error_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
-    Journal().event("left", group="g")
+    EventLog().event("left", group="g")
     out, err = capsys.readouterr()
     assert out == ""
     assert err.endswith("left group=g\n")
@@ -71,12 +71,12 @@ class Disk(io.RawIOBase):
 @pytest.mark.parametrize("form", [TEXT, JSON])
 def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) -> None:
     disk = Disk()
-    journal = Journal(form, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
+    event_log = EventLog(form, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
     for partition in range(3):
-        journal.event("running", partition=partition)
+        event_log.event("running", partition=partition)
     disk.room = 1000
-    journal.event("left", group="g")
-    journal.event("left", group="h")
+    event_log.event("left", group="g")
+    event_log.event("left", group="h")
     lines = disk.text.decode().splitlines()
     assert ["lines_missing" in line for line in lines] == [True, False, False]
     assert re.search(r"log was interrupted.*lines_missing\D*3\b", lines[0])
@@ -85,17 +85,17 @@ def test_lines_that_cannot_be_written_stop_nothing_and_are_counted(form: str) ->
 
 def test_a_line_that_is_cut_is_missing_too() -> None:
     disk = Disk(room=5)
-    journal = Journal(TEXT, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
-    journal.event("running")
+    event_log = EventLog(TEXT, io.TextIOWrapper(io.BufferedWriter(disk), "utf-8"))
+    event_log.event("running")
     disk.room = 1000
-    journal.event("left")
+    event_log.event("left")
     assert disk.text.decode().splitlines()[0].endswith("log was interrupted lines_missing=1")
 
 
 def test_nothing_is_left_in_the_stream_that_would_fail_once_more_at_the_end() -> None:
     disk = Disk()
     stream = io.TextIOWrapper(io.BufferedWriter(disk), "utf-8")
-    Journal(TEXT, stream).event("left")
+    EventLog(TEXT, stream).event("left")
     stream.flush()
 
 
@@ -103,17 +103,17 @@ def test_a_reader_that_has_gone_stops_nothing() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as out:
-        Journal(TEXT, out).event("running")
+        EventLog(TEXT, out).event("running")
 
 
 def test_a_process_without_standard_error_has_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    Journal().event("running")
+    EventLog().event("running")
 
 
 def test_what_the_encoding_lacks_is_written_all_the_same() -> None:
     """As standard error does it: a topic's or a file's name may hold anything."""
     disk = Disk(room=1000)
     out = io.TextIOWrapper(io.BufferedWriter(disk), "ascii", "backslashreplace")
-    Journal(TEXT, out).event("left", group="gr\u00fcn")
+    EventLog(TEXT, out).event("left", group="gr\u00fcn")
     assert disk.text.endswith(b"group=gr\\xfcn\n")

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.stream.observability.client_errors import Complaints
-from driftway.worker.stream.observability.event_log import Journal
-from driftway.worker.stream.observability.health import STUCK_SECONDS, UNCOMMITTED_SECONDS, Pulse
+from driftway.worker.stream.observability.client_errors import ClientErrors
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.health import STUCK_SECONDS, UNCOMMITTED_SECONDS, HealthMonitor
 from tests.unit.worker.rows import model_settings
 
 
 class Watched:
-    """A pulse with a clock of its own."""
+    """A health with a clock of its own."""
 
     def __init__(self) -> None:
         self.now, self.out = 100.0, io.StringIO()
         settings = WorkerSettings("h:1", "EVENTS", "g", model_settings("pa1"), commit_interval=1.0, give_up_after=60)
-        self.journal = Journal(out=self.out)
-        self.pulse = Pulse(settings, self.journal, list, lambda: self.now)
+        self.event_log = EventLog(out=self.out)
+        self.health = HealthMonitor(settings, self.event_log, list, lambda: self.now)
 
     def lines(self) -> list[str]:
         text = self.out.getvalue()
@@ -33,55 +33,55 @@ class Watched:
 
 def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
     watched = Watched()
-    pulse = watched.pulse
-    assert pulse.reachable
-    pulse.silent("gone")
-    assert not pulse.reachable
+    health = watched.health
+    assert health.reachable
+    health.record_unreachable("gone")
+    assert not health.reachable
     wanted = "the cluster does not answer, asking again bootstrap=h:1 seconds={} gives_up_after=60 error=gone"
     assert watched.lines() == [wanted.format(0)]
     for _ in range(5):
         watched.now += 5
-        pulse.silent("gone")
+        health.record_unreachable("gone")
     assert watched.lines() == [wanted.format(10), wanted.format(20)]
-    pulse.answered()
-    assert pulse.reachable
+    health.record_reachable()
+    assert health.reachable
     assert watched.lines() == ["the cluster answers again seconds=25"]
-    pulse.answered()
+    health.record_reachable()
     assert watched.lines() == []
 
 
 def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pytest.CaptureFixture[str]) -> None:
     watched = Watched()
     watched.now += STUCK_SECONDS
-    watched.pulse.look_at_loop()
-    assert watched.pulse.alive
+    watched.health.check_loop()
+    assert watched.health.alive
     watched.now += 1
     for _ in range(3):
-        watched.pulse.look_at_loop()
-    assert not watched.pulse.alive
+        watched.health.check_loop()
+    assert not watched.health.alive
     assert watched.lines() == ["the loop does not turn, stacks of all threads follow seconds=31"]
-    watched.pulse.beat(settled=True)
-    assert watched.pulse.alive
+    watched.health.heartbeat(committed=True)
+    assert watched.health.alive
 
 
 def test_outputs_that_wait_for_a_commit_for_too_long_are_no_life_but_in_an_outage() -> None:
     watched = Watched()
-    pulse = watched.pulse
+    health = watched.health
     for _ in range(int(UNCOMMITTED_SECONDS) + 2):
         watched.now += 1
-        assert pulse.alive == (pulse.unsettled <= UNCOMMITTED_SECONDS + 1)
-        pulse.beat(settled=False)
-    assert not pulse.alive
-    pulse.silent("gone")
-    assert pulse.alive, "that is the cluster's fault"
-    pulse.answered()
-    pulse.beat(settled=True)
-    assert pulse.alive
+        assert health.alive == (health.uncommitted_seconds <= UNCOMMITTED_SECONDS + 1)
+        health.heartbeat(committed=False)
+    assert not health.alive
+    health.record_unreachable("gone")
+    assert health.alive, "that is the cluster's fault"
+    health.record_reachable()
+    health.heartbeat(committed=True)
+    assert health.alive
 
 
 def test_complaints_are_counted_and_the_log_has_one_line_of_a_kind_every_ten_seconds() -> None:
     watched, counted, slowed = Watched(), [], []
-    complaints = Complaints(watched.journal, counted.append, lambda: slowed.append(1), lambda: watched.now)
+    complaints = ClientErrors(watched.event_log, counted.append, lambda: slowed.append(1), lambda: watched.now)
     lost: Any = SimpleNamespace(name=lambda: "_TRANSPORT", str=lambda: "connection refused")
     untrusted: Any = SimpleNamespace(name=lambda: "_SSL", str=lambda: "certificate verify failed")
     for _ in range(4):

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from driftway.worker.kafka.confluent.sender import PlainSender
-from driftway.worker.kafka.error_handling import Unfinished
+from driftway.worker.kafka.confluent.sender import ConfluentSender
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.settings import EXACTLY_ONCE
-from driftway.worker.stream.task.checkpoint import _end, explained
+from driftway.worker.stream.task.checkpoint import _end, with_cause
 
 
 class Large:
     """What a frame holds."""
 
 
-def sender(**properties: Any) -> PlainSender:
-    return PlainSender({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **properties}, 0, every_report=False)
+def sender(**properties: Any) -> ConfluentSender:
+    return ConfluentSender({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **properties}, 0, every_report=False)
 
 
 def checkpoint() -> Any:
@@ -35,7 +35,7 @@ def kept(call: Callable[[Large], Any]) -> bool:
     """Whether something is still there after a call that was given it has failed."""
     large = Large()
     seen = weakref.ref(large)
-    with pytest.raises(Unfinished):
+    with pytest.raises(TimedOut):
         call(large)
     del large
     gc.collect()
@@ -43,11 +43,11 @@ def kept(call: Callable[[Large], Any]) -> bool:
 
 
 def fail(_held: Large) -> None:
-    raise Unfinished("the broker did not take the outputs in time")
+    raise TimedOut("the broker did not take the outputs in time")
 
 
 def test_a_failed_commit_is_let_go_after_its_cause_was_asked_for() -> None:
-    assert not kept(lambda large: explained(checkpoint(), lambda: fail(large)))
+    assert not kept(lambda large: with_cause(checkpoint(), lambda: fail(large)))
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="from Python 3.12 on the client keeps no exception")
@@ -55,7 +55,7 @@ def test_a_kept_exception_would_be_seen() -> None:
     def ask_in_the_handler(large: Large) -> None:
         try:
             fail(large)
-        except Unfinished:
+        except TimedOut:
             with pytest.raises(Exception, match="_STATE"):
                 checkpoint().sender.begin_transaction()
             raise

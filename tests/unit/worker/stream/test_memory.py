@@ -8,7 +8,7 @@ import platform
 import psutil
 import pytest
 
-from driftway.worker.stream.memory import give_back
+from driftway.worker.stream.memory import trim_heap
 
 BLOCK, BLOCKS = 1000, 60_000
 
@@ -27,7 +27,7 @@ def test_free_memory_below_a_block_in_use_goes_back() -> None:
     for block in blocks[:-1]:  # the last one keeps the heap from shrinking by itself
         libc.free(block)
     before = psutil.Process().memory_info().rss
-    give_back()
+    trim_heap()
     freed = before - psutil.Process().memory_info().rss
     libc.free(blocks[-1])
     assert freed > BLOCK * BLOCKS / 2

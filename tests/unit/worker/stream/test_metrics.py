@@ -13,16 +13,16 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from driftway.worker.kafka.error_handling import Verdict
-from driftway.worker.settings.option_values import Share, Wait
-from driftway.worker.state.alarms import Alarm
+from driftway.worker.kafka.error_handling import ErrorAction
+from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.state.alarms import DriftAlarm
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.observability.metrics import STATES, Telemetry, readiness
-from driftway.worker.stream.task.output_repair import Mend
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.observability.metrics import STATES, WorkerMetrics, readiness
+from driftway.worker.stream.task.output_repair import MissingOutputs
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.stream.task.task import State
-from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.events import RejectedEvent
 from tests.unit.worker.rows import events, model_settings, records
 
 NAMES = {
@@ -37,7 +37,7 @@ NAMES = {
     "driftway_unknown_fields", "driftway_build_info",
     "driftway_share_bytes", "driftway_share_staleness_seconds", "driftway_shares",
 }  # fmt: skip
-PULSE: Any = SimpleNamespace(reachable=True, still=0.25, ends={3: 57, 4: 9})
+HEALTH: Any = SimpleNamespace(reachable=True, idle_seconds=0.25, ends={3: 57, 4: 9})
 
 
 def a_task(partition: int = 3, state: State = State.RUNNING, position: int = 40) -> Any:
@@ -49,14 +49,14 @@ def a_task(partition: int = 3, state: State = State.RUNNING, position: int = 40)
     )  # fmt: skip
 
 
-def a_telemetry() -> Telemetry:
-    return Telemetry("g", "EVENTS")
+def worker_metrics() -> WorkerMetrics:
+    return WorkerMetrics("g", "EVENTS")
 
 
-def shown(telemetry: Telemetry) -> dict[str, Any]:
+def shown(metrics: WorkerMetrics) -> dict[str, Any]:
     """Sample name -> {label values by label: value}, as Prometheus parses the page."""
     found: dict[str, Any] = {}
-    for family in text_string_to_metric_families(generate_latest(telemetry.registry).decode()):
+    for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
         assert family.documentation
         for sample in family.samples:
             more = tuple(v for label, v in sorted(sample.labels.items()) if label not in ("group", "topic"))
@@ -66,31 +66,31 @@ def shown(telemetry: Telemetry) -> dict[str, Any]:
 
 
 def test_names_are_the_published_ones() -> None:
-    telemetry = a_telemetry()
-    text = generate_latest(telemetry.registry).decode()
+    metrics = worker_metrics()
+    text = generate_latest(metrics.registry).decode()
     names = {family.name for family in text_string_to_metric_families(text)}
     assert {name for name in names if not name.endswith("_created")} == NAMES
 
 
 def test_age_of_the_snapshot_and_what_a_restore_has_left_are_shown_when_somebody_looks() -> None:
-    telemetry = a_telemetry()
-    telemetry.look([a_task(position=40)], PULSE)
-    assert shown(telemetry)["driftway_snapshot_age_seconds"] == {("3",): 1.5}
-    assert shown(telemetry)["driftway_restore_left"] == {("3",): 10.0}
+    metrics = worker_metrics()
+    metrics.refresh([a_task(position=40)], HEALTH)
+    assert shown(metrics)["driftway_snapshot_age_seconds"] == {("3",): 1.5}
+    assert shown(metrics)["driftway_restore_left"] == {("3",): 10.0}
 
 
 def test_two_workers_in_one_process_do_not_share_counts() -> None:
-    one, two = a_telemetry(), a_telemetry()
-    one.own(one.rebalances).inc()
+    one, two = worker_metrics(), worker_metrics()
+    one.worker_metric(one.rebalances).inc()
     assert shown(two)["driftway_rebalances_total"] == {(): 0.0}
 
 
 def test_batches_are_counted_by_what_became_of_their_records() -> None:
-    telemetry, task = a_telemetry(), a_task()
-    bad = Rejection("not JSON", 5, b"?", None, 0)
-    telemetry.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad, bad]), passed=3)
-    telemetry.advanced(a_task(state=State.RESTORING), records(events(7)), None)
-    found = shown(telemetry)
+    metrics, task = worker_metrics(), a_task()
+    bad = RejectedEvent("not JSON", 5, b"?", None, 0)
+    metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad, bad]), skipped=3)
+    metrics.advanced(a_task(state=State.RESTORING), records(events(7)), None)
+    found = shown(metrics)
     assert found["driftway_records_total"] == {("3",): 17.0}
     assert found["driftway_predictions_total"] == {("3",): 8.0}
     assert found["driftway_rejections_total"] == {("3", "not-json"): 2.0}
@@ -99,12 +99,12 @@ def test_batches_are_counted_by_what_became_of_their_records() -> None:
 
 
 def test_commit_shows_its_time_what_it_wrote_and_how_old_what_it_made_visible_is() -> None:
-    telemetry, task = a_telemetry(), a_task()
+    metrics, task = worker_metrics(), a_task()
     old = replace(records(events(50)), timestamps=[int(1000 * (time.time() - 20))] * 50)
-    telemetry.advanced(task, old, Outputs(50, np.arange(50)))
-    telemetry.advanced(task, old, Outputs(90, np.arange(40)))
-    telemetry.committed(task, 0.02)
-    found = shown(telemetry)
+    metrics.advanced(task, old, Outputs(50, np.arange(50)))
+    metrics.advanced(task, old, Outputs(90, np.arange(40)))
+    metrics.committed(task, 0.02)
+    found = shown(metrics)
     assert found["driftway_state_bytes"] == {("3",): 123.0}
     assert found["driftway_snapshot_bytes_total"] == {("3",): 11.0}
     assert found["driftway_commit_seconds_count"] == {("3",): 1.0}
@@ -114,47 +114,47 @@ def test_commit_shows_its_time_what_it_wrote_and_how_old_what_it_made_visible_is
 
 
 def test_lag_goes_from_what_is_committed_to_the_logs_end() -> None:
-    telemetry = a_telemetry()
-    telemetry.look([a_task(), a_task(partition=5)], PULSE)
-    found = shown(telemetry)
+    metrics = worker_metrics()
+    metrics.refresh([a_task(), a_task(partition=5)], HEALTH)
+    found = shown(metrics)
     assert found["driftway_lag"] == {("3",): 7.0}, "where partition 5 ends has not been asked yet"
     assert found["driftway_cluster_reachable"] == {(): 1.0}
     assert found["driftway_turn_age_seconds"] == {(): 0.25}
 
 
 def test_what_moved_away_is_shown_no_more() -> None:
-    telemetry = a_telemetry()
+    metrics = worker_metrics()
     for partition in (3, 13):
         task = a_task(partition)
-        telemetry.state(task)
-        telemetry.failed(task, "commit failed", Verdict.ABORT)
-        telemetry.look([task], PULSE)
-    telemetry.state(a_task(state=State.CLOSED))
-    labels = {values for name, found in shown(telemetry).items() for values in found if "rolling" not in name}
+        metrics.state(task)
+        metrics.failed(task, "commit failed", ErrorAction.ABORT)
+        metrics.refresh([task], HEALTH)
+    metrics.state(a_task(state=State.CLOSED))
+    labels = {values for name, found in shown(metrics).items() for values in found if "rolling" not in name}
     assert not any("3" in values for values in labels)
     assert any("13" in values for values in labels)
 
 
 def test_let_go_transactions_and_fences_are_counted() -> None:
-    telemetry, task = a_telemetry(), a_task()
-    telemetry.let_go(task)
+    metrics, task = worker_metrics(), a_task()
+    metrics.aborted(task)
     task.checkpoint.open = False
-    telemetry.let_go(task)
-    telemetry.failed(task, "commit failed", Verdict.FENCED)
-    assert shown(telemetry)["driftway_aborts_total"] == {("3",): 1.0}
-    assert shown(telemetry)["driftway_fences_total"] == {("3",): 1.0}
+    metrics.aborted(task)
+    metrics.failed(task, "commit failed", ErrorAction.FENCED)
+    assert shown(metrics)["driftway_aborts_total"] == {("3",): 1.0}
+    assert shown(metrics)["driftway_fences_total"] == {("3",): 1.0}
 
 
 def test_client_is_heard() -> None:
-    telemetry = a_telemetry()
-    telemetry.complained("_TRANSPORT")
-    telemetry.slowed()
+    metrics = worker_metrics()
+    metrics.client_error("_TRANSPORT")
+    metrics.request_throttled()
     broker = {"nodeid": 7, "rtt": {"avg": 1500}}
     partitions = {"0": {"fetchq_cnt": 5}, "1": {"fetchq_cnt": 6}, "-1": {"fetchq_cnt": 0}}
-    telemetry.statistics(
+    metrics.statistics(
         json.dumps({"brokers": {"a": broker, "b": {"nodeid": -1}}, "topics": {"EVENTS": {"partitions": partitions}}})
     )
-    found = shown(telemetry)
+    found = shown(metrics)
     assert found["driftway_client_errors_total"] == {("_TRANSPORT",): 1.0}
     assert found["driftway_throttled_total"] == {(): 1.0}
     assert found["driftway_broker_round_trip_seconds"] == {("7",): 0.0015}
@@ -162,20 +162,20 @@ def test_client_is_heard() -> None:
 
 
 def test_failures_are_counted_by_verdict() -> None:
-    telemetry = a_telemetry()
-    for verdict in (Verdict.ABORT, Verdict.ABORT, Verdict.FENCED):
-        telemetry.failed(a_task(), "commit failed", verdict)
-    telemetry.failed(a_task(), "restore failed", Verdict.UNKNOWN)
-    assert shown(telemetry)["driftway_commit_failures_total"] == {("3", "abort"): 2.0, ("3", "fenced"): 1.0}
-    assert shown(telemetry)["driftway_restore_failures_total"] == {("3", "unknown"): 1.0}
+    metrics = worker_metrics()
+    for verdict in (ErrorAction.ABORT, ErrorAction.ABORT, ErrorAction.FENCED):
+        metrics.failed(a_task(), "commit failed", verdict)
+    metrics.failed(a_task(), "restore failed", ErrorAction.UNKNOWN)
+    assert shown(metrics)["driftway_commit_failures_total"] == {("3", "abort"): 2.0, ("3", "fenced"): 1.0}
+    assert shown(metrics)["driftway_restore_failures_total"] == {("3", "unknown"): 1.0}
 
 
 def test_restores_are_counted_by_where_the_state_came_from() -> None:
-    telemetry, model = a_telemetry(), Model(model_settings("no_change"), 3)
-    telemetry.restored(a_task(), Resumption(model, 0, 0, None), 0.5)
-    telemetry.restored(a_task(), Resumption(None, 7, 7, None), 0.25)
-    telemetry.restored(a_task(), Resumption(model, 0, 7, None, mend=Mend(7, 9)), 1.0)
-    found = shown(telemetry)
+    metrics, model = worker_metrics(), Model(model_settings("no_change"), 3)
+    metrics.restored(a_task(), RestoreResult(model, 0, 0, None), 0.5)
+    metrics.restored(a_task(), RestoreResult(None, 7, 7, None), 0.25)
+    metrics.restored(a_task(), RestoreResult(model, 0, 7, None, missing_outputs=MissingOutputs(7, 9)), 1.0)
+    found = shown(metrics)
     assert found["driftway_restores_total"] == {("3", "log"): 2.0, ("3", "memory"): 1.0}
     assert found["driftway_mends_total"] == {("3",): 1.0}
     assert found["driftway_restore_seconds_sum"] == {("3",): 1.75}
@@ -183,20 +183,20 @@ def test_restores_are_counted_by_where_the_state_came_from() -> None:
 
 def test_a_task_is_in_exactly_one_state() -> None:
     assert set(STATES) == {state.value for state in State}
-    telemetry = a_telemetry()
+    metrics = worker_metrics()
     for state in set(State) - {State.CLOSED}:
-        telemetry.state(a_task(state=state))
-        found = shown(telemetry)["driftway_task_state"]
+        metrics.state(a_task(state=state))
+        found = shown(metrics)["driftway_task_state"]
         assert {labels: value for labels, value in found.items() if value} == {("3", state.value): 1.0}
 
 
 def test_rolling_metrics_are_those_of_the_accuracy_points() -> None:
-    telemetry, task = a_telemetry(), a_task()
-    telemetry.look([task], PULSE)
-    assert "driftway_rolling" not in shown(telemetry)
+    metrics, task = worker_metrics(), a_task()
+    metrics.refresh([task], HEALTH)
+    assert "driftway_rolling" not in shown(metrics)
     task.model.advance(records(events(100)))
-    telemetry.look([task], PULSE)
-    found = shown(telemetry)["driftway_rolling"]
+    metrics.refresh([task], HEALTH)
+    found = shown(metrics)["driftway_rolling"]
     wanted = task.model.latest_points()
     assert set(wanted) == {"arow", "no_change"}
     for learner, point in wanted.items():
@@ -225,44 +225,44 @@ def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: b
 
 
 def test_experts_are_shown_by_what_they_count_for() -> None:
-    telemetry, task = a_telemetry(), a_task()
+    metrics, task = worker_metrics(), a_task()
     task.model = Model(model_settings("arow", "auto"), 3)
     task.model.advance(records(events(100)))
-    telemetry.look([task], PULSE)
+    metrics.refresh([task], HEALTH)
     shares = task.model.learners[1].experts()
-    assert shown(telemetry)["driftway_expert_share"] == {(name, "auto", "3"): share for name, share in shares.items()}
+    assert shown(metrics)["driftway_expert_share"] == {(name, "auto", "3"): share for name, share in shares.items()}
 
 
 def test_every_metric_of_the_list_moves_by_its_cause() -> None:
-    telemetry, task = a_telemetry(), a_task(position=40)
-    task.model = Model(model_settings("auto", "arow", wait=Wait(50), share=Share("average", 40)), 3)
-    task.model.talk.repeat([], 0)
-    task.model.talk.open(1, {})
+    metrics, task = worker_metrics(), a_task(position=40)
+    task.model = Model(model_settings("auto", "arow", wait=LabelWait(50), share=SharingOption("average", 40)), 3)
+    task.model.exchange.replay([], 0)
+    task.model.exchange.start(1, {})
     told = task.model.advance(records([*events(100), b'{"id":"late","x":[1,2,3]}'])).shares
-    task.model.talk.oldest = 1000
-    before = {family.name: [s.value for s in family.samples] for family in telemetry.registry.collect()}
-    bad = Rejection("not JSON", 5, b"?", None, 0)
-    telemetry.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), passed=3)
-    telemetry.advanced(task, records(events(7)), Outputs(7, alarms=[Alarm("adwin", 5)], shares=told))
-    telemetry.advanced(a_task(state=State.RESTORING), records(events(7)), None)
-    telemetry.committed(task, 0.02)
-    telemetry.failed(task, "commit failed", Verdict.FENCED)
-    telemetry.failed(task, "restore failed", Verdict.UNKNOWN)
-    telemetry.let_go(task)
-    telemetry.restored(task, Resumption(None, 0, 7, None, mend=Mend(7, 9)), 1.0)
-    telemetry.state(task)
-    telemetry.at(telemetry.strays, task.partition).inc()
-    telemetry.own(telemetry.rebalances).inc()
-    telemetry.own(telemetry.batch_seconds).observe(0.1)
-    telemetry.complained("_TRANSPORT")
-    telemetry.slowed()
-    telemetry.passed_over({"note": 2})
+    task.model.exchange.oldest_sent_at = 1000
+    before = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
+    bad = RejectedEvent("not JSON", 5, b"?", None, 0)
+    metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), skipped=3)
+    metrics.advanced(task, records(events(7)), Outputs(7, alarms=[DriftAlarm("adwin", 5)], shares=told))
+    metrics.advanced(a_task(state=State.RESTORING), records(events(7)), None)
+    metrics.committed(task, 0.02)
+    metrics.failed(task, "commit failed", ErrorAction.FENCED)
+    metrics.failed(task, "restore failed", ErrorAction.UNKNOWN)
+    metrics.aborted(task)
+    metrics.restored(task, RestoreResult(None, 0, 7, None, missing_outputs=MissingOutputs(7, 9)), 1.0)
+    metrics.state(task)
+    metrics.partition_metric(metrics.strays, task.partition).inc()
+    metrics.worker_metric(metrics.rebalances).inc()
+    metrics.worker_metric(metrics.batch_seconds).observe(0.1)
+    metrics.client_error("_TRANSPORT")
+    metrics.request_throttled()
+    metrics.unknown_fields_seen({"note": 2})
     statistics = {
         "brokers": {"a": {"nodeid": 7, "rtt": {"avg": 1500}}},
         "topics": {"EVENTS": {"partitions": {"0": {"fetchq_cnt": 5}}}},
     }
-    telemetry.statistics(json.dumps(statistics))
-    telemetry.look([task], PULSE)
-    after = {family.name: [s.value for s in family.samples] for family in telemetry.registry.collect()}
+    metrics.statistics(json.dumps(statistics))
+    metrics.refresh([task], HEALTH)
+    after = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
     assert {name for name in after if after[name] == before[name]} == {"driftway_build"}, "what does not move is a fact"
     assert all(any(values) for values in after.values())

@@ -6,8 +6,8 @@ import pytest
 
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.output_repair import Mend
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.output_repair import MissingOutputs
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from tests.unit.worker.rows import events, records, wire
 from tests.unit.worker.stream.recording_checkpoint import MODEL, fresh
 
@@ -24,8 +24,8 @@ def told(since: int, until: int, there: dict) -> list:
     if since:
         model.advance(WHOLE.before(since), emit=False)
     made, drawer = fresh()
-    made.reopen()
-    made.resume(Resumption(model, since, since, None, mend=Mend(since, until, there)))
+    made.reset()
+    made.restore_from(RestoreResult(model, since, since, None, missing_outputs=MissingOutputs(since, until, there)))
     for start in range(since, N, 7):
         made.advance(WHOLE.before(min(N, start + 7)).after(start))
     return list(wire(drawer.pending))

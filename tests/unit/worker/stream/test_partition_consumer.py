@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from driftway.worker.kafka.confluent.member import PlainMember
+from driftway.worker.kafka.confluent.member import ConfluentMember
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.stream.background import call as errands
+from driftway.worker.stream.background import call as calls
 from driftway.worker.stream.consumer import partition_consumer
-from driftway.worker.stream.consumer.partition_consumer import FIRST_BATCH, TURN_SECONDS, Intake
-from driftway.worker.stream.observability.event_log import Journal
+from driftway.worker.stream.consumer.partition_consumer import FIRST_BATCH, TURN_SECONDS, PartitionConsumer
+from driftway.worker.stream.observability.event_log import EventLog
 from tests.unit.worker.rows import model_settings
 
 
@@ -55,17 +55,17 @@ class Handing:
         self.told += [("pause", place.partition, -1) for place in places]
 
 
-def made(consumer: Any) -> Intake:
+def made(consumer: Any) -> PartitionConsumer:
     """An intake whose client is replaced."""
     settings = WorkerSettings("127.0.0.1:1", "events", "g", model_settings("no_change"))
-    found = Intake(settings, Journal(), *[lambda partitions: None] * 3)
+    found = PartitionConsumer(settings, EventLog(), *[lambda partitions: None] * 3)
     found.member.close()
-    found.member = PlainMember(consumer, "events", incremental=False)
+    found.member = ConfluentMember(consumer, "events", incremental=False)
     return found
 
 
-def taken(one: Intake) -> dict[int, list[int]]:
-    return {records.partition: records.offsets.tolist() for records in one.take(0.0)}
+def taken(one: PartitionConsumer) -> dict[int, list[int]]:
+    return {records.partition: records.offsets.tolist() for records in one.poll(0.0)}
 
 
 class Collecting(Handing):
@@ -83,7 +83,7 @@ class Collecting(Handing):
 @pytest.mark.parametrize("goes_back", [False, True])
 def test_rows_collected_before_a_callback_that_goes_back_are_left_out(goes_back: bool) -> None:
     """Taken for the next rows they would leave a hole: offsets 0..27 of partition 3 would never be predicted."""
-    consumer = Collecting(lambda: one.go_on_at(3, 0) if goes_back else None)
+    consumer = Collecting(lambda: one.seek_and_resume(3, 0) if goes_back else None)
     one = made(consumer)
     assert taken(one) == ({1: [5, 6]} if goes_back else {1: [5, 6], 3: [28, 29]})
     if goes_back:
@@ -94,48 +94,48 @@ def test_rows_from_elsewhere_than_asked_for_are_not_given_to_anybody() -> None:
     """A seek that the client has lost: the rows between would never be predicted."""
     consumer = Handing([row(0, 40), row(0, 41), row(1, 7)], [row(0, 42)], [row(0, 10), row(0, 11)])
     one = made(consumer)
-    assert one.go_on_at(0, 10)
+    assert one.seek_and_resume(0, 10)
     assert taken(one) == {1: [7]}
-    assert one.strayed == {0: (10, 40)}
+    assert one.misplaced == {0: (10, 40)}
     assert consumer.told[-1] == ("pause", 0, -1)
     assert taken(one) == {}, "nor what comes before the pause takes effect"
-    assert one.go_on_at(0, 10)
-    assert one.strayed == {}
+    assert one.seek_and_resume(0, 10)
+    assert one.misplaced == {}
     assert taken(one) == {0: [10, 11]}
 
 
 def test_rows_from_before_where_a_partition_was_sent_are_from_elsewhere_too() -> None:
     one = made(Handing([row(0, 9), row(0, 10)]))
-    one.go_on_at(0, 10)
+    one.seek_and_resume(0, 10)
     assert taken(one) == {}
-    assert one.strayed == {0: (10, 9)}
+    assert one.misplaced == {0: (10, 9)}
 
 
 def test_end_of_a_partition_counts_only_where_it_was_asked_for() -> None:
     """Else a worker with --stop-at-end would leave with rows unread."""
     one = made(Handing([end(0, 90), end(1, 20)]))
-    one.go_on_at(0, 10)
-    one.go_on_at(1, 20)
+    one.seek_and_resume(0, 10)
+    one.seek_and_resume(1, 20)
     assert taken(one) == {}
     assert one.at_end == {1}
-    assert one.strayed == {0: (10, 90)}
+    assert one.misplaced == {0: (10, 90)}
 
 
 def test_offsets_without_a_row_are_counted_but_not_those_of_a_seek() -> None:
     one = made(Handing([row(0, 10), row(0, 12)], [row(0, 15)], [row(0, 3), row(0, 4)], [row(0, 5)]))
-    one.go_on_at(0, 10)
+    one.seek_and_resume(0, 10)
     taken(one), taken(one)
-    assert one.passed == {0: 1 + 2}
-    one.go_on_at(0, 3)
+    assert one.skipped_offsets == {0: 1 + 2}
+    one.seek_and_resume(0, 3)
     taken(one), taken(one)
-    assert one.passed == {0: 3}
+    assert one.skipped_offsets == {0: 3}
 
 
 def test_refused_seek_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     consumer = Handing()
     one = made(consumer)
     consumer.refuses = True
-    assert not one.go_on_at(2, 5)
+    assert not one.seek_and_resume(2, 5)
 
 
 def test_no_call_from_inside_the_client_calls_it_from_another_thread() -> None:
@@ -161,13 +161,13 @@ def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.Monke
         sentences.append(sentence)
         raise Ended
 
-    monkeypatch.setattr(errands, "end_process", ended)
+    monkeypatch.setattr(calls, "end_process", ended)
     consumer = Handing()
     consumer.seek = lambda place: go_on.wait(10)  # type: ignore[method-assign]
     one = made(consumer)
     try:
         with pytest.raises(Ended):
-            one.go_on_at(0, 5)
+            one.seek_and_resume(0, 5)
     finally:
         go_on.set()
     assert sentences == ["the client did not come back from a seek of events/0"]
@@ -178,13 +178,13 @@ def test_batches_follow_the_learners_speed() -> None:
     one = made(Handing())
     assert one._batch == FIRST_BATCH
     for _ in range(10):
-        one.adapt(0.01, one._batch)
+        one.adapt_batch_size(0.01, one._batch)
     assert one._batch == BATCH_MESSAGES
-    one.adapt(100.0, BATCH_MESSAGES)
+    one.adapt_batch_size(100.0, BATCH_MESSAGES)
     assert one._batch == TURN_SECONDS * 100
-    one.adapt(TURN_SECONDS, 100)
+    one.adapt_batch_size(TURN_SECONDS, 100)
     assert one._batch == 100
-    one.adapt(1e6, 1)
+    one.adapt_batch_size(1e6, 1)
     assert one._batch == 1
-    one.adapt(0.001, 1)
+    one.adapt_batch_size(0.001, 1)
     assert one._batch == 2

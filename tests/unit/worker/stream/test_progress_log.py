@@ -8,22 +8,22 @@ import random
 import pytest
 
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.stream.observability.event_log import Journal
-from driftway.worker.stream.observability.progress_log import REJECTED_SECONDS, SHOWN_BYTES, Chronicle, example
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.progress_log import REJECTED_SECONDS, SHOWN_BYTES, ProgressLog, example
 from driftway.worker.stream.task.task import Task
-from driftway.worker.wire.events import Rejection
+from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.rejections import BY_END, KINDS, OTHER, kind_of
 from tests.broker.test_rejections import malformed, packed_malformed
 from tests.unit.worker.rows import events, model_settings, records
 
 
 class Told:
-    """A chronicle, its clock, and the lines that it has written since they were last looked at."""
+    """A progress_log, its clock, and the lines that it has written since they were last looked at."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.out = io.StringIO()
-        self.chronicle = Chronicle(Journal(out=self.out), "EVENTS", "something usable", lambda: self.now)
+        self.progress_log = ProgressLog(EventLog(out=self.out), "EVENTS", "something usable", lambda: self.now)
 
     def lines(self) -> list[str]:
         found = [line.split(" ", 1)[1] for line in self.out.getvalue().splitlines()]
@@ -32,39 +32,39 @@ class Told:
         return found
 
 
-def bad(reason: str, offset: int = 0, value: bytes | None = b"?") -> Rejection:
-    return Rejection(reason, offset, value, None, 0)
+def bad(reason: str, offset: int = 0, value: bytes | None = b"?") -> RejectedEvent:
+    return RejectedEvent(reason, offset, value, None, 0)
 
 
 def test_first_of_a_kind_is_shown_and_others_are_counted() -> None:
     told = Told()
-    told.chronicle.count(
+    told.progress_log.count(
         3, 10, [bad("not JSON", 7), bad("not JSON", 8), bad("label 7 is not one of 0, 1", 9, b'{"y":7}')]
     )
     assert told.lines() == [
         "rejected kind=not-json at=EVENTS/3@7 reason=not JSON example=?",
         'rejected kind=label at=EVENTS/3@9 reason=label 7 is not one of 0, 1 example={"y":7}',
     ]
-    told.chronicle.count(3, 10, [bad("not JSON"), bad("label 8 is not one of 0, 1")])
+    told.progress_log.count(3, 10, [bad("not JSON"), bad("label 8 is not one of 0, 1")])
     told.now += REJECTED_SECONDS / 2
-    told.chronicle.tick([], None)
+    told.progress_log.tick([], None)
     assert told.lines() == []
     told.now += REJECTED_SECONDS
-    told.chronicle.tick([], None)
+    told.progress_log.tick([], None)
     assert told.lines() == ["rejected more reasons=not-json 2, label 1 total=5"]
     told.now += REJECTED_SECONDS
-    told.chronicle.tick([], None)
+    told.progress_log.tick([], None)
     assert told.lines() == [], "nothing new"
 
 
 def test_nothing_usable_is_said_once_with_what_was_expected_and_again_at_the_end() -> None:
     told = Told()
     for first in range(0, 300, 30):
-        told.chronicle.count(0, 30, [bad("no x", first + i) for i in range(30)])
+        told.progress_log.count(0, 30, [bad("no x", first + i) for i in range(30)])
     said = [line for line in told.lines() if line.startswith("nothing")]
     assert said == ["nothing usable so far rejected=120 expected=something usable"]
     told.now += 10
-    told.chronicle.end([])
+    told.progress_log.end([])
     *_, summary, last = told.lines()
     assert summary == "summary seconds=10 rows=300 rows_per_second=30 rejected=300 reasons=no-x 300"
     assert last == "nothing usable rejected=300 expected=something usable"
@@ -72,8 +72,8 @@ def test_nothing_usable_is_said_once_with_what_was_expected_and_again_at_the_end
 
 def test_one_usable_event_is_enough_to_say_nothing_of_the_kind() -> None:
     told = Told()
-    told.chronicle.count(0, 300, [bad("no x", i) for i in range(299)])
-    told.chronicle.end([])
+    told.progress_log.count(0, 300, [bad("no x", i) for i in range(299)])
+    told.progress_log.end([])
     assert not any(line.startswith("nothing") for line in told.lines())
 
 
@@ -81,16 +81,16 @@ def test_every_minute_has_a_line_with_rows_lag_and_accuracy() -> None:
     told = Told()
     task = Task(WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1")), 0, None)  # type: ignore[arg-type]
     task.model.advance(records(events(200)))
-    told.chronicle.count(0, 200, [])
-    told.chronicle.tick([task], {0: 7, 1: 100})
+    told.progress_log.count(0, 200, [])
+    told.progress_log.tick([task], {0: 7, 1: 100})
     assert told.lines() == []
     told.now += 60
-    told.chronicle.tick([task], {0: 7, 1: 100})
+    told.progress_log.tick([task], {0: 7, 1: 100})
     (line,) = told.lines()
     assert line.startswith("working rows=200 rows_per_second=3 rejected=0 ")
     assert line.endswith(" lag=7")
     told.now += 60
-    told.chronicle.tick([task], {})
+    told.progress_log.tick([task], {})
     assert told.lines()[0].startswith("working rows=200 rows_per_second=0 rejected=0")
 
 

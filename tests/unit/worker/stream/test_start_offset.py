@@ -13,7 +13,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import FRESH, WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.restore import _first_offset
-from driftway.worker.stream.task.restore_plan import Ways
+from driftway.worker.stream.task.restore_plan import RestorePlan
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
 
@@ -51,17 +51,17 @@ def test_policies_know_where_a_group_began_and_in_which_state(
         began = written(tmp_path / "m.driftway", perceptron(*drifting())).warm_start()
         model, learner = model_settings(CHAMPION, warm=began), "the model file's learner"
 
-    def ways(**policy: str) -> Ways:
+    def ways(**policy: str) -> RestorePlan:
         given = WorkerSettings("b:1", "EVENTS", "g", model, start=start, **policy)  # type: ignore[arg-type]
         reader = None
-        return Ways(given, 2, reader, lambda: Model(model, 2), Deadline(1), 900, low, 1000, None)  # type: ignore[arg-type]
+        return RestorePlan(given, 2, reader, lambda: Model(model, 2), Deadline(1), 900, low, 1000, None)  # type: ignore[arg-type]
 
     with pytest.raises(CannotRestore) as caught:
-        ways().as_told("the reason")
+        ways().by_policy("the reason")
     assert str(caught.value) == (
         "cannot restore EVENTS/2: the reason; --if-unrestorable replay relearns the log from offset "
         f"{again}, fresh starts with {learner} at 900"
     )
-    found = ways(if_unrestorable=FRESH).as_told("the reason")
+    found = ways(if_unrestorable=FRESH).by_policy("the reason")
     assert found.note == f"the reason; starting with {learner}, as told"
-    assert (found.position, found.committed, found.began) == (900, 900, 900)
+    assert (found.position, found.committed, found.history_start) == (900, 900, 900)

@@ -16,11 +16,11 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.task import task
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.stream.task.task import NEXT, State, Task
 from driftway.worker.wire.events import Records
 from tests.unit.worker.rows import events, pieces, records, wire
-from tests.unit.worker.stream.recording_checkpoint import MODEL, Drawer, fresh, worker_settings
+from tests.unit.worker.stream.recording_checkpoint import MODEL, RecordingCheckpoint, fresh, worker_settings
 
 BAD = [b"?", None]
 VALUES = [value for i, good in enumerate(events(120)) for value in ([BAD[i % 2], good] if i % 11 == 0 else [good])]
@@ -28,17 +28,17 @@ WHOLE = records(VALUES)
 N = len(WHOLE)
 
 
-def rewind(made: Task, drawer: Drawer) -> None:
+def rewind(made: Task, drawer: RecordingCheckpoint) -> None:
     """The commit failed: what was produced is gone with its producer, and the log names the commit before."""
-    made.reopen()
-    drawer.discard()
-    assert made.remembered == made.committed
-    made.resume(Resumption(None, made.committed, made.committed, made._pointer))
+    made.reset()
+    drawer.close_producer()
+    assert made.in_memory_offset == made.committed
+    made.restore_from(RestoreResult(None, made.committed, made.committed, made._pointer))
 
 
 def commit(made: Task, closing: bool = False) -> None:
     begun = made.begin_commit(closing)
-    made.end_commit(begun, begun.carry(None, Deadline(1)))
+    made.end_commit(begun, begun.run(None, Deadline(1)))
 
 
 def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
@@ -51,7 +51,7 @@ def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
 
 @pytest.mark.parametrize(("before", "after"), list(product(State, State)), ids=lambda state: state.value)
 def test_only_the_drawn_moves_are_made(before: State, after: State) -> None:
-    made = Task(worker_settings(), 3, Drawer())
+    made = Task(worker_settings(), 3, RecordingCheckpoint())
     made.state = before
     if after in NEXT[before]:
         made.move(after)
@@ -70,10 +70,10 @@ def test_the_drawing_is_the_documented_one() -> None:
 
 
 def test_a_new_task_takes_no_rows_and_a_closed_one_neither() -> None:
-    made = Task(worker_settings(), 3, Drawer())
-    assert (made.lives, made.running) == (False, False)
+    made = Task(worker_settings(), 3, RecordingCheckpoint())
+    assert (made.accepts_records, made.running) == (False, False)
     made.close()
-    assert (made.lives, made.running) == (False, False)
+    assert (made.accepts_records, made.running) == (False, False)
 
 
 def test_nothing_to_relearn_means_running_at_once() -> None:
@@ -158,12 +158,12 @@ def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[t
         assert len(drawer.pending) == emitted
         assert made.due_at == float("inf")
         if outcome == "land":
-            made.end_commit(begun, begun.carry(None, Deadline(1)))
+            made.end_commit(begun, begun.run(None, Deadline(1)))
             assert made.committed == begun.position
         else:
             rewind(made, drawer)
             assert made.position == made.committed
-        assert made.held_rows == 0
+        assert made.buffered_rows == 0
     take(N)
     if drawer.open:
         commit(made)
@@ -177,9 +177,9 @@ def test_what_was_held_back_when_a_task_is_let_go_is_not_emitted() -> None:
     made.advance(WHOLE.before(10))
     made.begin_commit()
     made.advance(WHOLE.before(30).after(10))
-    assert made.held_rows > 0
+    assert made.buffered_rows > 0
     made.close()
-    assert made.held_rows == 0
+    assert made.buffered_rows == 0
     assert not drawer.open
 
 
@@ -218,7 +218,7 @@ def test_every_snapshot_stands_at_its_commit_and_continues_from_there() -> None:
 
 
 def snapshots_at(
-    made: Task, drawer: Drawer, ends: Sequence[int], between: Callable[[], None] = lambda: None
+    made: Task, drawer: RecordingCheckpoint, ends: Sequence[int], between: Callable[[], None] = lambda: None
 ) -> list[int]:
     """Where snapshots are written if a commit follows each of `ends`."""
     for start, end in pairwise((0, *ends)):
@@ -321,11 +321,11 @@ def test_nothing_is_due_while_restoring() -> None:
 def test_an_unknown_commit_leads_back_to_created_and_closing_is_final() -> None:
     made, drawer = fresh()
     made.advance(WHOLE.before(30))
-    made.reopen()
+    made.reset()
     assert made.state is State.CREATED
     assert not drawer.open
-    drawer.discard()  # as its next acquisition does
-    made.resume(Resumption(Model(MODEL, 3), 0, 0, None))
+    drawer.close_producer()  # as its next acquisition does
+    made.restore_from(RestoreResult(Model(MODEL, 3), 0, 0, None))
     made.advance(WHOLE)
     assert wire(drawer.pending) == expected()
     made.close()

@@ -16,31 +16,31 @@ from driftway.config import read_config
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.observability.event_log import Journal
-from driftway.worker.stream.observability.reporter import Instruments
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.reporter import Reporter
 from driftway.worker.stream.task.task import State
 from driftway.worker.wire.schema.schema import EventSchema
 from driftway.worker.wire.schema.unknown_fields import UnknownFields
 from tests.unit.worker.rows import model_settings, records
-from tests.unit.worker.stream.test_metrics import a_telemetry, shown
+from tests.unit.worker.stream.test_metrics import shown, worker_metrics
 
 EVENTS = [b'{"amount":1,"y":1}', b'{"amount":2,"note":"a"}', b'{"note":"b","more":1}']
 COUNTED = "driftway_unknown_fields_total"
 
 
 class Told:
-    """A worker's instruments, what they log, and a task that has committed up to an offset."""
+    """A worker's reporter, what they log, and a task that has committed up to an offset."""
 
     def __init__(self, committed: int = 0, **more: Any) -> None:
-        self.out, self.telemetry = io.StringIO(), a_telemetry()
+        self.out, self.metrics = io.StringIO(), worker_metrics()
         settings = WorkerSettings("h:1", "EVENTS", "g", model_settings(events=EventSchema.parse(["amount"])), **more)
-        self.instruments = Instruments(settings, Journal(out=self.out), self.telemetry, {})
+        self.reporter = Reporter(settings, EventLog(out=self.out), self.metrics, {})
         self.task: Any = SimpleNamespace(partition=3, committed=committed, state=State.RUNNING)
 
     def take(self, first: int, relearned: bool = False) -> None:
         outputs = None if relearned else Outputs(first + len(EVENTS), np.arange(1))
         self.task.state = State.RESTORING if relearned else State.RUNNING
-        self.instruments.advanced(self.task, records(EVENTS, first), outputs, 0)
+        self.reporter.advanced(self.task, records(EVENTS, first), outputs, 0)
 
     def lines(self) -> list[str]:
         return [line.split(" ", 1)[1] for line in self.out.getvalue().splitlines()]
@@ -50,23 +50,23 @@ def test_fields_are_counted_and_the_log_says_each_once() -> None:
     told = Told(unknown_fields="count")
     told.take(0)
     told.take(3)
-    assert shown(told.telemetry)[COUNTED] == {("note",): 4.0, ("more",): 2.0}
+    assert shown(told.metrics)[COUNTED] == {("note",): 4.0, ("more",): 2.0}
     assert told.lines() == ["unknown field field=note at=EVENTS/3@1", "unknown field field=more at=EVENTS/3@2"]
 
 
 def test_rows_that_are_only_relearned_are_not_counted() -> None:
     told = Told(committed=5, unknown_fields="count")
     told.take(0, relearned=True)
-    assert COUNTED not in shown(told.telemetry)
+    assert COUNTED not in shown(told.metrics)
     told.take(3)
-    assert shown(told.telemetry)[COUNTED] == {("note",): 1.0, ("more",): 1.0}, "offset 5 alone is new"
+    assert shown(told.metrics)[COUNTED] == {("note",): 1.0, ("more",): 1.0}, "offset 5 alone is new"
 
 
 def test_events_that_wait_for_labels_are_counted_when_they_come_and_not_once_more() -> None:
     told = Told(unknown_fields="count")
-    told.instruments.advanced(told.task, records(EVENTS), None, 0)
-    told.instruments.advanced(told.task, None, Outputs(len(EVENTS), np.arange(len(EVENTS))), 0)
-    assert shown(told.telemetry)[COUNTED] == {("note",): 2.0, ("more",): 1.0}
+    told.reporter.advanced(told.task, records(EVENTS), None, 0)
+    told.reporter.advanced(told.task, None, Outputs(len(EVENTS), np.arange(len(EVENTS))), 0)
+    assert shown(told.metrics)[COUNTED] == {("note",): 2.0, ("more",): 1.0}
 
 
 def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(UnknownFields, "count", refused)
     told = Told()
     told.take(0)
-    assert COUNTED not in shown(told.telemetry)
+    assert COUNTED not in shown(told.metrics)
     assert told.lines() == []
     with pytest.raises(AssertionError, match="somebody counts"):
         Told(unknown_fields="count")

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from driftway.worker.admin.audit.column_equality import same
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
-from driftway.worker.wire.columns import END, NOTHING, Listed, Located, Strings, Terminated, joined, none, read_only
+from driftway.worker.wire.columns import (
+    END,
+    NOTHING,
+    BufferColumn,
+    BytesColumn,
+    ListColumn,
+    TerminatedColumn,
+    concatenated,
+    empty_column,
+    read_only,
+)
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Target
 from driftway.worker.wire.packed import encode_events as pack_events
@@ -21,16 +31,16 @@ from tests.unit.worker.rows import drifting, pieces, records, tabled
 ITEMS = st.lists(st.one_of(st.none(), st.just(b""), st.binary(max_size=20)), max_size=12)
 
 
-def gathered(values: Sequence[bytes | None]) -> Terminated:
+def gathered(values: Sequence[bytes | None]) -> TerminatedColumn:
     """The strings as the C library's come in: one after the other in a buffer that begins with something else."""
     lengths = np.array([NOTHING if value is None else len(value) for value in values], np.int64)
     sizes = np.maximum(lengths, 0) + len(END)
     before = np.frombuffer(b"before", np.uint8)
-    text = read_only(np.concatenate([before, Listed(values).terminated()]))
-    return Terminated(text, len(before) + np.cumsum(sizes) - sizes, lengths)
+    text = read_only(np.concatenate([before, ListColumn(values).to_terminated()]))
+    return TerminatedColumn(text, len(before) + np.cumsum(sizes) - sizes, lengths)
 
 
-def scattered(values: Sequence[bytes | None]) -> Located:
+def scattered(values: Sequence[bytes | None]) -> BufferColumn:
     """The strings in another order and with gaps."""
     text, starts = b"", np.zeros(len(values), np.int64)
     for i in reversed(range(len(values))):
@@ -38,7 +48,7 @@ def scattered(values: Sequence[bytes | None]) -> Located:
         starts[i] = len(text)
         text += values[i] or b""
     lengths = np.array([NOTHING if value is None else len(value) for value in values], np.int64)
-    return Located(np.frombuffer(text, np.uint8), starts, lengths)
+    return BufferColumn(np.frombuffer(text, np.uint8), starts, lengths)
 
 
 @settings(max_examples=150, deadline=None)
@@ -46,19 +56,19 @@ def scattered(values: Sequence[bytes | None]) -> Located:
 def test_all_columns_of_the_same_strings_are_alike(values: list[bytes | None], data: st.DataObject) -> None:
     first, last = sorted(data.draw(st.integers(0, len(values))) for _ in range(2))
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values))), np.bool_)
-    for column in (Listed(values), gathered(values), scattered(values)):
+    for column in (ListColumn(values), gathered(values), scattered(values)):
         alike(column, values)
         alike(column[first:last], values[first:last])
         alike(column[first:][: last - first], values[first:last])
         alike(column.chosen(keep), [value for value, kept in zip(values, keep, strict=True) if kept])
 
 
-def without_gaps(values: Sequence[bytes | None]) -> Located:
-    return Located(*Listed(values).located())
+def without_gaps(values: Sequence[bytes | None]) -> BufferColumn:
+    return BufferColumn(*ListColumn(values).to_buffer())
 
 
-Way = Callable[[Sequence[bytes | None]], Strings]
-WAYS: tuple[Way, ...] = (Listed, gathered, scattered, without_gaps)
+Way = Callable[[Sequence[bytes | None]], BytesColumn]
+WAYS: tuple[Way, ...] = (ListColumn, gathered, scattered, without_gaps)
 
 
 @settings(max_examples=150, deadline=None)
@@ -80,13 +90,16 @@ def test_the_same_bytes_cut_elsewhere_are_other_strings() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(WAYS), ITEMS), max_size=4))
 def test_joined_columns_are_their_strings_in_order(
-    parts: list[tuple[Callable[..., Strings], list[bytes | None]]],
+    parts: list[tuple[Callable[..., BytesColumn], list[bytes | None]]],
 ) -> None:
-    alike(joined([way(values) for way, values in parts]), [value for _, values in parts for value in values])
-    alike(joined([none(), *(way(values)[1:] for way, values in parts)]), [v for _, values in parts for v in values[1:]])
+    alike(concatenated([way(values) for way, values in parts]), [value for _, values in parts for value in values])
+    alike(
+        concatenated([empty_column(), *(way(values)[1:] for way, values in parts)]),
+        [v for _, values in parts for v in values[1:]],
+    )
 
 
-def alike(column: Strings, values: Sequence[bytes | None]) -> None:
+def alike(column: BytesColumn, values: Sequence[bytes | None]) -> None:
     """Everything that may be asked of a column."""
     assert column == values
     assert [column[i] for i in range(len(column))] == values
@@ -94,9 +107,9 @@ def alike(column: Strings, values: Sequence[bytes | None]) -> None:
     assert column.nbytes == sum(len(value or b"") for value in values)
     assert column.all_none is (not any(value is not None for value in values))
     assert column.lengths().tolist() == [NOTHING if value is None else len(value) for value in values]
-    assert column.terminated().tobytes() == b"".join((value or b"") + END for value in values) + b"null" + bytes(16)
-    assert not column.terminated().flags.writeable
-    text, starts, lengths = column.located()
+    assert column.to_terminated().tobytes() == b"".join((value or b"") + END for value in values) + b"null" + bytes(16)
+    assert not column.to_terminated().flags.writeable
+    text, starts, lengths = column.to_buffer()
     places = zip(starts.tolist(), lengths.tolist(), strict=True)
     assert [None if n == NOTHING else text[start : start + n].tobytes() for start, n in places] == values
     wide = [value for value in values if value is not None and len(value) == 3]
@@ -110,7 +123,7 @@ def test_blocks_of_a_column_without_gaps_are_its_buffer(width: int) -> None:
     column = gathered(values)[2:8]
     (block,) = column.blocks(width)
     assert [row[:width].tobytes() for row in block] == values[2:8]
-    assert np.shares_memory(block, column.located()[0])
+    assert np.shares_memory(block, column.to_buffer()[0])
 
 
 @pytest.mark.parametrize("form", [JSON, PACKED])

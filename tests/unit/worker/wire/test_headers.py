@@ -15,8 +15,8 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs, joined
-from driftway.worker.stream.task.output_repair import Mend
-from driftway.worker.stream.task.restore_plan import Resumption
+from driftway.worker.stream.task.output_repair import MissingOutputs
+from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.wire.headers import Header, Headers, passed_headers
 from tests.unit.worker.rows import events, model_settings, pieces, records
 from tests.unit.worker.stream.recording_checkpoint import fresh
@@ -101,15 +101,15 @@ def test_names_that_make_no_sense_are_refused(names: tuple[str, ...]) -> None:
 def test_what_is_written_again_has_them_too(since: int) -> None:
     """Also where the setting has changed since: the new one counts from the restore on."""
     there = {(offset, None) for offset in range(since + 2, since + 7)}
-    mend = Mend(since, 40, {Topics("EVENTS", "g").predictions: there})
+    mend = MissingOutputs(since, 40, {Topics("EVENTS", "g").predictions: there})
     first = Model(model_settings(), 3)
     if since:
         first.advance(WHOLE.before(since), emit=False)
     model = Model(SOME, 3)
     model.load(first.save())
     task, drawer = fresh()
-    task.reopen()
-    task.resume(Resumption(model, since, since, None, mend=mend))
+    task.reset()
+    task.restore_from(RestoreResult(model, since, since, None, missing_outputs=mend))
     for start in range(since, 60, 7):
         task.advance(WHOLE.before(min(60, start + 7)).after(start))
     wanted = passed_headers(HEADERS, SOME.pass_headers) or ()

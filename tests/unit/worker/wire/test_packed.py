@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import warm
+from driftway.worker.state.warm_up import compile_kernels
 from driftway.worker.wire.codec import PACKED, encode_events, encode_predictions
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Reject, Schema, Target, finite
-from driftway.worker.wire.json_tokens.append import _stitch as kernel_of_ids
+from driftway.worker.wire.json_tokens.append import _append_text as kernel_of_ids
 from driftway.worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
 from driftway.worker.wire.packed import encode_events as encode_packed
 from driftway.worker.wire.packed import encode_predictions as pack
@@ -209,7 +209,7 @@ def batch_of(ids: list[bytes], y: list[float], t: list[int] | None = None) -> Ba
         text += name + b"n}"
     times = np.array([NO_TIME] * n if t is None else t, np.int64)
     columns = np.zeros((n, 1)), np.array(y), (as_text(text), bounds), times
-    return Batch(3, 40 + n, np.arange(40, 40 + n), *columns, Listed([None] * n))
+    return Batch(3, 40 + n, np.arange(40, 40 + n), *columns, ListColumn([None] * n))
 
 
 def test_layout_is_the_documented_one() -> None:
@@ -276,7 +276,7 @@ def test_json_and_packed_say_the_same_but_for_the_learner(target: Target, d: int
     assert n == len(events)
     score = np.random.default_rng(1).normal(size=(n, d))
     predicted = score[:, 0] if target is NUMBERS else np.arange(n) % target.n_classes
-    found = decode_predictions(pack(batch, score, predicted, target).listed())
+    found = decode_predictions(pack(batch, score, predicted, target).to_list())
     for i, value in enumerate(encode_predictions(batch, score, predicted, target, "dfop")):
         told = json.loads(value)
         index = float if target is NUMBERS else words.index
@@ -346,7 +346,7 @@ def test_output_format_changes_neither_scores_nor_state_nor_points() -> None:
 
 def test_warming_compiles_all_that_packed_predictions_need() -> None:
     chosen = model_settings("dfop:mu=0.01", output_form=PACKED)
-    warm(chosen)
+    compile_kernels(chosen)
     compiled = list(kernel_of_ids.signatures)
     assert len(compiled) == 1
     events = encode_events(*drifting(), first_id=0)

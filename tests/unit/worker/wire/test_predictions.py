@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from driftway.learners.engine.jit import kernel
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import warm
+from driftway.worker.state.warm_up import compile_kernels
 from driftway.worker.wire import packed, writer
 from driftway.worker.wire.codec import PACKED, encode_predictions
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Target
 from driftway.worker.wire.scanner import NO_TIME
@@ -81,7 +81,7 @@ def batch_of(ids: list[bytes], offsets: list[int], y: list[float], t: list[int],
     bounds = np.stack([ends - [len(name) for name in ids], ends])
     column = writer.as_text(b"".join(ids)), bounds
     return Batch(
-        partition, 0, np.array(offsets), np.empty((n, 1)), np.array(y), column, np.array(t), Listed([None] * n)
+        partition, 0, np.array(offsets), np.empty((n, 1)), np.array(y), column, np.array(t), ListColumn([None] * n)
     )
 
 
@@ -153,7 +153,7 @@ def test_after_the_warm_up_no_batch_waits_for_a_compiler(
     for function in ("_write", "_pad"):
         monkeypatch.setattr(writer, function, kernel(getattr(writer, function).py_func))
     told = model_settings("no_change", target=TARGETS[name], form=form)
-    warm(told)
+    compile_kernels(told)
     model = Model(told, 3)
     for batch in (records(values[:1]), records(values), records(values * 50)):
         assert model.advance(batch).predictions

@@ -11,7 +11,7 @@ from driftway import cli
 from driftway.worker.errors import UsageFailure
 from driftway.worker.state.model import Model
 from driftway.worker.wire.events import Records
-from driftway.worker.wire.rejections import Limit, TooManyRejected, shown
+from driftway.worker.wire.rejections import RejectionLimit, TooManyRejected, shown
 from tests.unit.worker.rows import events, model_settings, pieces, records
 
 GOOD = events(400)
@@ -24,7 +24,7 @@ def mixed(bad: set[int], n: int = 400) -> list[bytes | None]:
 
 def first_excess(text: str, parts: list[Records]) -> str | None:
     """The sentence of the first batch that trips."""
-    model = Model(model_settings(max_rejected=Limit.parse(text), **D4), 3)
+    model = Model(model_settings(max_rejected=RejectionLimit.parse(text), **D4), 3)
     return next((str(out.excess) for out in map(model.advance, parts) if out.excess is not None), None)
 
 
@@ -33,14 +33,14 @@ def first_excess(text: str, parts: list[Records]) -> str | None:
     [("0.1", 100, 1000), ("0.29/100", 29, 100), ("0", 0, 1000), (" 0.5 / 7 ", 3, 7), ("1e-3/5000", 5, 5000)],
 )
 def test_limit_is_read_exactly(text: str, most: int, window: int) -> None:
-    limit = Limit.parse(text)
+    limit = RejectionLimit.parse(text)
     assert (limit.most, limit.window) == (most, window)
 
 
 @pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1", "-0.1", "0.1/0", "0.1/x", "0.1/1/2", "0.1/", "1/0/5"])
 def test_impossible_limit_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageFailure, match=r"^--max-rejected "):
-        Limit.parse(text)
+        RejectionLimit.parse(text)
 
 
 def test_sentence_names_partition_share_and_latest_reason() -> None:
@@ -77,7 +77,7 @@ def test_cuts_do_not_move_it_and_a_plain_count_agrees(bad: set[int], cuts: list[
 
 
 def test_an_aborted_batch_is_not_counted_twice() -> None:
-    model = Model(model_settings(max_rejected=Limit.parse("0.5/10"), **D4), 3)
+    model = Model(model_settings(max_rejected=RejectionLimit.parse("0.5/10"), **D4), 3)
     model.advance(records(GOOD[:10]))
     saved = model.save()
     for _ in range(5):
@@ -87,7 +87,7 @@ def test_an_aborted_batch_is_not_counted_twice() -> None:
 
 
 def test_what_a_restore_relearns_is_not_counted() -> None:
-    model = Model(model_settings(max_rejected=Limit.parse("0/10")), 3)
+    model = Model(model_settings(max_rejected=RejectionLimit.parse("0/10")), 3)
     assert model.advance(records([b"?"] * 50), emit=False).excess is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.scanner import NO_TIME, scan
@@ -184,7 +184,7 @@ def test_ordinary_events_take_the_fast_path() -> None:
         b'{"id":"order-17","y":null,"x":[0,0.0,123456789.25]}',
         b' { "t" : -5 , "x" : [ 1 , 2 , 3 ] , "note" : "ok" , "flag" : true , "n" : 1e3 }\n',
     ]
-    text, X, y, spans, t, plain = scan(Listed(values), D)
+    text, X, y, spans, t, plain = scan(ListColumn(values), D)
     assert plain.tolist() == [True, True, True]
     assert X.tolist() == [[1, -2.5, 3e-5], [0, 0, 123456789.25], [1, 2, 3]]
     assert y[0] == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.scanner import scan
@@ -29,7 +29,7 @@ def same(values: list[bytes | None]) -> None:
 
 
 def test_these_events_are_plain() -> None:
-    assert scan(Listed(PLAIN), D)[-1].all()
+    assert scan(ListColumn(PLAIN), D)[-1].all()
 
 
 @pytest.mark.parametrize("value", PLAIN)
@@ -59,14 +59,14 @@ def test_zero_bytes_take_nothing_from_their_neighbours() -> None:
     for zero in hostile:
         values = [PLAIN[0], zero, PLAIN[1], b"", None, PLAIN[2], zero]
         same(values)
-        assert scan(Listed(values), D)[-1].tolist() == [True, False, True, False, False, True, False]
+        assert scan(ListColumn(values), D)[-1].tolist() == [True, False, True, False, False, True, False]
         batch = Decoder(Target("regression", 0)).decode(records(values))
         assert batch.offsets.tolist() == [0, 2, 5]
 
 
 def test_an_empty_batch_and_batches_of_nothing() -> None:
     for values in ([], [b""], [None], [None, b""], [b"\0"], [b"n"], [b"null"], [b"["], [b'"'], [b"{"], [b'{"']):
-        assert not scan(Listed(values), D)[-1].any()
+        assert not scan(ListColumn(values), D)[-1].any()
     same([b"", None, b"\0", b"{"])
 
 
@@ -94,7 +94,7 @@ def test_strings_of_any_length_with_any_byte_anywhere(place: str) -> None:
         same([front + text + back for text in texts])
     long = [front + b"a" * n + rest for n in LENGTHS for rest in (back, b"", b'"', b"\\", b"\\" + back)]
     same([part for value in long for part in (value, back)])
-    assert scan(Listed([front + b"a" * n + back for n in LENGTHS]), D)[-1].all()
+    assert scan(ListColumn([front + b"a" * n + back for n in LENGTHS]), D)[-1].all()
 
 
 def test_ordinary_numbers_of_every_length_are_plain() -> None:
@@ -102,6 +102,6 @@ def test_ordinary_numbers_of_every_length_are_plain() -> None:
     digits = "1234567890123456789"
     texts = [f"{sign}{digits[:n]}.{digits[n : n + m]}" for sign in "-" for n in range(1, 9) for m in range(1, 11)]
     values = [f'{{"x":[{text},0.{text[1]},{text[1:]}]}}'.encode() for text in texts]
-    _, X, *_, plain = scan(Listed(values), D)
+    _, X, *_, plain = scan(ListColumn(values), D)
     assert plain.all()
     assert X.tolist() == [json.loads(value)["x"] for value in values]

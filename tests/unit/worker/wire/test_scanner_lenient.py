@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.scanner import Names, scan
@@ -32,7 +32,7 @@ def assert_same(schema: Schema, whole: Records, cuts: list[int] | None = None) -
 
 def plain(values: list[bytes], schema: Schema, may_lack: bool = True) -> list[bool]:
     names = Names.of(schema.names or ())
-    flags: list[bool] = scan(Listed(values), schema.n_features, names, may_lack)[-1].tolist()
+    flags: list[bool] = scan(ListColumn(values), schema.n_features, names, may_lack)[-1].tolist()
     return flags
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftway.worker.wire import scanner
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.scanner import Names, scan
@@ -72,7 +72,7 @@ def event(x: dict[str, Any]) -> bytes:
 
 
 def plain(values: list[bytes], names: list[str]) -> list[bool]:
-    flags: list[bool] = scan(Listed(values), len(names), Names.of(names))[-1].tolist()
+    flags: list[bool] = scan(ListColumn(values), len(names), Names.of(names))[-1].tolist()
     return flags
 
 
@@ -81,7 +81,7 @@ def test_ordinary_events_take_the_fast_path() -> None:
     names = sorted(SOME)
     row = {name: j + 0.5 for j, name in enumerate(names)}
     values = [event(row), event(dict(reversed(row.items()))), event({n: row[n] for n in SOME}), event(row)]
-    _, X, *_, flags = scan(Listed(values), len(names), Names.of(names))
+    _, X, *_, flags = scan(ListColumn(values), len(names), Names.of(names))
     assert flags.all()
     assert X.tolist() == [list(row.values())] * len(values)
 

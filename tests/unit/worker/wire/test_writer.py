@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from driftway.worker.wire.json_tokens import buffer_pool as written
 from driftway.worker.wire.scanner import NO_TIME
-from driftway.worker.wire.writer import MOST_PADDING, SPARE, Column, Layout, as_text, cut, write
+from driftway.worker.wire.writer import MOST_PADDING, SPARE, Column, RowTemplate, as_text, cut, write
 
 FAST = settings(max_examples=150, deadline=None)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -41,10 +41,10 @@ def integers(values: Sequence[int]) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-def simple(offsets: Sequence[int], t: Sequence[int], ids: Sequence[bytes] | None = None) -> written.Written:
+def simple(offsets: Sequence[int], t: Sequence[int], ids: Sequence[bytes] | None = None) -> written.PooledColumn:
     """Records of a layout with one-byte pieces; every row's number is 0."""
     n = len(offsets)
-    layout = Layout(b"<", b"|", [b":"], [], [b"/"])
+    layout = RowTemplate(b"<", b"|", [b":"], [], [b"/"])
     zeros, listed = integers([0] * n), json.dumps([0] * n, separators=(",", ":")).encode()
     return write(layout, column(ids or [b""] * n), integers(offsets), zeros, listed, zeros, integers(t))
 
@@ -65,7 +65,7 @@ def test_write_writes_what_a_join_writes(data: st.DataObject, n: int, per_row: i
     numbers = data.draw(st.lists(st.lists(number, min_size=per_row, max_size=per_row), min_size=n, max_size=n))
 
     listed = json.dumps([x for row in numbers for x in row], separators=(",", ":")).encode()
-    layout = Layout(before_id, before_offset, fronts, between, backs)
+    layout = RowTemplate(before_id, before_offset, fronts, between, backs)
     gap = data.draw(st.binary(max_size=9))
     written = write(layout, column(ids, gap), integers(offsets), integers(front), listed, integers(back), integers(t))
     for i, record in enumerate(written):
@@ -92,12 +92,14 @@ def test_an_id_may_be_the_very_end_of_its_text(before: int, length: int) -> None
     text = as_text(b"x" * before + name)
     zero = integers([0])
     ids = text, integers([[before], [before + length]])
-    assert write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero) == [b"<%b|0:0/0}" % name]
+    assert write(RowTemplate(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero) == [
+        b"<%b|0:0/0}" % name
+    ]
 
 
 @pytest.mark.parametrize(("front", "back"), [(1, 0), (-1, 0), (0, 1), (0, -1), (2**62, 0), (0, -(2**63))])
 def test_a_text_that_is_not_there_is_refused(front: int, back: int) -> None:
-    layout, zero = Layout(b"<", b"|", [b":"], [], [b"/"]), integers([0, 0])
+    layout, zero = RowTemplate(b"<", b"|", [b":"], [], [b"/"]), integers([0, 0])
     with pytest.raises(IndexError, match="does not have"):
         write(layout, column([b"", b""]), zero, integers([0, front]), b"[0,0]", integers([0, back]), zero)
 
@@ -119,7 +121,7 @@ def test_cut_gives_the_rows_back(rows: list[bytes]) -> None:
 
 
 def test_threads_do_not_write_over_each_other() -> None:
-    def rows(k: int) -> list[written.Written]:
+    def rows(k: int) -> list[written.PooledColumn]:
         return [simple([k] * 2000, [k] * 2000) for _ in range(50)]
 
     with ThreadPoolExecutor(4) as pool:
@@ -130,24 +132,24 @@ def test_threads_do_not_write_over_each_other() -> None:
 def test_one_huge_batch_is_not_kept() -> None:
     zero = integers([0])
     ids = as_text(b"i" * written.MOST_KEPT), integers([[0], [written.MOST_KEPT]])
-    huge = write(Layout(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero)
+    huge = write(RowTemplate(b"<", b"|", [b":"], [], [b"/"]), ids, zero, zero, b"[0]", zero, zero)
     assert huge == [b"<" + b"i" * written.MOST_KEPT + b"|0:0/0}"]
     huge.release()
     assert all(len(kept) <= written.MOST_KEPT for kept in written._free)
 
 
 def test_a_buffer_is_written_anew_once_it_is_released_and_not_before() -> None:
-    def of(k: int) -> written.Written:
-        return write(Layout(b"<", b"|", [b":"], [], [b"/"]), column([b""]), integers([k]), *rest)
+    def of(k: int) -> written.PooledColumn:
+        return write(RowTemplate(b"<", b"|", [b":"], [], [b"/"]), column([b""]), integers([k]), *rest)
 
     zero = integers([0])
     rest = zero, b"[0]", zero, zero
     first, second = of(1), of(2)
-    assert not np.shares_memory(first.located()[0], second.located()[0])
-    where = second.located()[0]
+    assert not np.shares_memory(first.to_buffer()[0], second.to_buffer()[0])
+    where = second.to_buffer()[0]
     second.release()
     third = of(3)
-    assert np.shares_memory(third.located()[0], where)
+    assert np.shares_memory(third.to_buffer()[0], where)
     assert (first, third) == ([b"<|1:0/0}"], [b"<|3:0/0}"])
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from driftway.worker.wire import codec
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Target
-from driftway.worker.wire.schema.cell_table import Cells
-from driftway.worker.wire.schema.decoder import Reader
+from driftway.worker.wire.schema.cell_table import CellTable
+from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import records
 
@@ -19,15 +19,15 @@ def schema_of(*features: str, **rest: Any) -> EventSchema:
     return EventSchema.parse(features, **rest)
 
 
-def reader_of(schema: EventSchema, target: Target, scanned: bool) -> Reader:
-    return Reader(schema, target, codec.parse_json, codec.id_text, scanned)
+def reader_of(schema: EventSchema, target: Target, scanned: bool) -> SchemaDecoder:
+    return SchemaDecoder(schema, target, codec.parse_json, codec.id_text, scanned)
 
 
-def tabled(reader: Reader, parts: list[Records]) -> dict[int, Any]:
+def tabled(reader: SchemaDecoder, parts: list[Records]) -> dict[int, Any]:
     """Offset -> (x bytes, y bytes, id text, t) of each event, or the reason of its rejection."""
     found: dict[int, Any] = {}
     for part in parts:
-        X, y, (text, (starts, ends)), t, reasons, _ = reader.read(part)
+        X, y, (text, (starts, ends)), t, reasons, _ = reader.decode(part)
         for i, offset in enumerate(part.offsets.tolist()):
             name = text[starts[i] : ends[i]].tobytes()
             row = X[i].tobytes(), y[i].tobytes(), name, int(t[i])
@@ -46,11 +46,11 @@ def assert_same(schema: EventSchema, whole: Records, target: Target | None = Non
 def plain(schema: EventSchema, values: list[bytes | None]) -> list[bool]:
     """Which events the kernel reads."""
     from driftway.worker.wire.schema import fields
-    from driftway.worker.wire.schema.decoder import _tree
+    from driftway.worker.wire.schema.decoder import _build_index
 
-    tree = _tree(schema)
+    tree = _build_index(schema)
     assert tree is not None
-    cells = Cells.of(len(values), len(schema.sources))
+    cells = CellTable.of(len(values), len(schema.sources))
     flags: list[bool] = fields.scan_fields(records(values).values, tree, cells)[-1].tolist()
     return flags
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftway.worker.wire.columns import Listed
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
@@ -175,7 +175,7 @@ def test_what_stands_beside_the_value() -> None:
         "@key.a:missing=0", "@key.b:one-of=x,missing=0", "@header.n:missing=0", "@timestamp:time=age",
         "@timestamp:as=ms", label="@header.label", id="@key", time="@timestamp",
     )  # fmt: skip
-    keys = Listed([b'{"a":5,"b":"x"}', b"k1", None, b'{"a":null}'])
+    keys = ListColumn([b'{"a":5,"b":"x"}', b"k1", None, b'{"a":null}'])
     headers = [
         [("n", b"7"), ("label", b"1"), ("n", b"8")],
         [("label", b"0")],
@@ -198,7 +198,7 @@ def test_what_stands_beside_the_value() -> None:
 
 def test_a_key_or_header_that_is_no_utf_8() -> None:
     schema = schema_of("@key:hash=3", "@header.n:hash=3,as=n,missing=0", id="@key")
-    batch = decoded([b"{}"], schema, keys=Listed([b"\xff\xfe"]), headers=[[("n", b"\x80")]])
+    batch = decoded([b"{}"], schema, keys=ListColumn([b"\xff\xfe"]), headers=[[("n", b"\x80")]])
     text, (starts, ends) = batch.ids
     assert text[starts[0] : ends[0]].tobytes() == '"\ufffd\ufffd"'.encode()
     assert len(batch) == 1

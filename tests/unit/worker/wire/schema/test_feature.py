@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.schema.feature import HASH, INDEX, NUMBERS, ONE_OF, PARTS, TIME, Feature, Missing
+from driftway.worker.wire.schema.feature import HASH, INDEX, NUMBERS, ONE_OF, PARTS, TIME, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import KEY, Path
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.wire.schema.reading import schema_of
@@ -18,8 +18,8 @@ from tests.unit.worker.wire.schema.reading import schema_of
 FAST = settings(max_examples=200, deadline=None)
 WORDS = st.text(st.characters(exclude_characters=",|", exclude_categories=["Cs"]), min_size=1, max_size=6)
 POLICIES = st.one_of(
-    st.sampled_from([Missing(word) for word in ("reject", "mean", "last")]),
-    st.floats(allow_nan=False, allow_infinity=False).map(lambda value: Missing("", value)),
+    st.sampled_from([MissingPolicy(word) for word in ("reject", "mean", "last")]),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda value: MissingPolicy("", value)),
 )
 PATHS = st.builds(
     Path, st.lists(st.text(max_size=4), min_size=1, max_size=3).map(tuple), st.sampled_from(["row", "key", "envelope"])
@@ -54,8 +54,8 @@ def test_a_feature_is_read_as_it_was_written(feature: Feature) -> None:
 
 @FAST
 @given(POLICIES)
-def test_a_policy_is_read_to_the_bit(policy: Missing) -> None:
-    assert repr(Missing.parse(str(policy))) == repr(policy)
+def test_a_policy_is_read_to_the_bit(policy: MissingPolicy) -> None:
+    assert repr(MissingPolicy.parse(str(policy))) == repr(policy)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_is_no_schema_is_refused_with_a_sentence(features: Any, rest: Any, 
     st.booleans(),
 )
 def test_a_schema_is_read_as_it_was_said(
-    features: list[Feature], label: Path, name: Path, envelope: str, missing: Missing, indicators: bool
+    features: list[Feature], label: Path, name: Path, envelope: str, missing: MissingPolicy, indicators: bool
 ) -> None:
     try:
         schema = EventSchema(tuple(features), label, name, Path((), KEY), envelope, missing, indicators)
@@ -173,6 +173,6 @@ def test_columns_policies_and_indicators_of_a_schema() -> None:
     assert schema.indicator_names == ("a missing", "c missing")
     assert schema.watched == (0, 3)
     assert [str(policy) for policy in schema.policies] == ["last", "mean", "mean", "mean", "mean"]
-    assert math.isnan(Missing("mean").value)
-    assert Missing("mean", float("nan")) == Missing("mean", float("nan")) != Missing("last")
-    assert len({Missing("", 1.0), Missing.parse("1"), Missing("", 2.0)}) == 2
+    assert math.isnan(MissingPolicy("mean").value)
+    assert MissingPolicy("mean", float("nan")) == MissingPolicy("mean", float("nan")) != MissingPolicy("last")
+    assert len({MissingPolicy("", 1.0), MissingPolicy.parse("1"), MissingPolicy("", 2.0)}) == 2
