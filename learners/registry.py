@@ -24,6 +24,7 @@ LEARNERS: dict[str, str] = {
     "ogd_hinge": "driftway.learners.linear.ogd_hinge:OGDHinge",
     "ogd_logistic": "driftway.learners.linear.ogd_logistic:OGDLogistic",
     "ogd_square": "driftway.learners.linear.ogd_square:OGDSquare",
+    "ogd_huber": "driftway.learners.linear.ogd_huber:OGDHuber",
     "restarted_ogd": "driftway.learners.linear.restarted_ogd:RestartedOGD",
     "pegasos": "driftway.learners.linear.pegasos:Pegasos",
     "p_norm_perceptron": "driftway.learners.linear.p_norm_perceptron:PNormPerceptron",

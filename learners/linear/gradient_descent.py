@@ -19,8 +19,8 @@ from driftway.learners.linear.weights import SteppedWeights, product
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.vectors import axpy_guarded, dot, euclidean_norm, multiply, scale_and_axpy
 
-LOSSES = ("hinge", "logistic", "square", "eps_insensitive")
-HINGE, LOGISTIC, SQUARE, EPS_INSENSITIVE = range(4)
+LOSSES = ("hinge", "logistic", "square", "eps_insensitive", "huber")
+HINGE, LOGISTIC, SQUARE, EPS_INSENSITIVE, HUBER = range(5)
 SCHEDULES = ("const", "inv_sqrt", "inv_t")
 CONST, INV_SQRT, INV_T = range(3)
 
@@ -43,7 +43,7 @@ class GradientDescentNumbers(NamedTuple):
     epoch: int = NEVER
     """Rows after which weights and t begin anew."""
     eps: float = 0.0
-    """Half width of the tube of the loss that has one."""
+    """Half width of the tube of the eps-insensitive loss; the error from which on the Huber loss is linear."""
     safe: bool = False
     """Whether the step is shortened to 1 / x'x, where the squared error of the row is 0."""
 
@@ -86,7 +86,7 @@ class GradientDescentParameters(Parameters):
 def descend(p: Any, loss: str, epoch: int = NEVER, eps: float = 0.0, safe: bool = False) -> UpdateRule:
     """The rule of a learner whose parameters are `GradientDescentParameters`."""
     radius = p.radius if p.radius > 0.0 else math.inf
-    safe = safe and loss == "square"
+    safe = safe and loss in ("square", "huber")
     given = GradientDescentNumbers(
         LOSSES.index(loss), SCHEDULES.index(p.schedule), p.eta, p.l2, radius, epoch, eps, safe
     )
@@ -112,6 +112,8 @@ def slope(loss: int, s: float, target: float, eps: float) -> float:
     residual = s - target
     if loss == SQUARE:
         return residual
+    if loss == HUBER:
+        return min(max(residual, -eps), eps)
     return math.copysign(1.0, residual) if abs(residual) > eps else 0.0
 
 

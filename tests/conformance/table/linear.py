@@ -106,6 +106,17 @@ ROWS = (
         adapts=(({"schedule": "const", "eta": 0.02}, 85.0),),
     ),
     Row(
+        "ogd_huber",
+        descent.Huber,
+        variants=(
+            {},
+            {"delta": 0.1, "eta": 0.3, "l2": 1e-3},
+            {"safe_step": False, "schedule": "const", "eta": 1e-2, "radius": 3.0, "intercept": False},
+        ),
+        invalid={**DESCENT, "delta": (0.0, -1.0)},
+        opt_out={"adapts": "of targets, not of classes"},
+    ),
+    Row(
         "restarted_ogd",
         descent.Restarted,
         variants=(

@@ -1,4 +1,4 @@
-"""Gradient descent on four losses, its restarts, and Pegasos.
+"""Gradient descent on five losses, its restarts, and Pegasos.
 
 See docs/algorithms/linear.md#linear-learners, and docs/algorithms/conventions.md#step-size-schedules and
 #loss-functions.
@@ -15,6 +15,7 @@ GRADIENTS = {
     "logistic": lambda s, y, eps: -y / (1.0 + math.exp(max(-700.0, min(700.0, y * s)))),
     "square": lambda s, y, eps: s - y,
     "eps_insensitive": lambda s, y, eps: 0.0 if abs(s - y) <= eps else (1.0 if s > y else -1.0),
+    "huber": lambda s, y, eps: s - y if abs(s - y) <= eps else (eps if s > y else -eps),
 }
 STEPS = {"const": lambda t: 1.0, "inv_sqrt": lambda t: 1.0 / math.sqrt(t), "inv_t": lambda t: 1.0 / t}
 
@@ -37,7 +38,7 @@ class Descent:
         y = y if self.kind == "regression" else sign_of(y)
         self.t += 1
         step = self.eta * STEPS[self.schedule](self.t)
-        if self.safe and self.loss == "square" and inner(x, x) > 0.0:
+        if self.safe and self.loss in ("square", "huber") and inner(x, x) > 0.0:
             step = min(step, 1.0 / inner(x, x))
         g = GRADIENTS[self.loss](inner(self.w, x), y, self.eps)
         self.w = [(1.0 - step * self.l2) * w - step * g * v for w, v in zip(self.w, x, strict=True)]
@@ -61,6 +62,12 @@ class Square(Descent):
     def __init__(self, n_features, n_classes, kind, loss="square", eps=0.1, safe_step=True, **given):
         options = {"eta": 1.0, "schedule": "inv_sqrt", "l2": 0.0, "radius": 0.0, "intercept": True, **given}
         super().__init__(n_features, kind, loss, eps=eps, safe_step=safe_step, **options)
+
+
+class Huber(Descent):
+    def __init__(self, n_features, n_classes, kind, delta=1.0, safe_step=True, **given):
+        options = {"eta": 1.0, "schedule": "inv_sqrt", "l2": 0.0, "radius": 0.0, "intercept": True, **given}
+        super().__init__(n_features, kind, "huber", eps=delta, safe_step=safe_step, **options)
 
 
 class Restarted(Descent):
