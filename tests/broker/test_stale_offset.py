@@ -13,8 +13,9 @@ from driftway.learners import Spec
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task import restore
+from driftway.worker.stream.task import last_commit
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.restore import restore
 from driftway.worker.stream.task.restore_plan import RestoreResult
 from tests.broker.test_policies import learn, learned, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
@@ -28,7 +29,7 @@ def restored(stage: FaultScenario) -> RestoreResult:
     model = ModelSettings((Spec.parse(LEARNER),))
     settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
     checkpoint = ExactlyOnceCheckpoint(settings, 0)
-    found = restore.restore(settings, 0, checkpoint, lambda: Model(model, 0), Deadline(30))
+    found = restore(settings, 0, checkpoint, lambda: Model(model, 0), Deadline(30))
     checkpoint.close_producer()
     return found
 
@@ -39,8 +40,8 @@ def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytes
     learn(stage, 0, 300)
     old = committed_offset(kafka, stage.group, stage.topic) if first == "older" else (None, None)
     learn(stage, 300, 700)
-    real, answers = restore.committed_offset, [old, old]
-    monkeypatch.setattr(restore, "committed_offset", lambda *given: answers.pop() if answers else real(*given))
+    real, answers = last_commit.committed_offset, [old, old]
+    monkeypatch.setattr(last_commit, "committed_offset", lambda *given: answers.pop() if answers else real(*given))
     found = restored(stage)
     assert found.committed == 700
     assert found.note is not None
@@ -53,7 +54,7 @@ def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatc
     learn(stage, 0, 300)
     old = committed_offset(kafka, stage.group, stage.topic)
     learn(stage, 300, 700)
-    monkeypatch.setattr(restore, "committed_offset", lambda *given: old)
+    monkeypatch.setattr(last_commit, "committed_offset", lambda *given: old)
     found = restored(stage)
     assert (found.committed, found.position) == (700, 700)
     assert found.note == "the broker says offset 300, the log of the last commit 700, which counts"
@@ -63,13 +64,13 @@ def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: py
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300, *EVERY_COMMIT)
     learn(stage, 300, 700, *NEVER)
-    real, asked = restore.committed_offset, []
+    real, asked = last_commit.committed_offset, []
 
     def ask(*given: object) -> object:
         asked.append(given)
         return real(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(restore, "committed_offset", ask)
+    monkeypatch.setattr(last_commit, "committed_offset", ask)
     assert (restored(stage).note, len(asked)) == (None, 1)
 
 

@@ -95,9 +95,8 @@ class Model:
         self._drift_monitor: DriftMonitor | None = None
         self._digests: list[str] = []
         self.exchange = None if settings.share is None else ModelExchange(settings.share, partition)
-        self._rejection_window = (
-            RejectionWindow(settings.max_rejected, partition) if settings.max_rejected is not None else None
-        )
+        most = settings.max_rejected
+        self._rejection_window = None if most is None else RejectionWindow(most, partition)
         self._fit_to_schema()
 
     @property
@@ -151,9 +150,8 @@ class Model:
         self._observe(steps, scores, weights, outputs if emit else None)
         self.rows += len(batch)
         if emit and len(batch):
-            outputs.predictions = self._encode(
-                batch, scores[0] if steps.row_operations is None else scores[0][steps.row_operations]
-            )
+            rows = steps.row_operations
+            outputs.predictions = self._encode(batch, scores[0] if rows is None else scores[0][rows])
             outputs.keys = batch.keys
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
@@ -175,16 +173,14 @@ class Model:
         """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""
         learner, batch, weights = self._learners[i], steps.batch, []
         whole = [(0, len(batch))] if self.exchange is None else self.exchange.segments(i, len(batch))
-        for start, end in (
-            [piece[:2] for piece in steps.segments] if learner.mixes else whole
-        ):  # a mixture shares nothing
+        segments = [piece[:2] for piece in steps.segments] if learner.mixes else whole  # a mixture shares nothing
+        for start, end in segments:
             X, y, s = batch.X[start:end], batch.y[start:end], score[start:end]
             if i == 0 and self.settings.frozen:
                 learner.predict(X, s)
             elif self._pending is not None:
-                learner.predict_then_update_delayed(
-                    X, y, s, DelayedRows(steps.slot[start:end], self._pending.cached_predictions[i])
-                )
+                delayed = DelayedRows(steps.slot[start:end], self._pending.cached_predictions[i])
+                learner.predict_then_update_delayed(X, y, s, delayed)
             else:
                 learner.predict_then_update(X, y, s)
             if learner.mixes:

@@ -108,9 +108,8 @@ class Worker:
         """
         check_properties(self.settings)
         self._restores.initial_partitions = prepare_topics(self.settings, self.event_log)
-        prepare_kernels(
-            self.settings, lambda: self.stopping
-        )  # before subscribing: a member that compiles does not poll
+        # Before subscribing: a member that compiles does not poll.
+        prepare_kernels(self.settings, lambda: self.stopping)
         self.event_log.event("kernels are compiled")
         rebalances = self._assigned, self._revoked, self._lost
         self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin())
@@ -291,8 +290,6 @@ class Worker:
         call.abandon()
         task.checkpoint = self._make_checkpoint(task.partition)
 
-    # What went wrong.
-
     def _handle_failure(self, task: Task, error: KafkaException | TaskError) -> None:
         """Act on a failed call: stop, or restore."""
         verdict, sentence = self._classify_failure(task, "commit failed", error)
@@ -360,10 +357,8 @@ class Worker:
 
     def _close_dirty(self, partitions: list[int], deadline: Deadline) -> None:
         """Forget partitions; a takeover in flight is waited for as time allows: landing later, it fences the next."""
-        calls: list[BackgroundCall[Any]] = [
-            *self._commits.cancel(partitions),
-            *self._restores.cancel(partitions, deadline),
-        ]
+        calls: list[BackgroundCall[Any]] = [*self._commits.cancel(partitions)]
+        calls += self._restores.cancel(partitions, deadline)
         self._watchdog.reset()
         for call in calls:
             self._abandon(call)
@@ -383,9 +378,8 @@ class Worker:
     def _make_checkpoint(self, partition: int) -> Checkpoint:
         if self.settings.guarantee == EXACTLY_ONCE:
             return ExactlyOnceCheckpoint(self.settings, partition, self._probe, self.reporter.callbacks)
-        return AtLeastOnceCheckpoint(
-            self.settings, partition, self.consumer.member, self._probe, self.reporter.callbacks
-        )
+        member = self.consumer.member
+        return AtLeastOnceCheckpoint(self.settings, partition, member, self._probe, self.reporter.callbacks)
 
     def _finished(self) -> bool:
         """With `stop_at_end`: every assigned partition is running, read to its end and committed."""

@@ -23,13 +23,12 @@ from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.outputs import Outputs
+from driftway.worker.stream.task.last_commit import LastCommit
+from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.headers import chosen_headers
 from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.rejections import answered_offset
-
-UNDECIDED_SECONDS = 5.0
-"""How long an undecided output of a commit is waited for; its marker comes within milliseconds, if it comes at all."""
 
 Key = tuple[int, bytes | None]
 """What an output answers: an input offset, and for points, alarms and labels out of a topic of their own what tells
@@ -81,6 +80,27 @@ class HangingTransaction(Exception):
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
         self.topic = topic
+
+
+def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOutputs | None:
+    """Outputs of the last commits that are not visible; None: all are, or commits leave no record of them.
+
+    Raises
+    ------
+    KafkaException, TimedOut
+        The broker does not deliver.
+    """
+    if context.transactions is None or not last.in_transaction or last.record is None:
+        return None
+    readers = context.reader, context.uncommitted_reader
+    check = OutputCheck(context.settings.topics, context.partition, readers, context.deadline)
+    while True:
+        try:
+            return check.find_missing(last.record)
+        except HangingTransaction as error:
+            hanging = error.topic
+        context.resolve_hanging(hanging)
+        check.resolved_topics.add(hanging)
 
 
 class OutputCheck:

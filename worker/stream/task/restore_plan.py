@@ -1,22 +1,26 @@
-"""The ways to a model that stands at the committed offset, and the policies where there is none."""
+"""Where a partition goes on: a model that stands at the committed offset, or what a policy says where there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
 from confluent_kafka import Consumer
 
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import watermarks
-from driftway.worker.settings import EARLIEST, FRESH, REFUSE, REPLAY, WorkerSettings
+from driftway.worker.settings import EARLIEST, FRESH, LATEST, REFUSE, REPLAY, WorkerSettings
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
+from driftway.worker.stream.task.last_commit import LastCommit
 from driftway.worker.stream.task.output_repair import MissingOutputs
+from driftway.worker.stream.task.restore_context import RestoreContext
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,9 @@ class SharingState:
     log : list of bytes or None
         Its own records in the topic of shares, as far as they are to be repeated.
     partitions : int
-        How many partitions talk.
+        How many partitions share.
     ends : dict
-        Partition -> offset behind what was heard of it; its own: behind its last record.
+        Partition -> offset behind what was received from it; its own: behind its last record.
     """
 
     log: list[bytes | None]
@@ -58,14 +62,14 @@ class RestoreResult:
         Where a new history of the partition begins; None: the old one goes on.
     keeps_learned : bool
         Whether the new history begins with what the old one has learned.
-    missing_outputs : Mend or None
+    missing_outputs : MissingOutputs or None
         Outputs from `committed` on that are to be written again; None: none is missing.
     start : int or None
         The first input offset from `position` on that a reader is given, or the log's end: what must come next.
-    merger : Confluence or None
+    merger : LabelMerger or None
         Where labels out of a topic of their own go in, from `position` on; None: there is no such topic.
-    sharing : Meetings or None
-        Those with the learners of other partitions; None: they share nothing.
+    sharing : SharingState or None
+        What it shares with the learners of other partitions; None: they share nothing.
     """
 
     model: Model | None
@@ -94,7 +98,11 @@ class RestorePlan:
     low, high : int
         The first offset that the input's log holds, and the one after its last.
     pointer : Pointer or None
-        What the committed metadata names.
+        What the last commit names.
+    record : CommitRecord or None
+        What the last commit says of itself.
+    scan : SnapshotScan or None
+        What was found in the topic of snapshots, once it was looked through.
     """
 
     settings: WorkerSettings
@@ -106,7 +114,83 @@ class RestorePlan:
     low: int
     high: int
     pointer: Pointer | None
+    record: CommitRecord | None = None
     scan: SnapshotScan | None = None
+
+    @classmethod
+    def of(cls, context: RestoreContext, last: LastCommit) -> Self:
+        """The plan of a restore that knows the last commit."""
+        low, high = watermarks(context.reader, context.settings.input, context.partition, context.deadline)
+        given = context.settings, context.partition, context.reader, context.make_model, context.deadline
+        committed, pointer, record = last.offset or 0, last.pointer, last.record
+        if record is not None and (last.offset is None or last.in_transaction):
+            committed = record.offset  # the partition's own log counts, not the coordinator
+            pointer = None if last.offset is None else record.pointer or pointer
+        return cls(*given, committed, low, high, pointer, record)
+
+    def choose(
+        self, last: LastCommit, missing: MissingOutputs | None, transactional: bool, in_memory_offset: int | None
+    ) -> RestoreResult:
+        """Bring a model to the committed offset.
+
+        Parameters
+        ----------
+        last : LastCommit
+            Of the partition.
+        missing : MissingOutputs or None
+            Outputs of the last commits that are not there.
+        transactional : bool
+            Whether commits are transactions, so that the partition's own log must say what was committed.
+        in_memory_offset : int or None
+            The committed offset of which the task has the state in memory.
+
+        Raises
+        ------
+        CannotRestore
+            A policy refuses.
+        """
+        if last.offset is None:
+            return self.without_offset()
+        if transactional and last.in_transaction and last.record is None:
+            return self.by_policy(f"offset {last.offset} was committed by a worker, but its own log does not say so")
+        shares = self.settings.topics.shares
+        if missing is not None and shares in missing.present:
+            return self.by_policy(
+                f"what the learners combined with their own until offset {missing.until} is gone from {shares}"
+            )
+        if missing is not None:
+            found = self.before_lost_outputs(missing)
+        elif last.pointer is not None and in_memory_offset == self.committed:
+            found = RestoreResult(None, in_memory_offset, in_memory_offset, self.pointer)
+        else:
+            found = self.from_pointer_or_fallback()
+        if found.position < self.low or found.committed > self.high:
+            return self.by_offset_policy(found)
+        return replace(found, note="; ".join(part for part in (last.note, found.note) if part) or None)
+
+    def without_offset(self) -> RestoreResult:
+        """Nothing is committed: a new group begins by its option, an offset that is gone is somebody's decision."""
+        if self.record is not None:
+            return self.by_policy(
+                f"the group's offset is gone (deleted, or expired); the last one was {self.committed}"
+            )
+        begun = self._began_at_the_end()
+        start = first_offset(self.settings, self.partition, self.low, self.high) if begun is None else begun
+        note = None if begun is None else f"beginning at offset {begun} as before: nothing was committed since"
+        return RestoreResult(
+            self.make_model(), start, start, None, note, history_start=start if begun is None else None
+        )
+
+    def _began_at_the_end(self) -> int | None:
+        """Where the group has begun at the log's end, and died before its first commit; None: it has not."""
+        if self.settings.start != LATEST:
+            return None
+        topic, scan = self.settings.topics.snapshots, SnapshotScan(self.partition, 0, self.high)
+        first, end = watermarks(self.reader, topic, self.partition, self.deadline)
+        found = scan_snapshots(self.reader, topic, first, end, scan, self.deadline)
+        if found.history_start is None or found.candidates or not self.low <= found.history_start <= self.high:
+            return None
+        return found.history_start
 
     @property
     def where(self) -> str:
@@ -228,3 +312,20 @@ class RestorePlan:
             found = SnapshotScan(self.partition, self.low, self.committed)
             self.scan = scan_snapshots(self.reader, topic, first, end, found, self.deadline)
         return self.scan
+
+
+def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:
+    """Where a group without committed offsets starts in a log that holds low..high.
+
+    Raises
+    ------
+    CannotRestore
+        At an offset that the log does not hold.
+    """
+    if isinstance(settings.start, str):
+        return low if settings.start == EARLIEST else high
+    if not low <= settings.start <= high:
+        raise CannotRestore(
+            f"cannot start {settings.input}/{partition} at offset {settings.start}: the log holds {low} to {high}"
+        )
+    return settings.start

@@ -12,8 +12,7 @@ from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import FRESH, WorkerSettings
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.restore import _first_offset
-from driftway.worker.stream.task.restore_plan import RestorePlan
+from driftway.worker.stream.task.restore_plan import RestorePlan, first_offset
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
 
@@ -29,14 +28,14 @@ def test_it_is_a_word_or_an_offset(command: str, value: str) -> None:
 @pytest.mark.parametrize(("start", "offset"), [("earliest", 100), ("latest", 900), (100, 100), (500, 500), (900, 900)])
 def test_where_a_new_group_begins(start: str | int, offset: int) -> None:
     given = WorkerSettings("b:1", "EVENTS", "g", model_settings(), start=start)
-    assert _first_offset(given, 2, 100, 900) == offset
+    assert first_offset(given, 2, 100, 900) == offset
 
 
 @pytest.mark.parametrize("start", [0, 99, 901])
 def test_an_offset_outside_the_log_is_refused(start: int) -> None:
     given = WorkerSettings("b:1", "EVENTS", "g", model_settings(), start=start)
     with pytest.raises(CannotRestore) as caught:
-        _first_offset(given, 2, 100, 900)
+        first_offset(given, 2, 100, 900)
     assert str(caught.value) == f"cannot start EVENTS/2 at offset {start}: the log holds 100 to 900"
 
 

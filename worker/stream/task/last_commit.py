@@ -1,0 +1,138 @@
+"""What the last commit says of itself: in the partition's own log, which counts, and to the group's coordinator."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from confluent_kafka import Consumer
+
+from driftway.worker.errors import CannotRestore
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TimedOut, TopicMissing
+from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
+from driftway.worker.kafka.log_reader.visibility import await_stable, first_visible
+from driftway.worker.kafka.topics import grow_topics
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.snapshot_scan import commit_records
+from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
+from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
+
+STALE_SECONDS = 2.0
+"""How long a coordinator may name another offset than the log before it is not believed."""
+MOVED_SECONDS = 10.0
+"""How long before somebody must have set the group, or removed its offset: then a policy is asked for."""
+STALE_WAIT_SECONDS = 0.2
+GROWTH_SECONDS = 5.0
+"""For an output that has been grown to be known so."""
+
+
+class LastCommit(NamedTuple):
+    """Where the partition was committed last, as far as anything says so."""
+
+    record: CommitRecord | None
+    """Of the partition's own log; None: there is none, or commits are no transactions."""
+    offset: int | None
+    """What the coordinator names; None: nothing is committed, or it is gone."""
+    pointer: Pointer | None
+    """The snapshot that the committed metadata names; None: somebody else has set the offset."""
+    at_least_once: bool
+    """Whether the metadata says that it was committed without a transaction."""
+    note: str | None
+    """What was odd about the coordinator's answer."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a worker has committed it by a transaction, which leaves a record."""
+        return self.offset is not None and self.pointer is not None and not self.at_least_once
+
+
+def read_last_commit(context: RestoreContext) -> LastCommit:
+    """Read both once everything that was written until now is decided.
+
+    Raises
+    ------
+    CannotRestore
+        Labels came out of another topic.
+    TaskError, KafkaException
+        To be judged by `driftway.worker.kafka.error_handling`.
+    """
+    record = _newest_record(context)
+    labels = "" if record is None else record.labels or ""
+    if labels and labels != context.settings.label_topic:
+        raise CannotRestore(
+            f"cannot restore {context.where}: labels came out of topic {labels}: start with --label-topic {labels}"
+        )
+    (offset, metadata), note = _settled_offset(
+        context.settings.input, context.partition, context.reader, record, context.deadline
+    )
+    at_least_once = (metadata or "").endswith(AT_LEAST_ONCE_SUFFIX)
+    return LastCommit(record, offset, Pointer.parse(metadata), at_least_once, note)
+
+
+def _newest_record(context: RestoreContext) -> CommitRecord | None:
+    """The newest record of all that was in the log when nobody else could write any more; None: there is none."""
+    settings, partition, deadline = context.settings, context.partition, context.deadline
+    topic, labels = settings.topics.snapshots, (settings.label_topic,) if settings.label_topic else ()
+    for name in (*settings.topics.outputs(), *labels):
+        _require_partition(context, name)
+    if context.transactions is None:
+        return None
+    end = context.note_ends()[topic]
+    if not await_stable(context.reader, topic, partition, end, deadline, UNDECIDED_SECONDS):
+        context.resolve_hanging(topic)
+        if not await_stable(context.reader, topic, partition, end, deadline, deadline.left):
+            raise TimedOut(f"an open transaction hides the end of {topic}/{partition}")
+    found = commit_records(context.reader, topic, partition, deadline)
+    if not found:
+        _require_readable(context)
+    return next(iter(found), None)
+
+
+def _require_readable(context: RestoreContext) -> None:
+    """Whoever may not read what is written must learn it at the first start, not at the second."""
+    for topic in context.settings.topics.outputs():
+        end = watermarks(context.reader, topic, context.partition, context.deadline)[1]
+        first_visible(context.reader, topic, context.partition, end, context.deadline)
+
+
+def _require_partition(context: RestoreContext, topic: str) -> None:
+    """See that an output has the partition; a reader that has no metadata would also wait a second for it."""
+    settings, growth = context.settings, Deadline(GROWTH_SECONDS)
+    count = context.partitions_of(topic)
+    if 0 < count <= context.partition < (wanted := context.partitions_of(settings.input)):
+        grow_topics(settings.bootstrap, settings.passthrough, [topic], wanted)
+        while (count := context.partitions_of(topic)) <= context.partition and not growth.passed:
+            time.sleep(STALE_WAIT_SECONDS)
+    if count <= context.partition:
+        raise TopicMissing(
+            f"topic {topic} has {count} partitions, and none for partition {context.partition} of "
+            f"{settings.input}: give it as many as the input has"
+        )
+
+
+def _settled_offset(
+    topic: str, partition: int, reader: Consumer, last: CommitRecord | None, deadline: Deadline
+) -> tuple[tuple[int | None, str | None], str | None]:
+    """The committed offset and its metadata, asked for until they fit the last commit; a note if they did not at once.
+
+    A commit by hand has no metadata of ours, and one without a transaction has no position: these are what they are.
+    """
+    began = time.monotonic()
+    answer = at_first = committed_offset(reader, topic, partition, deadline)
+
+    def patience() -> float:
+        offset, metadata = answer
+        if last is None or offset == last.offset or (metadata or "").endswith(AT_LEAST_ONCE_SUFFIX):
+            return 0.0
+        return STALE_SECONDS if Pointer.parse(metadata) is not None else MOVED_SECONDS
+
+    while time.monotonic() - began < patience() and not deadline.passed:
+        time.sleep(STALE_WAIT_SECONDS)
+        answer = committed_offset(reader, topic, partition, deadline)
+    waited = time.monotonic() - began
+    if patience() == STALE_SECONDS and last is not None:
+        return answer, f"the broker says offset {answer[0]}, the log of the last commit {last.offset}, which counts"
+    if answer == at_first:
+        return answer, None
+    return answer, f"the broker said offset {at_first[0]} first, and {answer[0]} after {waited:.1f} s"

@@ -1,0 +1,91 @@
+"""What every step of a restore works with: whose partition it is, two readers of its logs, and one deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import query
+from driftway.worker.kafka.log_reader.reader import ANY, open_reader
+from driftway.worker.kafka.log_reader.visibility import log_ends
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.checkpoint import Checkpoint
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+
+UNDECIDED_SECONDS = 5.0
+"""How long an undecided record of a commit is waited for; its marker comes within milliseconds, if it comes at all."""
+
+
+@dataclass(frozen=True)
+class RestoreContext:
+    """A restore's partition, its clients and its time.
+
+    Parameters
+    ----------
+    settings, partition, checkpoint, make_model, deadline
+        As `driftway.worker.stream.task.restore.restore`.
+    reader, uncommitted_reader : Consumer
+        One that is given committed records only, and one that is given all.
+    """
+
+    settings: WorkerSettings
+    partition: int
+    checkpoint: Checkpoint
+    make_model: Callable[[], Model]
+    deadline: Deadline
+    reader: Consumer
+    uncommitted_reader: Consumer
+
+    @property
+    def where(self) -> str:
+        """Topic and partition, for sentences."""
+        return f"{self.settings.input}/{self.partition}"
+
+    @property
+    def transactions(self) -> ExactlyOnceCheckpoint | None:
+        """The checkpoint, if its commits are transactions: only these have commit records, and can be repaired."""
+        return self.checkpoint if isinstance(self.checkpoint, ExactlyOnceCheckpoint) else None
+
+    def partitions_of(self, topic: str) -> int:
+        """How many partitions a topic has, as both readers know it."""
+
+        def count(reader: Consumer) -> int:
+            found = query(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
+            return partition_counts(found).get(topic, 0)
+
+        return min(map(count, (self.reader, self.uncommitted_reader)))
+
+    def note_ends(self) -> dict[str, int]:
+        """Where the logs of the outputs end now: what the new producer writes lies behind."""
+        assert self.transactions is not None  # noqa: S101
+        outputs = self.settings.topics.outputs()
+        self.checkpoint.ends = log_ends(self.uncommitted_reader, outputs, self.partition, self.deadline)
+        return self.checkpoint.ends
+
+    def resolve_hanging(self, topic: str) -> None:
+        """Let a later transaction decide what hangs in a topic, and acquire anew."""
+        assert self.transactions is not None  # noqa: S101
+        self.transactions.abort_hanging(topic, self.deadline)
+        self.checkpoint.acquire(self.deadline)
+        self.note_ends()
+
+
+@contextmanager
+def restore_context(
+    settings: WorkerSettings,
+    partition: int,
+    checkpoint: Checkpoint,
+    make_model: Callable[[], Model],
+    deadline: Deadline,
+) -> Iterator[RestoreContext]:
+    """Readers for one restore, closed after it."""
+    with closing(open_reader(settings)) as reader, closing(open_reader(settings, ANY)) as uncommitted_reader:
+        # As in `acquire`: metadata first, or the coordinator is looked for too late.
+        query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
+        yield RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader)
