@@ -1,8 +1,8 @@
 """Speed, by hand: nothing here runs in the default test run, because a busy machine would decide the outcome.
 
-`plain` holds, for each learner, the loop that one would write by hand with numba: no guards, no shared vector
-functions. `test_kernels` runs each learner beside its plain loop, alternating, prints rows/s of both, and with
-DRIFTWAY_BENCH=1 asserts that the learner reaches 0.8 of the plain loop's:
+`handwritten` holds, for one to three learners of a family, the loop that one would write by hand with numba: no guards,
+no shared vector functions. `test_kernels` runs these learners beside their plain loops, alternating, prints rows/s of
+both, and with DRIFTWAY_BENCH=1 asserts that each reaches 0.8 of the plain loop's:
 
     DRIFTWAY_BENCH=1 pytest tests/bench -m slow -s
 

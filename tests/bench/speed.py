@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.learner import CLASSIFICATION, REGRESSION
+from driftway.learners.learner import CLASSIFICATION
 from driftway.learners.registry import find
 from tests.bench.handwritten import PLAIN
 
@@ -19,16 +19,8 @@ caches."""
 ROUNDS = 9
 """Alternating; the best of each counts: what disturbs a kernel can only make it slower."""
 
-FEWER = {
-    "particle_filter": 40,
-    "knn_win": 10,
-    "svm_win": 40,
-    "svm_ada": 20,
-    "kernel_perceptron": 10,
-    "kernel_norma": 10,
-    "bpa_s": 10,
-}
-"""By what the rows of a learner are divided whose row takes tens of microseconds."""
+FEWER = {"knn_win": 10, "kernel_norma": 10}
+"""By what the rows of a learner are divided whose row takes microseconds."""
 COMPARED = 2_000
 """Rows on which kernel and plain loop must agree; later a learner whose covariance collapses magnifies rounding."""
 
@@ -61,7 +53,7 @@ def measured(name: str, d: int, n: int) -> Speed:
     n //= FEWER.get(name, 1)
     X, y = stream(n, d)
     kind, (loop, make) = find(name), PLAIN[name]
-    learner = kind(d, task=CLASSIFICATION if "binary" in kind.tasks else REGRESSION)
+    learner = kind(d, task=CLASSIFICATION)
     rows = learner._prepare(X).copy()  # with the intercept, which in an ensemble is that of its base
     state, score, plain_score = make(rows.shape[1]), np.empty((n, 1)), np.empty((n, 1))
     learner.predict_then_update(X, y, score)

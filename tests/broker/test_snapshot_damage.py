@@ -244,7 +244,7 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
     point(stage, 400, dataclasses.replace(newest, first=100_000))
     learn(stage, 400, 410)  # the older snapshot of this history stands in
     assert predicted(stage).keys() == {(0, offset) for offset in range(300, 410)}
-    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.began")
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.history")
     point(stage, 410, Pointer(end, 9, 410))
     for options in ((), ("--start", "latest")):
         assert "fresh starts with an empty learner at 410" in refused(stage, *options)
@@ -270,6 +270,6 @@ def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_
     stage = learned(kafka)
     point(stage, 5000, where(stage)[1])
     learn(stage, 500, 600, *EARLIEST)
-    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.began")
+    end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.history")
     point(stage, 600, Pointer(end, 9, 600))
     assert "fresh starts with an empty learner at 600" in refused(stage)

@@ -41,7 +41,7 @@ def took_in(kafka: str, prefix: str) -> dict[int, int]:
     """Partition -> rounds in which something was combined."""
     found = dict.fromkeys(range(PARTITIONS), 0)
     for record in read_all(kafka, f"{prefix}.shares"):
-        found[record.partition] += any(json.loads(record.value or b"")["heard"])
+        found[record.partition] += any(json.loads(record.value or b"")["received"])
     return found
 
 

@@ -140,14 +140,6 @@ def scrubbed(text: str, properties: Mapping[str, Any]) -> str:
     return without_userinfo(text)
 
 
-def redacted(properties: Mapping[str, Any]) -> Properties:
-    """`properties` fit for a log: secret values replaced by ``***``."""
-    return {
-        key: "***" if SECRET.search(key) else without_userinfo(value) if isinstance(value, str) else value
-        for key, value in properties.items()
-    }
-
-
 def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Properties:
     """What every client of Driftway starts from; `passthrough` comes last and may override."""
     patience = {} if "reconnect.backoff.ms" in passthrough else {"reconnect.backoff.max.ms": RECONNECT_MS}

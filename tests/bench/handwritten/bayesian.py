@@ -7,15 +7,27 @@ import math
 import numpy as np
 
 from driftway.learners.engine.jit import kernel
-from tests.bench.handwritten.least_squares import least_squares
 from tests.bench.handwritten.loop import Loop
 
 
 @kernel
-def beta_bernoulli(rows, y, score, counts):
+def gaussian_nb(rows, y, score, count, mean, squares):
+    d = rows.shape[1]
     for t in range(len(y)):
-        score[t, 0] = np.log(counts[1] / counts[0])
-        counts[int(y[t])] += 1.0
+        score[t, 0] = np.sign(count[1] - count[0])
+        if count[0] > 0.0 and count[1] > 0.0:
+            s = np.log(count[1] / count[0])
+            for j in range(d):
+                for c in range(2):
+                    v = max(squares[c, j] / count[c], 1e-9)
+                    s += (0.5 - c) * (np.log(v) + (rows[t, j] - mean[c, j]) ** 2 / v)
+            score[t, 0] = s
+        c = int(y[t])
+        count[c] += 1.0
+        for j in range(d):
+            delta = rows[t, j] - mean[c, j]
+            mean[c, j] += delta / count[c]
+            squares[c, j] += delta * (rows[t, j] - mean[c, j])
 
 
 @kernel
@@ -45,7 +57,6 @@ def bayes_probit(rows, y, score, weight, sigma, k):
 
 
 PLAIN: dict[str, Loop] = {
-    "beta_bernoulli": (beta_bernoulli, lambda d: (np.ones(2),)),
-    "bayes_linear": (least_squares, lambda d: (1.0, np.zeros(d), np.eye(d), np.empty(d))),
+    "gaussian_nb": (gaussian_nb, lambda d: (np.zeros(2), np.zeros((2, d)), np.zeros((2, d)))),
     "bayes_probit": (bayes_probit, lambda d: (np.zeros(d), np.eye(d), np.empty(d))),
 }

@@ -1,4 +1,4 @@
-"""Kernel learners on a budget, by hand: stored rows one below the other, the width by the learners' own rule."""
+"""A kernel learner on a budget, by hand: stored rows one below the other, the bandwidth by the learners' own rule."""
 
 from __future__ import annotations
 
@@ -9,6 +9,30 @@ from driftway.learners.kernel_methods.bandwidth import measure, prefer
 from tests.bench.handwritten.loop import Loop
 
 BUDGET = 100
+
+
+@kernel
+def kernel_norma(rows, y, score, Z, a, k, found, distances, tried, lead, right):
+    gamma, taken, B, scale = 1.0 / rows.shape[1], 0, len(Z), 1.0
+    for row in range(len(y)):
+        n = min(taken, B)
+        values(rows[row], Z, n, gamma, k)
+        s = scale * weighed(a, k, n)
+        score[row, 0] = s
+        label = 2.0 * y[row] - 1.0
+        if found[0] > 0.0 and others(label, a, k, n, found, tried, lead, right):
+            gamma = found[0]
+            values(rows[row], Z, n, gamma, k)
+            s = scale * weighed(a, k, n)
+        scale *= 1.0 - 0.3 * 0.01
+        if scale < 1e-100:
+            a *= scale
+            scale = 1.0
+        if label * s <= 0.5:
+            Z[taken % B] = rows[row]
+            a[taken % B] = 0.3 * label / scale
+            taken += 1
+            gamma = follow(Z, min(taken, B), taken, gamma, found, distances, tried)
 
 
 @kernel
@@ -55,81 +79,9 @@ def others(label, a, k, n, found, tried, lead, right):
     return prefer(right, lead, tried, found)
 
 
-@kernel
-def perceptron(rows, y, score, Z, a, k, found, distances, tried, lead, right):
-    gamma, taken, B = 1.0 / rows.shape[1], 0, len(Z)
-    for row in range(len(y)):
-        n = min(taken, B)
-        values(rows[row], Z, n, gamma, k)
-        s = weighed(a, k, n)
-        score[row, 0] = s
-        label = 2.0 * y[row] - 1.0
-        if found[0] > 0.0 and others(label, a, k, n, found, tried, lead, right):
-            gamma = found[0]
-            values(rows[row], Z, n, gamma, k)
-            s = weighed(a, k, n)
-        if label * s <= 0.0:
-            Z[taken % B] = rows[row]
-            a[taken % B] = label
-            taken += 1
-            gamma = follow(Z, min(taken, B), taken, gamma, found, distances, tried)
-
-
-@kernel
-def norma(rows, y, score, Z, a, k, found, distances, tried, lead, right):
-    gamma, taken, B, scale = 1.0 / rows.shape[1], 0, len(Z), 1.0
-    for row in range(len(y)):
-        n = min(taken, B)
-        values(rows[row], Z, n, gamma, k)
-        s = scale * weighed(a, k, n)
-        score[row, 0] = s
-        label = 2.0 * y[row] - 1.0
-        if found[0] > 0.0 and others(label, a, k, n, found, tried, lead, right):
-            gamma = found[0]
-            values(rows[row], Z, n, gamma, k)
-            s = scale * weighed(a, k, n)
-        scale *= 1.0 - 0.3 * 0.01
-        if scale < 1e-100:
-            a *= scale
-            scale = 1.0
-        if label * s <= 0.5:
-            Z[taken % B] = rows[row]
-            a[taken % B] = 0.3 * label / scale
-            taken += 1
-            gamma = follow(Z, min(taken, B), taken, gamma, found, distances, tried)
-
-
-@kernel
-def bpa(rows, y, score, Z, a, k, found, distances, tried, lead, right):
-    gamma, taken, B = 1.0 / rows.shape[1], 0, len(Z)
-    for row in range(len(y)):
-        n = min(taken, B)
-        values(rows[row], Z, n, gamma, k)
-        s = weighed(a, k, n)
-        score[row, 0] = s
-        label = 2.0 * y[row] - 1.0
-        if label * s < 1.0:
-            slot, new = n, min(0.1, 1.0 - label * s) * label
-            if n == B:
-                slot, least = 0, np.inf
-                for r in range(B):
-                    lost = a[r] * a[r] * (1.0 - k[r] * k[r])
-                    if lost < least:
-                        slot, least = r, lost
-                new += a[slot] * k[slot]
-            Z[slot] = rows[row]
-            a[slot] = new
-            taken += 1
-            gamma = follow(Z, min(taken, B), taken, gamma, found, distances, tried)
-
-
 def expansion(d):
     width = np.zeros(1), np.empty(496), np.zeros(1, np.int64), np.zeros(4), np.empty(4)
     return np.zeros((BUDGET, d)), np.zeros(BUDGET), np.empty(BUDGET), *width
 
 
-PLAIN: dict[str, Loop] = {
-    "kernel_perceptron": (perceptron, expansion),
-    "kernel_norma": (norma, expansion),
-    "bpa_s": (bpa, expansion),
-}
+PLAIN: dict[str, Loop] = {"kernel_norma": (kernel_norma, expansion)}

@@ -7,16 +7,18 @@ import numpy as np
 from driftway.learners.engine.jit import kernel
 from tests.bench.handwritten.loop import Loop
 
+FORGETTING = 0.995
+
 
 @kernel
-def least_squares(rows, y, score, forgetting, weight, P, k):
+def dfop(rows, y, score, weight, P, k):
     d = rows.shape[1]
     for t in range(len(y)):
         s = 0.0
         for j in range(d):
             s += weight[j] * rows[t, j]
         score[t, 0] = s
-        h = forgetting
+        h = FORGETTING
         for i in range(d):
             k[i] = 0.0
             for j in range(d):
@@ -26,12 +28,7 @@ def least_squares(rows, y, score, forgetting, weight, P, k):
         for i in range(d):
             weight[i] += step * k[i]
             for j in range(d):
-                P[i, j] = (P[i, j] - k[i] * k[j] / h) / forgetting
+                P[i, j] = (P[i, j] - k[i] * k[j] / h) / FORGETTING
 
 
-PLAIN: dict[str, Loop] = {
-    "arow_regressor": (least_squares, lambda d: (1.0, np.zeros(d), np.eye(d), np.empty(d))),
-    "rls": (least_squares, lambda d: (1.0, np.zeros(d), np.eye(d), np.empty(d))),
-    "g_dfop": (least_squares, lambda d: (0.995, np.zeros(d), np.eye(d), np.empty(d))),
-    "dfop": (least_squares, lambda d: (0.995, np.zeros(d), np.eye(d), np.empty(d))),
-}
+PLAIN: dict[str, Loop] = {"dfop": (dfop, lambda d: (np.zeros(d), np.eye(d), np.empty(d)))}

@@ -1,4 +1,4 @@
-"""Margin distribution learners, written by hand."""
+"""A margin distribution learner, written by hand."""
 
 from __future__ import annotations
 
@@ -6,26 +6,6 @@ import numpy as np
 
 from driftway.learners.engine.jit import kernel
 from tests.bench.handwritten.loop import Loop
-
-
-@kernel
-def online_odm(rows, y, score, epoch, weight):
-    d = rows.shape[1]
-    for t in range(len(y)):
-        s = 0.0
-        for j in range(d):
-            s += weight[j] * rows[t, j]
-        score[t, 0] = s
-        label = 2.0 * y[t] - 1.0
-        x2 = 0.0
-        for j in range(d):
-            x2 += rows[t, j] * rows[t, j]
-        eta = min(1.0 / (t % epoch + 1.0), 1.0 / (1.0 + 6.0 * x2 / 0.49))
-        slope = 2.0 * (0.5 * max(label * s - 1.3, 0.0) - max(0.7 - label * s, 0.0)) / 0.49
-        for j in range(d):
-            weight[j] = (1.0 - eta) * weight[j] - eta * 3.0 * slope * label * rows[t, j]
-        if (t + 1) % epoch == 0:
-            weight[:] = 0.0
 
 
 @kernel
@@ -84,8 +64,6 @@ def d_odm(rows, y, score, weight, age, log_prior, loss, beta, s, so_far, C):
 
 
 PLAIN: dict[str, Loop] = {
-    "online_odm": (online_odm, lambda d: (2**62, np.zeros(d))),
-    "restarted_odm": (online_odm, lambda d: (1000, np.zeros(d))),
     "d_odm": (
         d_odm,
         lambda d: (np.zeros((48, d)), *np.zeros((3, 48)), np.ones(48), np.zeros(48), np.array([1, 0]), np.zeros(1)),

@@ -43,7 +43,6 @@ class FieldStats:
     """Of these, with a time of day."""
     texts: int = 0
     """All others."""
-    nulls: int = 0
     empties: int = 0
     """Texts without a character that is no space."""
     lists: int = 0
@@ -71,12 +70,10 @@ class FieldStats:
         return self.values.total()
 
     def add(self, value: Any) -> None:
-        """Count one more value; ABSENT counts for nothing."""
-        if value is ABSENT:
+        """Count one more value; ABSENT and null count for nothing."""
+        if value is ABSENT or value is None:
             return
-        if value is None:
-            self.nulls += 1
-        elif isinstance(value, bool):
+        if isinstance(value, bool):
             self.truths += 1
             self.values["true" if value else "false"] += 1
             self._measure(float(value))

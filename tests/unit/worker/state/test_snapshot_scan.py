@@ -6,7 +6,7 @@ import pytest
 
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.snapshot_scan import MAX_CANDIDATES, UNKNOWN, SnapshotScan
-from driftway.worker.state.snapshot import Pointer, SnapshotHeader, commit_record_key, mark_key
+from driftway.worker.state.snapshot import Pointer, SnapshotHeader, commit_record_key, is_mark_key, mark_key
 from tests.unit.worker.rows import model_settings
 from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned
 
@@ -102,6 +102,10 @@ def test_few_places_are_kept_however_many_snapshots_there_are() -> None:
 
 
 def test_key_of_the_mark_is_no_chunks_key() -> None:
-    assert mark_key(3) == b"3.began"
+    assert mark_key(3) == b"3.history"
+    assert is_mark_key(b"3.history", 3)
+    assert is_mark_key(b"3.began", 3), "as earlier versions wrote it"
+    assert not is_mark_key(b"4.history", 3)
+    assert not is_mark_key(None, 3)
     assert mark_key(3) not in {snapshot.chunk_key(3, n) for n in range(100)}
     assert commit_record_key(3) not in {mark_key(3), *(snapshot.chunk_key(3, n) for n in range(100))}

@@ -1,0 +1,66 @@
+"""Records of earlier versions, whose fields had other names, are read as what they are."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+
+from driftway.learners.averaging.exchange import Aggregate, ModelUpdate
+from driftway.learners.averaging.shared_model import SharedModel
+from driftway.worker.admin.audit.model_sharing import ExchangeComparison
+from driftway.worker.admin.audit.outputs import PointComparison, RejectionComparison
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord, read_record_header
+from driftway.worker.wire.codec import encode_point
+from driftway.worker.wire.rejections import answered_offset
+
+MODEL = SharedModel(np.array([0.5, -1.25]))
+RECORD = ExchangeRecord(3, 7, 419, 700, "abc", (Aggregate(20, MODEL),), (ModelUpdate(100, MODEL),), {0: 5, 3: 9}, 4)
+EARLIER = {"round": "number", "model_digest": "model", "sent": "told", "received": "heard", "consumed": "took"}
+
+
+def earlier(value: bytes) -> bytes:
+    """A record as earlier versions named its fields."""
+    return json.dumps({EARLIER.get(key, key): it for key, it in json.loads(value).items()}).encode()
+
+
+def compared(kind: type, key: bytes, value: bytes, headers: tuple[tuple[str, bytes], ...] = ()) -> tuple[object, ...]:
+    message = SimpleNamespace(key=lambda: key, value=lambda: value, headers=lambda: headers)
+    return kind.identity(SimpleNamespace(), message)  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_round_of_an_earlier_version_is_read() -> None:
+    old = earlier(RECORD.value)
+    assert b'"told"' in old
+    assert b'"sent"' not in old
+    read = ExchangeRecord.read(old, [MODEL])
+    assert read is not None
+    assert read.value == RECORD.value
+    assert read_record_header(old) == read_record_header(RECORD.value) == (7, 419, {0: 5, 3: 9})
+
+
+def test_a_commit_record_of_an_earlier_version_says_how_many_rounds_there_were() -> None:
+    record = CommitRecord(500, 400, rounds=4)
+    old = record.write().replace(b'"rounds"', b'"meetings"')
+    assert old != record.write()
+    assert CommitRecord.read(old) == CommitRecord.read(record.write()) == record
+
+
+def test_an_audit_compares_what_earlier_versions_wrote() -> None:
+    now = encode_point({"accuracy": 0.5}, 3, 41, "arow", 99, {"group": "g", "model_digest": "m"})
+    old = now.replace(b'"model_digest"', b'"model"')
+    assert old != now
+    assert compared(PointComparison, b"k", old) == compared(PointComparison, b"k", now) == (b"k", now)
+    assert compared(ExchangeComparison, b"k", earlier(RECORD.value)) == (b"k", RECORD.value)
+    headers = (("reason", b"r"), ("offset", b"7"), ("before", b"41"))
+    (_, _, found) = compared(RejectionComparison, b"k", b"v", headers)
+    assert found == (("reason", b"r"), ("offset", b"7"), ("input-offset", b"41"))
+
+
+def test_what_a_rejected_label_of_an_earlier_version_answers() -> None:
+    assert answered_offset({"offset": b"7", "before": b"41"}) == answered_offset(
+        {"offset": b"7", "input-offset": b"41"}
+    )
+    assert answered_offset({"offset": b"7"}) == (7, None)
