@@ -37,7 +37,7 @@ def test_newborn_is_never_the_one_that_leaves(prune):
         wrong = (score[0, 0] >= 0) != y[i]
         births += wrong
         if wrong and full:  # of one row: one count is 1
-            counts = pool.members.stacked(pool.state["states"]).count[2]
+            counts = pool.members.views(pool.state["states"]).count[2]
             assert sorted(counts) == [0.0, 1.0]
             assert (slots(pool)[-1] != newest).any()
         assert pool.state["weight"][: pool.state["experts"][0]].sum() == pytest.approx(1.0)
@@ -50,7 +50,7 @@ def test_oldest_leaves_though_it_is_the_heaviest():
     kept = {prune: of("add_exp_d", max_experts=4, prune=prune) for prune in ("weakest", "oldest")}
     for pool in kept.values():
         scores(pool, X, y)
-    rows_seen = {p: pool.members.stacked(pool.state["states"]).count.sum(axis=1) for p, pool in kept.items()}
+    rows_seen = {p: pool.members.views(pool.state["states"]).count.sum(axis=1) for p, pool in kept.items()}
     assert rows_seen["weakest"][0] == len(X), "the first expert stays while it is right most often"
     assert rows_seen["oldest"][0] < len(X)
     assert all((np.diff(seen) < 0).all() for seen in rows_seen.values()), "the oldest comes first"
@@ -121,7 +121,7 @@ def test_bag_shows_a_row_as_often_as_drawn():
     X, y = rows("binary", 400, 4)
     bag = of("online_bagging", n=50)
     scores(bag, X, y)
-    times = bag.members.stacked(bag.state["states"]).count.sum(axis=1)
+    times = bag.members.views(bag.state["states"]).count.sum(axis=1)
     assert abs(times.mean() - 400) < 4 * np.sqrt(400 / 50)
     assert times.std() == pytest.approx(np.sqrt(400), rel=0.4)
 
@@ -167,7 +167,7 @@ def test_candidate_joins_where_a_window_ends_and_the_lightest_leaves():
         assert joined.sum() == 1
         assert end < 4 or joined[light] or pool.state["weight"][light] > 0.0
         assert pool.state["mse"][joined] == 0.0
-        assert pool.members.stacked(pool.state["states"]).count[-1].sum() == 0.0, "another candidate begins"
+        assert pool.members.views(pool.state["states"]).count[-1].sum() == 0.0, "another candidate begins"
 
 
 def test_error_of_a_window_is_the_mean_of_its_ring_whatever_came_before():

@@ -29,11 +29,11 @@ def asked_then_told(learner, X, y, known):
     told = np.where(known, y, np.nan)
     slot = np.where(np.isnan(told), LABEL_EXPIRED, NOT_DELAYED)
     score = np.empty((2 * n, 1))
-    learner.take_late(
+    learner.predict_then_update_delayed(
         np.repeat(X, 2, axis=0),
         np.column_stack([np.full(n, np.nan), told]).ravel(),
         score,
-        DelayedRows(np.column_stack([np.full(n, NOT_DELAYED), slot]).ravel(), learner.opinions(1)),
+        DelayedRows(np.column_stack([np.full(n, NOT_DELAYED), slot]).ravel(), learner.prediction_cache(1)),
     )
     return score[::2, 0]
 

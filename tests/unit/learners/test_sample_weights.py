@@ -63,7 +63,7 @@ def made(name, **parameters):
 
 def run_weighted(learner, X, y, omega):
     rule, scores = learner.rule(), np.empty((len(X), 1))
-    memory = as_views(rule.memory, learner.state, **learner.room())
+    memory = as_views(rule.memory, learner.state, **learner.scratch_arrays())
     weighted(rule)(learner._prepare(X), y, omega, scores, rule.parameters, memory)
     return scores
 

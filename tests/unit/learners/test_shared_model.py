@@ -61,7 +61,7 @@ def test_information_adds_up_to_that_of_one_learner_with_all_rows():
 
 def met(exchange, learner, X, y, heard=None):
     """What a learner tells that has learned these rows since it told last."""
-    return exchange.meet(len(X), heard if fed(learner, X, y) is learner else None)[0]
+    return exchange.exchange(len(X), heard if fed(learner, X, y) is learner else None)[0]
 
 
 def test_with_forgetting_what_is_heard_counts_as_rows_learned_last():

@@ -61,7 +61,8 @@ class Group:
         """Let a partition hear what has been told."""
         for q, log in enumerate(self.topic):
             for offset, value in enumerate(log):
-                self.models[p].talk.listen(q, offset, self.models[p].talk.read(value), 1000 + offset)
+                exchange = self.models[p].exchange
+                exchange.receive(q, offset, exchange.read(value), 1000 + offset)
 
 
 def repeated(settings, p, stream, log, begin, saved, cuts):
