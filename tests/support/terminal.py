@@ -22,7 +22,7 @@ PRESS_SECONDS = 0.02
 START = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from driftway import main
+from driftway.cli import main
 sys.exit(main())
 """
 """What a script runs in its background ignores Ctrl-C from the start, and the tests may run there."""

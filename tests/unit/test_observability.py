@@ -62,7 +62,7 @@ class Life:
         task.model = SimpleNamespace(
             latest_points=lambda: {"arow": point},
             experts=lambda: {"auto": {"nearest": 0.5}},
-            delayed_label_figures=lambda: {"waiting": 7},
+            delay_metrics=lambda: {"waiting": 7},
             exchange=TALK,
         )
         health: Any = SimpleNamespace(reachable=True, idle_seconds=0.05, ends={3: 0})
@@ -131,7 +131,7 @@ def learning_nothing(_telemetry: WorkerMetrics, task: Any, _pulse: Any, _step: i
     task.model = SimpleNamespace(
         latest_points=lambda: {"arow": point},
         experts=lambda: {"auto": {"nearest": 0.5}},
-        delayed_label_figures=lambda: {"waiting": 7},
+        delay_metrics=lambda: {"waiting": 7},
         exchange=TALK,
     )
 

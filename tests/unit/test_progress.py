@@ -25,7 +25,7 @@ LONG = {
 
 LOST = """
 import ctypes, signal, time
-from driftway import no_interrupt_lost
+from driftway.cli import no_interrupt_lost
 signal.signal(signal.SIGINT, signal.default_int_handler)
 callback = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
 with no_interrupt_lost():
@@ -38,7 +38,7 @@ with no_interrupt_lost():
 
 CHANGED = """
 import signal
-from driftway import no_interrupt_lost
+from driftway.cli import no_interrupt_lost
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     with no_interrupt_lost():

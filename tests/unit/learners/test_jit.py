@@ -174,7 +174,7 @@ def test_a_kernel_with_blas_is_refused():
 def test_a_worker_loads_no_blas():
     code = (
         "import sys; from tests.unit.worker.rows import model_settings; "
-        "from driftway.worker.state.warm_up import warm; warm(model_settings('dfop')); "
+        "from driftway.worker.state.warm_up import compile_kernels as warm; warm(model_settings('dfop')); "
         "print('scipy.linalg' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -141,7 +141,7 @@ def test_a_page_has_all_parts_and_a_picture(measured, tmp_path):
     assert [title.split()[0] for title in titles] == ["What", "Ten", "Whole", "Where", "Targets", "Probabilities"]
     assert "Not there: Spam, spam500." in text
     assert f"| keystroke | {ROWS} | {measured.accuracy('keystroke', 'no_change_accuracy'):.2f} |" in text
-    assert f"{measured.apart['keystroke']:.2f}" in text
+    assert f"{measured.ablated['keystroke']:.2f}" in text
     assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith(("|", "-")))
     assert draw(measured, str(tmp_path / "auto.png"))
     assert (tmp_path / "auto.png").read_bytes().startswith(b"\x89PNG")

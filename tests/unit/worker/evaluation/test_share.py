@@ -36,7 +36,7 @@ def models_in_turns(learner: str, share: SharingOption, X: np.ndarray, y: np.nda
     for start in range(0, len(X), P * share.rows):
         for minute in told:
             for model in models:
-                model.exchange.receive(minute.partition, minute.number, model.exchange.read(minute.value), 0)
+                model.exchange.receive(minute.partition, minute.round_number, model.exchange.read(minute.value), 0)
         told = []
         for p, model in enumerate(models):
             mine = slice(start + p, min(len(X), start + P * share.rows), P)

@@ -195,7 +195,7 @@ def test_a_minute_is_what_was_written_and_keys_are_used_again():
     for value in group.topic[1]:
         read = ExchangeRecord.read(value, likes)
         assert read.value == value
-        assert replace(read, number=read.round_number + KEY_SLOTS).key == read.key == b"1/%d" % read.round_number
+        assert replace(read, round_number=read.round_number + KEY_SLOTS).key == read.key == b"1/%d" % read.round_number
     assert ExchangeRecord.read(group.topic[1][0], likes[:1]) is None
     assert ExchangeRecord.read(None, likes) is None
     assert read_record_header(b"[]") is None

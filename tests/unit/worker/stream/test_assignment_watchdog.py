@@ -21,7 +21,7 @@ from tests.unit.worker.rows import model_settings
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When it was looked, with seconds a hundred times as short."""
     found: list[float] = []
-    for name, seconds in (("IDLE", 0.03), ("BUSY", 0.3), ("LONGEST", 0.12), ("TICK", 0.001)):
+    for name, seconds in (("IDLE", 0.03), ("BUSY", 0.3), ("MAX", 0.12), ("TICK", 0.001)):
         monkeypatch.setattr(assignment_watchdog, f"{name}_SECONDS", seconds)
     monkeypatch.setattr(assignment_watchdog, "run_in_process", lambda *_: found.append(time.monotonic()))
     return found

@@ -14,9 +14,9 @@ SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "
 
 WITHOUT_SPARE_BYTES = """
 import numpy as np
-from driftway.worker.wire import scanner, strings
-strings.TAIL = b""
-scanner.scan(strings.Listed([b'{"x":[1.5']), 1)
+from driftway.worker.wire import columns, scanner
+columns.TAIL = b""
+scanner.scan(columns.ListColumn([b'{"x":[1.5']), 1)
 """
 
 
