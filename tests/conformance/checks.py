@@ -220,7 +220,7 @@ def machine_code() -> dict[str, set[Any]]:
     return {
         f"{name}.{kernel.__name__}": {tuple(map(unliteral, one)) for one in kernel.signatures}
         for name, module in list(sys.modules.items())
-        if name.startswith("learners")
+        if name.startswith("driftway.learners")
         for kernel in vars(module).values()
         if hasattr(kernel, "signatures")
     }
