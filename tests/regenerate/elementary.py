@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mpmath import chebyfit, erfc, exp, floor, log, mp, mpf, nint, pi
 
-PAGE = Path(__file__).parents[2] / "learners" / "elementary" / "tables.py"
+PAGE = Path(__file__).parents[2] / "learners" / "numeric" / "elementary" / "tables.py"
 COMMAND = "python -m tests.regenerate.elementary"
 HEAD = '''"""Tables of the elementary functions, made by `{command}` with mpmath.
 

@@ -92,7 +92,7 @@ def silent(_telemetry: WorkerMetrics, _task: Any, health: Any, _step: int) -> No
 
 
 def stuck(_telemetry: WorkerMetrics, _task: Any, health: Any, step: int) -> None:
-    health.still = 30.0 * step
+    health.idle_seconds = 30.0 * step
 
 
 def restoring(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:

@@ -61,7 +61,7 @@ def test_tie_is_class_one_and_brings_an_expert_where_that_is_wrong():
     scores(pool, np.array([[1.0], [1.1]]), np.array([0.0, 0.0]))
     assert pool.state["experts"][0] == 2, "an untrained expert votes for class 1"
     pool.state["weight"][:2] = 0.5
-    pool.state["states"][1] = pool.members.fresh[1]
+    pool.state["states"][1] = pool.members.initial_states[1]
     score = scores(pool, np.array([[1.0]]), np.array([0.0]))
     assert score[0, 0] == 0.0
     assert pool.state["experts"][0] == 3
