@@ -44,7 +44,7 @@ class Messages:
         Position of the first row.
     rows : int
         How many rows.
-    values : Strings or list of bytes
+    values : BytesColumn or list of bytes
         None: a null value.
     keys : list of bytes or None
         None: no keys.

@@ -45,9 +45,9 @@ class Delivery:
     ----------
     partition : int or None
         All to this one; None: row i to i mod the number of partitions, or by the hash of its key.
-    transaction : Transaction or None
+    transaction : TransactionOption or None
         Rows become visible together.
-    resume : Resume or None
+    resume : ReplayPosition or None
         Where the position is kept, and where to go on.
     latencies : Latencies or None
         Where to count how long rows take from being due to being acknowledged.
@@ -150,15 +150,15 @@ class Replay:
         How they are written.
     delivery : Delivery
         How they travel.
-    withheld : Withheld or None
+    withheld : LabelDropper or None
         Takes labels away.
     poison : Poison or None
         Puts malformed messages among the rows.
     truth : bool
         The stream is a `WithGroundTruth`, or its rows in another order: each message gets its row's truth as headers.
-    delayed_labels : LateLabels or None
+    delayed_labels : DelayedLabels or None
         Sends labels behind later rows.
-    stop : Stop
+    stop : StopRequest
         Call it to end the replay early.
     on_progress : callable
         Called with the number of rows queued so far, once per slice.

@@ -127,7 +127,7 @@ class ModelAverager:
         ----------
         rows : int
             Labelled rows since it told last.
-        heard : Heard or None
+        heard : Aggregate or None
             None: nothing.
 
         Returns

@@ -17,7 +17,7 @@ class GenericPasses(TrainingPasses):
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingSet
         The rows.
     learner : Learner
         Of two classes; any wrapper may stand before it.

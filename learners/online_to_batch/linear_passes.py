@@ -32,7 +32,7 @@ class LinearPasses(CompiledPasses):
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingSet
         The rows.
     learner : Learner
         A `perceptron` with its intercept; whatever its `ties`, it is shown mistakes only.

@@ -15,7 +15,7 @@ class Online:
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingSet
         The rows.
     learner : Learner
         Of two classes, over the problem's features.

@@ -80,7 +80,7 @@ class Procedure:
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingSet
         The rows.
     spec : Spec
         The online learner, of two classes; it gets the features and appends the 1 itself.

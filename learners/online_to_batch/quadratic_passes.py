@@ -31,7 +31,7 @@ class QuadraticPasses(CompiledPasses):
 
     Parameters
     ----------
-    problem : Problem
+    problem : TrainingSet
         The rows.
     learner : Learner
         A `quadratic_perceptron` with its intercept; whatever its `ties`, it is shown mistakes only.

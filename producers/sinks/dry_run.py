@@ -31,7 +31,7 @@ class DryRun(Sink):
         The file, overwritten; ``-`` is stdout.
     form : str
         ``json`` or ``packed``.
-    stop : Stop
+    stop : StopRequest
         Ends every wait.
     topics : tuple of str or None
         That of rows and that of late labels, where these have one of their own; of JSON.

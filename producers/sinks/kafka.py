@@ -44,7 +44,7 @@ class KafkaSink(Sink):
         Where to.
     partitions : int
         How many partitions the topic has.
-    stop : Stop
+    stop : StopRequest
         Ends every wait.
     partition : int or None
         All rows go to this one; None: row i to i mod `partitions`, or by the hash of its key.

@@ -29,7 +29,7 @@ class Sink(ABC):
 
     Parameters
     ----------
-    stop : Stop
+    stop : StopRequest
         Ends every wait.
 
     Attributes

@@ -57,7 +57,7 @@ class TransactionalSink(ConfluentSink):
 
     Parameters
     ----------
-    transaction : Transaction
+    transaction : TransactionOption
         Its id fences whoever used it before, and aborts what that one left open.
     run : str or None
         The run whose position travels in the transactions; None: no position does.

@@ -84,7 +84,7 @@ class Generator(Stream):
 
     Parameters
     ----------
-    recipe : Recipe
+    recipe : GeneratorSpec
         What to make.
     seed : int
         0 <= seed < 2**64; the same seed gives the same bits on every machine.

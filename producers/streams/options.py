@@ -37,7 +37,7 @@ class Option:
         As users write it.
     default : int, float, str, tuple or None
         Used when it is not given.
-    bounds : Span
+    bounds : OptionSpec
         What it admits, and what it means.
     """
 

@@ -69,7 +69,7 @@ def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Cal
 
     Parameters
     ----------
-    worker : Observed
+    worker : MeasuredWorker
         On a log of at least that length.
     group : Group
         Its.

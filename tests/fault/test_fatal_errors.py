@@ -90,9 +90,9 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
     )
     close = PartitionConsumer.close
 
-    def assign_and_close(intake: PartitionConsumer) -> None:
+    def assign_and_close(consumer: PartitionConsumer) -> None:
         worker._assigned([0])
-        close(intake)
+        close(consumer)
 
     monkeypatch.setattr(PartitionConsumer, "close", assign_and_close)
     stage.fill()

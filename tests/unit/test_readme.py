@@ -1,4 +1,7 @@
-"""What README and pages tell readers to type exists: commands, options, streams, learners, files and headings."""
+"""What README and pages tell readers to type exists: commands, options, streams, learners.
+
+Where their links lead is looked at in tests/meta/test_citations.py.
+"""
 
 from __future__ import annotations
 
@@ -81,26 +84,6 @@ def test_there_are_commands_for_streams_evaluation_and_load() -> None:
         "streams",
         "learners",
     }
-
-
-def headings(page: Path) -> set[str]:
-    """The anchors of a page, as GitHub makes them."""
-    text = FENCED.sub("", page.read_text(encoding="utf-8")).replace("`", "")
-    return {
-        re.sub(r"[^\w -]", "", h.lower()).strip().replace(" ", "-")
-        for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    }
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_files_and_headings(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", FENCED.sub("", page.read_text(encoding="utf-8"))):
-        if "://" in target:
-            continue
-        path, _, anchor = target.partition("#")
-        there = page.parent / path if path else page
-        assert there.exists(), target
-        assert not anchor or anchor in headings(there), target
 
 
 def test_the_readme_is_short() -> None:

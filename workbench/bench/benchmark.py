@@ -23,7 +23,7 @@ class Benchmark:
     ----------
     bootstrap : str
         The broker's address.
-    effort : Effort
+    effort : Repetitions
         How long, and through which client properties.
     say : callable
         Told in a sentence what was found.

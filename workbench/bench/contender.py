@@ -170,7 +170,7 @@ def worker_argv(
 def _copier(
     name: str, case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
 ) -> list[str]:
-    errand = CopyJob(
+    job = CopyJob(
         bootstrap,
         topics.input,
         topics.predictions,
@@ -180,4 +180,4 @@ def _copier(
         stop_at_end,
         dict(properties),
     )
-    return [sys.executable, "-P", "-m", f"driftway.workbench.bench.{COPIERS[name]}", json.dumps(asdict(errand))]
+    return [sys.executable, "-P", "-m", f"driftway.workbench.bench.{COPIERS[name]}", json.dumps(asdict(job))]

@@ -66,7 +66,7 @@ class LatencyReader:
 
     Parameters
     ----------
-    place : Place
+    place : BenchCluster
         Cluster and client properties.
     topic : str
         The output topic.

@@ -74,7 +74,7 @@ class Copier:
 
     Parameters
     ----------
-    job : Errand
+    job : CopyJob
         What to copy.
     """
 
@@ -137,7 +137,7 @@ class Copier:
         self.at_end -= partitions
 
     def producer_properties(self) -> Properties:
-        """The worker's, of the errand's guarantee."""
+        """The worker's, of the job's guarantee."""
         base = base_properties(self.job.bootstrap, self.job.passthrough)
         own: Properties = {"enable.idempotence": True}
         if self.exactly_once:
@@ -251,7 +251,7 @@ def _all_rows(share: list[Message]) -> bool:
 
 
 def run(copier: Callable[[CopyJob], Copier], argument: str) -> None:
-    """Run one errand, until its end or a SIGTERM."""
+    """Run one job, until its end or a SIGTERM."""
     gc.disable()
     running = copier(CopyJob(**json.loads(argument)))
     stop: Callable[[int, object], None] = lambda *_: setattr(running, "stopped", True)  # noqa: E731

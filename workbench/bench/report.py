@@ -43,13 +43,13 @@ class BenchResult:
     ----------
     case : Case
         What.
-    effort : Effort
+    effort : Repetitions
         How long.
     message_bytes : int
         Of an input message, on average.
     runs : list of Run
         Throughput, in the order they ran.
-    delays : list of Delay
+    delays : list of LatencyRun
         Latency, likewise.
     """
 

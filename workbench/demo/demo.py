@@ -96,7 +96,7 @@ class Demo:
     ----------
     bootstrap : str
         The broker's address.
-    plan : Plan
+    plan : DemoPlan
         What is shown.
     say : callable
         Told in a sentence what happens next.

@@ -116,7 +116,7 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
 
     Parameters
     ----------
-    source : Source
+    source : GroupPartition
         Which partition of which group.
     offset : int
         The event's.

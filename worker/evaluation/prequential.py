@@ -114,7 +114,7 @@ class Evaluation:
         Of the stream, that have gone by: those that were left out at first.
     label_delay : int
         Rows of its partition that are predicted before a row's label comes; 0: it comes with the row.
-    share : Share or None
+    share : SharingOption or None
         How partitions share; what one tells, others hear `share.rows` of their rows later. None: each learns alone.
     """
 

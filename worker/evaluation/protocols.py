@@ -72,7 +72,7 @@ class Job:
         The stream's columns in the learner's order; None: as they are.
     label_delay : int
         `prequential`: as `Evaluation`.
-    share : Share or None
+    share : SharingOption or None
         Likewise.
     reading : ModelSettings or None
         With the schema of events, and what stands for missing values; None: rows as the stream has them.

@@ -74,7 +74,7 @@ class OffsetRange:
 
         Raises
         ------
-        Unproven
+        UnconfirmedDelivery
             A report cannot be true: the broker took a batch for the repetition of an older one, and did not write it.
         """
         if first is None or last is None or first < end or last - first < count - 1:
@@ -160,9 +160,9 @@ class Sender(Protocol):
 
         Raises
         ------
-        Undelivered
+        DeliveryFailed
             Something was refused.
-        Unproven
+        UnconfirmedDelivery
             As `OffsetRange.confirmed`.
         """
 

@@ -61,13 +61,13 @@ class ModelSettings:
         Names of the features, sorted, where they are fixed and the events name them.
     events : EventSchema or None
         How other objects than ``{"x": ..}`` are read; it fixes the features.
-    missing : Missing
+    missing : MissingPolicy
         What stands for a feature that an event lacks, where no `events` says.
     indicators : bool
         Every feature has a column that says whether it was missing, where no `events` says.
-    wait : Wait or None
+    wait : LabelWait or None
         How long events wait for their labels; None: a label comes with its event or not at all.
-    share : Share or None
+    share : SharingOption or None
         How partitions share what their learners believe; None: each learns alone.
     form, registry, registry_properties
         How the events are written, see `EventFormat`.
@@ -83,7 +83,7 @@ class ModelSettings:
         Rows between two accuracy points of a learner, >= 1.
     detectors : tuple of Spec
         Drift detectors that watch the champion's errors.
-    max_rejected : Limit or None
+    max_rejected : RejectionLimit or None
         Rejections beyond which the worker stops; None: never. No part of the state either.
     warm : WarmStart or None
         The champion begins in this state; None: empty, as challengers always do.

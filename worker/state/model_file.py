@@ -153,7 +153,7 @@ def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> Mo
     ----------
     identity : dict
         See `Model.identity`; `model` in a snapshot's header.
-    form : Form
+    form : EventFormat
         How the events are written; no part of an identity.
 
     Raises

@@ -101,7 +101,7 @@ class Contents:
     ----------
     header : dict
         As it stands there.
-    saved : Saved
+    saved : SavedState
         The state.
     """
 

@@ -66,9 +66,9 @@ class Worker:
     ----------
     settings : WorkerSettings
         What to do.
-    event_log : Event_log
+    event_log : EventLog
         Where events are logged.
-    metrics : Metrics
+    metrics : WorkerMetrics
         What the endpoint shows.
     probe : Probe or None
         Called at each commit step; for fault tests.

@@ -154,7 +154,7 @@ class RejectionWindow:
 
     Parameters
     ----------
-    limit : Limit
+    limit : RejectionLimit
         What is allowed. Before `window` events were seen, the same number of rejections is.
     partition : int
         For the sentence.

@@ -100,7 +100,7 @@ def scan(
 
     Parameters
     ----------
-    values : Strings
+    values : BytesColumn
         n events.
     n_features : int
         d, the length that `x` must have to be plain.

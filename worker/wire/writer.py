@@ -82,7 +82,7 @@ def write(
 
     Parameters
     ----------
-    template : Layout
+    template : RowTemplate
         The constant pieces.
     ids : Column
         Copied as they stand; the text is the whole input of a batch, of which nothing else is copied.

@@ -41,7 +41,7 @@ class Entry:
     ----------
     name, about : str
         What it is called, and one line on what it is.
-    sources : tuple of Source
+    sources : tuple of DownloadSource
         One file, or several whose lines stand side by side (features, then labels).
     rows, features : int
         Shape after conversion.

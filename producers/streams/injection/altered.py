@@ -25,7 +25,7 @@ class Altered(Stream):
     ----------
     stream : Stream
         The rows as they were.
-    request : Request
+    request : InjectionRequest
         What was asked for.
     window : Window
         Which rows, and whether their concept is another.

@@ -67,7 +67,7 @@ class Sliding(Stream):
     ----------
     stream : Stream
         The first stream.
-    request : Request
+    request : InjectionRequest
         With the second stream, ``from``, ``until`` and ``classes``.
 
     Raises

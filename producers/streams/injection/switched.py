@@ -29,7 +29,7 @@ class Switched(Stream):
     ----------
     stream : Stream
         The first stream.
-    request : Request
+    request : InjectionRequest
         With the second stream.
     choose : callable
         Whose turn it is.

@@ -29,7 +29,7 @@ class Thinned(Stream):
     ----------
     stream : Stream
         All rows.
-    request : Request
+    request : InjectionRequest
         What was asked for.
     window : Window
         Which rows, counted before any is left out, and whether their concept is another.

@@ -24,6 +24,7 @@ from driftway.workbench.paper_tables.moving_targets import KERNEL, LEARNERS, PLA
 from driftway.workbench.paper_tables.published import PublishedFigure, read_figure, read_table
 from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.cli import table_options
 from driftway.worker.evaluation.protocols import Figure
 from driftway.worker.evaluation.results import markdown
 from tests.conformance.rows import COLUMNS
@@ -160,6 +161,10 @@ def test_a_contest_runs_what_exists_on_what_is_there(tmp_path):
     nothing = replace(small, data_sets={"hyperplane": DataSet(("absent",), 0.02)})
     with pytest.raises(UsageFailure, match="none of the streams"):
         measure_experiment(nothing, TableRequest(open_stream, tmp_path, processes=1))
+
+
+def test_the_option_offers_the_tables_that_there_are():
+    assert tuple(TABLES) == table_options.TABLES
 
 
 def test_every_table_can_be_written():

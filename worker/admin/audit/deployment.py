@@ -60,7 +60,7 @@ class Deployment:
 
         Raises
         ------
-        Difference
+        Mismatch
             The first one.
         Failure
             Nothing can be checked.

@@ -57,7 +57,7 @@ class TopicComparison:
 
         Raises
         ------
-        Difference
+        Mismatch
             A record is missing, too many, or has other bytes.
         """
         messages = self.stream.peek(len(wanted))
@@ -73,7 +73,7 @@ class TopicComparison:
 
         Raises
         ------
-        Difference
+        Mismatch
             A record is too many.
         """
         while messages := self.stream.peek(DRAINED):
@@ -188,7 +188,7 @@ class PredictionComparison(TopicComparison):
 
         Raises
         ------
-        Difference
+        Mismatch
             As `require`.
         """
         found, n = self.columns(len(values)), len(values)

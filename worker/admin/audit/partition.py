@@ -50,7 +50,7 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
 
     Raises
     ------
-    Difference
+    Mismatch
         The first one.
     Failure
         The topics cannot be read.
@@ -87,7 +87,7 @@ class PartitionAudit:
         The worker's.
     target : Standing
         Up to where.
-    streams : Streams
+    streams : PartitionStreams
         See there.
     progress : Progress
         See there.
@@ -118,7 +118,7 @@ class PartitionAudit:
 
         Raises
         ------
-        Difference
+        Mismatch
             The first one.
         """
         self._require_log()
@@ -207,7 +207,7 @@ class PartitionAudit:
 
         Raises
         ------
-        Difference
+        Mismatch
             Something answers an earlier event.
         """
         for ledger in self._pair((0, self.committed)):

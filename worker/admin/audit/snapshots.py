@@ -27,7 +27,7 @@ class CompleteSnapshot:
         Offset of its first chunk, and how many there are.
     offset : int
         Input offset that it stands at.
-    saved : Saved
+    saved : SavedState
         What is in it.
     taken_over : bool
         It was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or the learner kept
@@ -68,7 +68,7 @@ class SnapshotReader:
 
         Raises
         ------
-        Difference
+        Mismatch
             It is damaged or of another model.
         """
         while messages := self.stream.peek(1):

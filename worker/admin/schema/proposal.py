@@ -60,7 +60,7 @@ class Proposal:
         Feature -> what was seen of it.
     left_out : mapping
         Path -> why.
-    label, id, time : Place or None
+    label, id, time : FieldChoice or None
         None: nothing that was seen is one.
     target : Target
         What labels mean.

@@ -42,7 +42,7 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
 
     Parameters
     ----------
-    source : Source
+    source : GroupPartition
         The partition; the group may be new.
     file : ModelFile
         Of whatever partition, topic and group.

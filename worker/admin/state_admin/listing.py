@@ -83,7 +83,7 @@ class History:
 
     Parameters
     ----------
-    mark : Mark or None
+    mark : HistoryMark or None
         Where it begins; None: the topic's first.
     snapshots : tuple of Found
         The complete ones, in the order of writing.

@@ -44,7 +44,7 @@ class GroupPartition:
         Of the partition's snapshots in their topic; 0: there is no such topic.
     labels : str
         The topic that the group takes labels from; empty: they come with the events, or among them.
-    form : Form
+    form : EventFormat
         How the events are written.
     """
 

@@ -80,7 +80,7 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
 
     Parameters
     ----------
-    source : Source
+    source : GroupPartition
         Which partition of which group, and the events' format.
     offset : int or None
         Where to; None: the snapshot that the committed offset points to, else the newest.

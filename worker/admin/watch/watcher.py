@@ -37,7 +37,7 @@ class Watcher:
         Topic -> partitions; see `chosen`.
     from_start : bool
         Read all accuracy points and drift alarms there are, not only the newest.
-    dashboard : Board
+    dashboard : Dashboard
         Where everything is folded into.
 
     Raises

@@ -51,7 +51,7 @@ def draw_curves(drawings: Sequence[StreamCurves], path: str, metric: str | None 
 
     Parameters
     ----------
-    drawings : sequence of Drawing
+    drawings : sequence of StreamCurves
         One per stream.
     path : str
         HTML holds all pictures; of PNG and SVG there is one file per stream, with its name in the file's if there are

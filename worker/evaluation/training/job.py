@@ -77,9 +77,9 @@ def deployable(result: TrainingResult, problem: TrainingSet) -> Learner:
 
     Parameters
     ----------
-    result : Result
+    result : TrainingResult
         Of a procedure over `problem`.
-    problem : Problem
+    problem : TrainingSet
         Its mean and deviation are put in front.
     """
     return FixedScaler.around(result.learner, problem.mean, problem.deviation)

@@ -59,7 +59,7 @@ def run(
         Gets the progress after each advance.
     every : float
         Seconds, >= 0; 0 saves after each advance.
-    stop : Stop or None
+    stop : StopSignal or None
         Asked after each advance.
     """
     saved = time.monotonic()

@@ -60,7 +60,7 @@ class TopicPart:
         Of events.
     partition : int or None
         None: all of them, one after the other.
-    first, end : Bound or None
+    first, end : OffsetBound or None
         Where the part begins, and the bound that it ends before, in each partition; None: the log's.
     form : str
         Format of the events, ``json`` or ``packed``.
@@ -85,11 +85,11 @@ class TopicRows:
         Where the broker is.
     passthrough : mapping
         Further client properties.
-    part : Part
+    part : TopicPart
         What was asked for.
     target : Target
         What labels mean.
-    ranges : sequence of Range or None
+    ranges : sequence of PartitionRange or None
         What to read; None: resolve `part` against the log as it is now.
     client : str
         PYTHON or NATIVE.

@@ -58,9 +58,9 @@ class DeliveryReports:
 
         Raises
         ------
-        Undelivered
+        DeliveryFailed
             Something was refused.
-        Unproven
+        UnconfirmedDelivery
             As `OffsetRange.confirmed`.
         """
         if self.first_failure is not None:

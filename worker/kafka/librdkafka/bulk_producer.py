@@ -97,7 +97,7 @@ class BulkProducer:
         ----------
         topic : str
             Where to.
-        values, keys : Strings
+        values, keys : BytesColumn
             n of each; keys None: none has one.
         partitions : i8[n] or int or None
             Where each goes, or all of them; None: the hash of each one's key says.

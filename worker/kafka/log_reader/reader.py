@@ -70,7 +70,7 @@ class BoundedRead:
         Place -> the offset of the first record.
     ends : mapping
         Place -> the offset of the first record that is left out; of a place that is not in it none is.
-    on_error : Complaint
+    on_error : ErrorHandler
         What becomes of errors.
     """
 
@@ -171,7 +171,7 @@ class MessageReader(BoundedRead):
 
         Raises
         ------
-        Unfinished
+        TimedOut
             It did not come in time; `what` begins the sentence.
         """
         while not (arrived := self.poll(min(1.0, deadline.remaining()), 1)):
@@ -218,7 +218,7 @@ def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadlin
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not answer in time.
     """
     place = TopicPartition(topic, partition)

@@ -39,11 +39,11 @@ class RecordReader(BoundedRead):
     ----------
     fetcher : Fetcher
         Of the place's topic.
-    place : Place
+    place : PartitionId
         What is read.
     first, end : int
         Where to begin, and the offset of the first record that is left out.
-    on_error : Complaint
+    on_error : ErrorHandler
         What becomes of errors.
     """
 
@@ -120,7 +120,7 @@ class RecordStream:
 
     Parameters
     ----------
-    config : Link
+    config : ClientConfig
         Broker, group and client properties.
     client : str
         PYTHON or NATIVE.

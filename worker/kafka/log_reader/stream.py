@@ -41,7 +41,7 @@ class MessageStream:
 
     Parameters
     ----------
-    config : Link
+    config : ClientConfig
         Broker, group and client properties.
     topic, partition
         What is read.

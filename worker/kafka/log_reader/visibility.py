@@ -25,7 +25,7 @@ def log_ends(uncommitted_reader: Consumer, topics: Iterable[str], partition: int
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not answer in time.
     """
     return {topic: watermarks(uncommitted_reader, topic, partition, deadline)[1] for topic in topics}
@@ -36,7 +36,7 @@ def await_stable(reader: Consumer, topic: str, partition: int, end: int, deadlin
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not answer in time.
     """
     until = time.monotonic() + min(patience, deadline.left)
@@ -52,7 +52,7 @@ def first_visible(reader: Consumer, topic: str, partition: int, offset: int, dea
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not deliver in time.
     """
     place = topic, partition
@@ -67,7 +67,7 @@ def are_visible(reader: Consumer, topic: str, partition: int, offsets: Sequence[
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not deliver in time.
     """
     return [first_visible(reader, topic, partition, offset, deadline) == (offset, True) for offset in offsets]

@@ -1,4 +1,4 @@
-"""What each exactly-once commit says of itself, in a record of its own transaction: the position.
+"""What each exactly-once commit says of itself, in a record of its own transaction.
 
 It is written behind the state, in the partition's log of the group's snapshot topic, once the broker has said where the
 outputs are. The group's coordinator is told the same offset, in the same transaction; but it may answer from half of
@@ -32,10 +32,10 @@ class CommitRecord:
         Topic -> where this commit's outputs are; topics without any are left out.
     labels : str or None
         The topic of labels; None: they come with the events, or among them.
-    order : Order or None
+    order : MergeOrder or None
         In which order events and labels were taken since the newest snapshot.
     rounds : int or None
-        How often the learners have met those of other partitions; None: they share nothing.
+        Rounds so far with the learners of other partitions; None: they share nothing.
     """
 
     offset: int
@@ -69,10 +69,8 @@ class CommitRecord:
             outputs = {str(topic): OffsetRange(*map(int, span)) for topic, span in told["outputs"].items()}
             previous = None if told["previous"] is None else int(told["previous"])
             order = MergeOrder.from_list(told["order"]) if "order" in told else None
-            labels, rounds = (
-                told.get("labels"),
-                told.get("rounds", told.get("meetings")),
-            )  # `meetings`: earlier versions
+            labels = told.get("labels")
+            rounds = told.get("rounds", told.get("meetings"))  # what earlier versions called them
             pointer = Pointer.parse(told["pointer"])
             return cls(int(told["offset"]), previous, pointer, outputs, labels, order, rounds)
         except (ValueError, TypeError, KeyError, AttributeError):

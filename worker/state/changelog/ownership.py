@@ -41,7 +41,7 @@ def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
     ------
     UsageFailure
         They are another's.
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not answer in time.
     """
     deadline = Deadline(CLAIM_SECONDS)

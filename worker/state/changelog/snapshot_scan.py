@@ -95,7 +95,7 @@ def scan_snapshots(
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not deliver in time.
     """
     place = topic, scan.partition
@@ -112,7 +112,7 @@ def commit_records(
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not deliver in time.
     """
     low, high = watermarks(reader, topic, partition, deadline)
@@ -135,7 +135,7 @@ def merge_orders(reader: Consumer, topic: str, partition: int, deadline: Deadlin
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not deliver in time.
     """
     low, _ = watermarks(reader, topic, partition, deadline)
@@ -154,7 +154,7 @@ def read_partition(reader: Consumer, topic: str, partition: int, deadline: Deadl
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not deliver in time.
     """
     low, _ = watermarks(reader, topic, partition, deadline)
@@ -172,7 +172,7 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
     ------
     DamagedSnapshot
         One of them is not there.
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not deliver in time.
     """
     where = f"{topic}/{partition}@{pointer.first}"
@@ -207,7 +207,7 @@ def mark_new_history(settings: WorkerSettings, partition: int, history_start: in
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not take it.
     """
     append(
@@ -226,7 +226,7 @@ def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, d
 
     Raises
     ------
-    KafkaException, Unfinished
+    KafkaException, TimedOut
         The broker did not take it.
     """
     properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))

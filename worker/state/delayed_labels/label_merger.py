@@ -80,9 +80,9 @@ class LabelMerger:
 
     Parameters
     ----------
-    order : Order
+    order : MergeOrder
         What has been taken since the last snapshot.
-    replay : sequence of Place
+    replay : sequence of MergePosition
         The ends of the steps that are to be taken once more first, from where `order` ends.
     """
 

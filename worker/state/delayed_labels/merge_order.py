@@ -32,9 +32,9 @@ class MergeOrder:
 
     Parameters
     ----------
-    begin : Place
+    begin : MergePosition
         Where it begins.
-    steps : tuple of Place
+    steps : tuple of MergePosition
         The end of each step; both numbers rise or stay.
     """
 
@@ -90,7 +90,7 @@ def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:
 
     Parameters
     ----------
-    parts : sequence of Order
+    parts : sequence of MergeOrder
         In whatever order, some perhaps twice; where one is missing the chain ends.
     offset : int
         Where a state stands.

@@ -72,9 +72,9 @@ class OrderedBatch:
         See `OperationColumns`; i8[0] where nothing waits.
     row_operations : i8[n] or None
         The operation of each row; None: there are no others.
-    segments : list of Piece
+    segments : list of Segment
         Where it is cut, so that accuracy points stand at fixed rows.
-    rejected : list of Rejection
+    rejected : list of RejectedEvent
         Labels that nothing waits for.
     """
 
@@ -90,7 +90,7 @@ class PendingRows:
 
     Parameters
     ----------
-    wait : Wait
+    wait : LabelWait
         How long.
     n_features : int
         d.

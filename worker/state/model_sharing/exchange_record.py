@@ -1,7 +1,7 @@
 """What a partition writes down in each round of its learners: what they combined, and what they send.
 
-Of these records its own log is made, from which a restore repeats the talk: it asks nobody else. Others read what is
-told. Keys are used again after SLOTS rounds, so that compaction keeps as many of each partition.
+A restore repeats the rounds from the partition's own records, and asks nobody else. Others read what was sent. Keys are
+used again after KEY_SLOTS rounds, so that compaction keeps as many of each partition.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ExchangeRecord:
 
     @classmethod
     def read(cls, value: bytes | None, like: Sequence[SharedModel]) -> ExchangeRecord | None:
-        """Read a record's value; None if it cannot be read, or is of other learners than those that believe `like`."""
+        """Read a record's value; None if it cannot be read, or its models are not of the shapes of `like`."""
         try:
             read = _fields(value)
             parts = [read["received"], read["sent"]]
@@ -199,8 +199,8 @@ def latest_history(values: Sequence[bytes | None], like: Sequence[SharedModel]) 
     ----------
     values : sequence of bytes or None
         Of the partition's records, in the order of the log.
-    like : sequence of Belief
-        As `ExchangeRecord.decode`.
+    like : sequence of SharedModel
+        As `ExchangeRecord.read`.
     """
     found = list[ExchangeRecord]()
     for record in (ExchangeRecord.read(value, like) for value in values):

@@ -72,7 +72,7 @@ class ModelExchange:
 
     Parameters
     ----------
-    share : Share
+    share : SharingOption
         How, and how often.
     partition : int
         Whose learners these are.

@@ -81,7 +81,7 @@ class BackgroundCall(Generic[Returned]):
         Raises
         ------
         BaseException
-            What the call raised; Unfinished if it has not come back.
+            What the call raised; TimedOut if it has not come back.
         """
         if not self.done:
             raise TimedOut(f"the client did not come back from the {self.name}")

@@ -25,7 +25,7 @@ class AssignmentWatchdog:
     ----------
     settings : WorkerSettings
         Whose group.
-    event_log : Event_log
+    event_log : EventLog
         Whose form the lines have that say that partitions were left unassigned.
     busy : callable
         Whether the member has partitions.

@@ -35,7 +35,7 @@ class LabelConsumer:
     ----------
     settings : WorkerSettings
         Topic and client properties.
-    event_log : Event_log
+    event_log : EventLog
         Where errors that pass by themselves are logged.
     tasks : mapping
         Partition -> its task.

@@ -41,7 +41,7 @@ class GroupMembership:
     ----------
     settings : WorkerSettings
         Topic, group, client properties.
-    event_log : Event_log
+    event_log : EventLog
         Where it is said how.
     listeners : tuple
         For assigned, revoked and lost partitions.

@@ -39,7 +39,7 @@ class PartitionConsumer:
     ----------
     settings : WorkerSettings
         Topic, group, client properties.
-    event_log : Event_log
+    event_log : EventLog
         Where errors that pass by themselves are logged.
     assigned, revoked, lost : Partitions
         Rebalances. Assigned partitions are paused until `seek_and_resume`.

@@ -2,8 +2,8 @@
 
 A coordinator that comes back from half of its log counts the group's epochs from an old number on, and Kafka 4.1
 computes no assignment before it has passed the highest one that the log has: the members stay, in good health and with
-nothing to do (docs/decisions/0019). Each member that comes or goes is an epoch. So while the group is at rest and some
-partitions are nobody's, probe members join and leave.
+nothing to do (docs/decisions/0019). Each member that comes or goes is an epoch. So while the group is stable and some
+partitions have no member, probe members join and leave.
 
 A process of its own, because the client (librdkafka 2.16) may abort it: its question for a group's members, asked of a
 broker that goes away, ends in a failed assertion now and then.
@@ -29,9 +29,9 @@ REQUEST_SECONDS = 5.0
 BETWEEN_SECONDS = 1.0
 """Between the two looks that must find partitions without a member: one may fall into the middle of a change."""
 CHURN_SECONDS, MAX_TOTAL_SECONDS = 2.0, 120.0
-"""How long passers-by come and go before the next look, and in all."""
+"""How long probe members join and leave before the next look, and in all."""
 MEMBER_SECONDS, MAX_MEMBER_SECONDS = 0.1, 1.6
-"""How long they stay, doubled from look to look: on a slow machine the first have left before they were in."""
+"""How long each stays a member, doubled from look to look: on a slow machine the first leave before they are in."""
 STUCK_SECONDS = 10.0
 """How long one of them is waited for that does not come back."""
 PROBE_MEMBERS = 8
@@ -98,17 +98,17 @@ def unassigned_partitions(group: WatchedGroup, admin: Any) -> list[int]:
 
 
 def trigger_rebalance(group: WatchedGroup, member_seconds: float) -> None:
-    """Let members come and go, who take nothing."""
+    """Let probe members join and leave; they read nothing."""
     until = time.monotonic() + CHURN_SECONDS
     while time.monotonic() < until:
         # Daemons: a client that does not come back must not keep the process from ending.
-        crowd = [
+        probes = [
             threading.Thread(target=_join_and_leave, args=(group, member_seconds), daemon=True)
             for _ in range(PROBE_MEMBERS)
         ]
-        for one in crowd:
+        for one in probes:
             one.start()
-        for one in crowd:
+        for one in probes:
             one.join(STUCK_SECONDS)
 
 

@@ -1,7 +1,7 @@
-"""Where a worker hears what other partitions tell: a reader of the whole topic of shares, for all tasks together.
+"""A reader of the whole topic of shares: what other partitions send, for all tasks together.
 
-It is no member of the group. Up to where a partition has heard the others is written down with what it took in, and
-whoever owns it next listens from there.
+It is no member of the group. Each round of a partition says up to where it has read the others, and its next owner goes
+on from there.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from driftway.worker.stream.task.task import Task
 
 
 class ShareConsumer:
-    """Gives tasks what other partitions have told.
+    """Gives tasks what other partitions have sent.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topic and client properties.
-    event_log : Event_log
+    event_log : EventLog
         Where errors that pass by themselves are logged.
     tasks : mapping
         Partition -> its task.
@@ -45,12 +45,8 @@ class ShareConsumer:
         tasks: Mapping[int, Task],
         partition_count: Callable[[], int],
     ) -> None:
-        self._settings, self._event_log, self._tasks, self._partition_count = (
-            settings,
-            event_log,
-            tasks,
-            partition_count,
-        )
+        self._settings, self._event_log = settings, event_log
+        self._tasks, self._partition_count = tasks, partition_count
         self._fetcher: Fetcher | None = None
         self._subscribers: list[ModelExchange] = []
         """For whom is read."""
@@ -65,26 +61,28 @@ class ShareConsumer:
         Failure
             The broker refuses this reader for good.
         """
-        talks = [talk for task in self._tasks.values() if (talk := task.exchange) is not None and talk.wants_records]
-        if not talks and not self._subscribers:
+        present = (task.exchange for task in self._tasks.values())
+        exchanges = [exchange for exchange in present if exchange is not None and exchange.wants_records]
+        if not exchanges and not self._subscribers:
             return
         if self._fetcher is None:
             properties = reader_properties(self._settings, tuning=CONSUMER_TUNING)
             self._fetcher = make_fetcher(self._settings.client, properties, self._settings.topics.shares)
-        for talk in talks:
-            talk.set_partition_count(self._partition_count())
-        places = {p for talk in talks for p in talk.all_partitions}
-        if places != self._partitions or [*map(id, talks)] != [*map(id, self._subscribers)]:
-            self._fetcher.assign({p: min(talk.next_offsets.get(p, 0) for talk in talks) for p in sorted(places)})
-            self._subscribers, self._partitions = talks, places
-        readers = {talk.model_digest: talk for talk in talks}
+        for exchange in exchanges:
+            exchange.set_partition_count(self._partition_count())
+        partitions = {p for exchange in exchanges for p in exchange.all_partitions}
+        if partitions != self._partitions or [*map(id, exchanges)] != [*map(id, self._subscribers)]:
+            starts = {p: min(exchange.next_offsets.get(p, 0) for exchange in exchanges) for p in sorted(partitions)}
+            self._fetcher.assign(starts)
+            self._subscribers, self._partitions = exchanges, partitions
+        readers = {exchange.model_digest: exchange for exchange in exchanges}
         taken = self._fetcher.poll(BATCH_MESSAGES, 0.0)
         for records in taken.records:
             for i, (offset, time) in enumerate(zip(records.offsets.tolist(), records.timestamps, strict=True)):
                 if (value := records.values[i]) is not None:
-                    read = {model: talk.read(value) for model, talk in readers.items()}
-                    for talk in talks:
-                        talk.receive(records.partition, offset, read[talk.model_digest], int(time))
+                    read = {model: exchange.read(value) for model, exchange in readers.items()}
+                    for exchange in exchanges:
+                        exchange.receive(records.partition, offset, read[exchange.model_digest], int(time))
         for problem in taken.errors:
             self._handle_error(problem)
 

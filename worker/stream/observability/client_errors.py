@@ -20,7 +20,7 @@ class ClientErrors:
 
     Parameters
     ----------
-    event_log : Event_log
+    event_log : EventLog
         Where the first of each kind is logged at once, later ones counted in a line every ten seconds.
     count : callable
         Called with the kind of each error.

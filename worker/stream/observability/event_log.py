@@ -72,7 +72,7 @@ class LoggingBridge(logging.Handler):
 
     Parameters
     ----------
-    event_log : Event_log
+    event_log : EventLog
         Where they are written.
     """
 

@@ -39,7 +39,7 @@ class HealthMonitor:
     ----------
     settings : WorkerSettings
         Where the cluster is, and the input.
-    event_log : Event_log
+    event_log : EventLog
         Where outages and a stuck loop are said.
     partitions : callable
         Those of the input whose ends are asked for.

@@ -29,7 +29,7 @@ class ProgressLog:
 
     Parameters
     ----------
-    event_log : Event_log
+    event_log : EventLog
         The log.
     input_topic : str
         What is read.

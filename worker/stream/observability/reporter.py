@@ -25,9 +25,9 @@ class Reporter:
     ----------
     settings : WorkerSettings
         Whose.
-    event_log : Event_log
+    event_log : EventLog
         The log.
-    metrics : Metrics
+    metrics : WorkerMetrics
         The metrics.
     tasks : mapping
         Partition -> task, as the loop keeps it.

@@ -102,7 +102,7 @@ class CommitRequest:
         A snapshot standing at `offset`, if one is due.
     pointer : Pointer or None
         The newest committed snapshot; kept if `snapshot` is None.
-    order : Order or None
+    order : MergeOrder or None
         In which order events and labels were taken since that; None: there is one topic.
     rounds : int or None
         How often the learners have met those of other partitions; None: they share nothing.
@@ -192,7 +192,7 @@ class Checkpoint:
 
         Raises
         ------
-        KafkaException, Setback
+        KafkaException, TaskError
             To be judged by `driftway.worker.kafka.error_handling`; the checkpoint has to be acquired again.
         """
         if not self.open:
@@ -205,7 +205,7 @@ class Checkpoint:
 
         Parameters
         ----------
-        request : Due
+        request : CommitRequest
             What it says.
         group_metadata : object
             The consumer's group metadata: a second, independent fence.
@@ -219,7 +219,7 @@ class Checkpoint:
 
         Raises
         ------
-        KafkaException, Setback
+        KafkaException, TaskError
             To be judged by `driftway.worker.kafka.error_handling`; the checkpoint has to be acquired again.
         """
         self._advance_to(Step.OUTPUTS_PRODUCED)
@@ -306,7 +306,7 @@ class Checkpoint:
 
         Raises
         ------
-        Unfinished
+        TimedOut
             The broker takes nothing.
         """
         patience = Deadline(ROOM_SECONDS)
@@ -330,7 +330,7 @@ class Checkpoint:
 
         Raises
         ------
-        Unfinished
+        TimedOut
             It has not, inside the deadline, and nothing was getting on any more.
         """
         left = len(self.sender)

@@ -129,14 +129,14 @@ class OutputCheck:
 
         Parameters
         ----------
-        newest : Position
+        newest : CommitRecord
             The last commit.
 
         Raises
         ------
-        Hanging
+        HangingTransaction
             The broker does not decide.
-        KafkaException, Unfinished
+        KafkaException, TimedOut
             It does not deliver.
         """
         since, there, looked_at = newest.offset, dict[str, set[Key]](), list[CommitRecord]()

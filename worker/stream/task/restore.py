@@ -69,13 +69,13 @@ def restore(
         last = read_last_commit(context)
         plan = RestorePlan.of(context, last)
         missing = find_missing_outputs(context, last)
-        found = plan.choose(last, missing, context.transactions is not None, in_memory_offset)
+        found = plan.choose(missing, in_memory_offset)
         if settings.topics.shared:
-            found = with_rounds(found, context, plan)
+            found = with_rounds(found, plan)
         if found.history_start is not None:
             _begin_history(context, found)
         if settings.label_topic:
-            found = with_labels(found, context, last.record)
+            found = with_labels(found, plan)
         return replace(
             found, start=first_visible(context.reader, settings.input, partition, found.position, deadline)[0]
         )

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
-from confluent_kafka import Consumer
-
 from driftway.worker.errors import CannotRestore
-from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.settings import EARLIEST, FRESH, LATEST, REFUSE, REPLAY, WorkerSettings
 from driftway.worker.state import snapshot
-from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.model import Model
@@ -91,56 +86,45 @@ class RestorePlan:
 
     Parameters
     ----------
-    settings, partition, reader, make_model, deadline
-        As in `restore`.
+    context : RestoreContext
+        What the steps of the restore share.
+    last : LastCommit
+        Where the partition was committed last.
     committed : int
         C; 0 while it is not known.
     low, high : int
         The first offset that the input's log holds, and the one after its last.
     pointer : Pointer or None
         What the last commit names.
-    record : CommitRecord or None
-        What the last commit says of itself.
     scan : SnapshotScan or None
         What was found in the topic of snapshots, once it was looked through.
     """
 
-    settings: WorkerSettings
-    partition: int
-    reader: Consumer
-    make_model: Callable[[], Model]
-    deadline: Deadline
+    context: RestoreContext
+    last: LastCommit
     committed: int
     low: int
     high: int
     pointer: Pointer | None
-    record: CommitRecord | None = None
     scan: SnapshotScan | None = None
 
     @classmethod
     def of(cls, context: RestoreContext, last: LastCommit) -> Self:
         """The plan of a restore that knows the last commit."""
         low, high = watermarks(context.reader, context.settings.input, context.partition, context.deadline)
-        given = context.settings, context.partition, context.reader, context.make_model, context.deadline
         committed, pointer, record = last.offset or 0, last.pointer, last.record
         if record is not None and (last.offset is None or last.in_transaction):
             committed = record.offset  # the partition's own log counts, not the coordinator
             pointer = None if last.offset is None else record.pointer or pointer
-        return cls(*given, committed, low, high, pointer, record)
+        return cls(context, last, committed, low, high, pointer)
 
-    def choose(
-        self, last: LastCommit, missing: MissingOutputs | None, transactional: bool, in_memory_offset: int | None
-    ) -> RestoreResult:
+    def choose(self, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
         """Bring a model to the committed offset.
 
         Parameters
         ----------
-        last : LastCommit
-            Of the partition.
         missing : MissingOutputs or None
             Outputs of the last commits that are not there.
-        transactional : bool
-            Whether commits are transactions, so that the partition's own log must say what was committed.
         in_memory_offset : int or None
             The committed offset of which the task has the state in memory.
 
@@ -149,11 +133,12 @@ class RestorePlan:
         CannotRestore
             A policy refuses.
         """
+        last = self.last
         if last.offset is None:
             return self.without_offset()
-        if transactional and last.in_transaction and last.record is None:
+        if self.context.transactions is not None and last.in_transaction and last.record is None:
             return self.by_policy(f"offset {last.offset} was committed by a worker, but its own log does not say so")
-        shares = self.settings.topics.shares
+        shares = self.context.settings.topics.shares
         if missing is not None and shares in missing.present:
             return self.by_policy(
                 f"what the learners combined with their own until offset {missing.until} is gone from {shares}"
@@ -170,32 +155,29 @@ class RestorePlan:
 
     def without_offset(self) -> RestoreResult:
         """Nothing is committed: a new group begins by its option, an offset that is gone is somebody's decision."""
-        if self.record is not None:
+        if self.last.record is not None:
             return self.by_policy(
                 f"the group's offset is gone (deleted, or expired); the last one was {self.committed}"
             )
         begun = self._began_at_the_end()
-        start = first_offset(self.settings, self.partition, self.low, self.high) if begun is None else begun
+        start = (
+            first_offset(self.context.settings, self.context.partition, self.low, self.high) if begun is None else begun
+        )
         note = None if begun is None else f"beginning at offset {begun} as before: nothing was committed since"
         return RestoreResult(
-            self.make_model(), start, start, None, note, history_start=start if begun is None else None
+            self.context.make_model(), start, start, None, note, history_start=start if begun is None else None
         )
 
     def _began_at_the_end(self) -> int | None:
         """Where the group has begun at the log's end, and died before its first commit; None: it has not."""
-        if self.settings.start != LATEST:
+        if self.context.settings.start != LATEST:
             return None
-        topic, scan = self.settings.topics.snapshots, SnapshotScan(self.partition, 0, self.high)
-        first, end = watermarks(self.reader, topic, self.partition, self.deadline)
-        found = scan_snapshots(self.reader, topic, first, end, scan, self.deadline)
+        topic, scan = self.context.settings.topics.snapshots, SnapshotScan(self.context.partition, 0, self.high)
+        first, end = watermarks(self.context.reader, topic, self.context.partition, self.context.deadline)
+        found = scan_snapshots(self.context.reader, topic, first, end, scan, self.context.deadline)
         if found.history_start is None or found.candidates or not self.low <= found.history_start <= self.high:
             return None
         return found.history_start
-
-    @property
-    def where(self) -> str:
-        """Topic and partition, for sentences."""
-        return f"{self.settings.input}/{self.partition}"
 
     def from_pointer_or_fallback(self) -> RestoreResult:
         """The snapshot that the pointer names, or what may stand in for it."""
@@ -211,7 +193,7 @@ class RestorePlan:
         reason = f"what the commits from offset {missing.since} to {missing.until} wrote to {topics} is not there"
         before = replace(self, committed=missing.since, pointer=None)
         found = before.from_older_snapshot(reason) or before.from_log_start(reason)
-        if found is None and self.settings.if_unrestorable == REPLAY:
+        if found is None and self.context.settings.if_unrestorable == REPLAY:
             found = before.by_policy(reason)
         if found is None:
             return self.by_policy(f"{reason}, and no snapshot or log reaches back to where it could be computed again")
@@ -240,42 +222,43 @@ class RestorePlan:
     def from_log_start(self, reason: str) -> RestoreResult | None:
         """The whole log, where it still holds every row and the history began with the first."""
         began = self._scan_older().history_start
-        if began is None and self.settings.start in (EARLIEST, 0):
+        if began is None and self.context.settings.start in (EARLIEST, 0):
             began = 0
-        if self.settings.if_unrestorable != REFUSE or not self.low == began == 0:
+        if self.context.settings.if_unrestorable != REFUSE or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
-        return RestoreResult(self.make_model(), 0, self.committed, None, note)
+        return RestoreResult(self.context.make_model(), 0, self.committed, None, note)
 
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --if-unrestorable."""
         low, committed = self.low, self.committed
-        learner = "an empty learner" if self.settings.model.warm is None else "the model file's learner"
-        if isinstance(self.settings.start, int):
-            low = max(low, self.settings.start)
-        if self.settings.if_unrestorable == REPLAY:
+        learner = "an empty learner" if self.context.settings.model.warm is None else "the model file's learner"
+        if isinstance(self.context.settings.start, int):
+            low = max(low, self.context.settings.start)
+        if self.context.settings.if_unrestorable == REPLAY:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as told"
             return self.from_older_snapshot(reason) or RestoreResult(
-                self.make_model(), start, committed, None, note, history_start=start
+                self.context.make_model(), start, committed, None, note, history_start=start
             )
-        if self.settings.if_unrestorable == FRESH:
+        if self.context.settings.if_unrestorable == FRESH:
             note = f"{reason}; starting with {learner}, as told"
-            return RestoreResult(self.make_model(), committed, committed, None, note, history_start=committed)
+            return RestoreResult(self.context.make_model(), committed, committed, None, note, history_start=committed)
         raise CannotRestore(
-            f"cannot restore {self.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset {low}, "
-            f"{FRESH} starts with {learner} at {committed}"
+            f"cannot restore {self.context.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset "
+            f"{low}, {FRESH} starts with {learner} at {committed}"
         )
 
     def by_offset_policy(self, found: RestoreResult) -> RestoreResult:
         """Apply --if-offset-lost: the learner keeps what it has learned."""
         low, high = self.low, self.high
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {low} to {high}"
-        if self.settings.if_offset_lost == REFUSE:
+        if self.context.settings.if_offset_lost == REFUSE:
             raise CannotRestore(
-                f"cannot restore {self.where}: {needed}; --if-offset-lost earliest goes on at {low}, latest at {high}"
+                f"cannot restore {self.context.where}: {needed}; --if-offset-lost earliest goes on at {low}, latest at "
+                f"{high}"
             )
-        if self.settings.if_offset_lost == EARLIEST:
+        if self.context.settings.if_offset_lost == EARLIEST:
             start = low
             committed = found.committed if low <= found.committed <= high else low
         else:  # what the log still holds from the learner's own offset on is learned on the way to the end
@@ -295,8 +278,8 @@ class RestorePlan:
 
     def _load(self, place: Pointer) -> Model:
         """A model standing at a snapshot."""
-        topic, model = self.settings.topics.snapshots, self.make_model()
-        blob = b"".join(read_chunks(self.reader, topic, self.partition, place, self.deadline))
+        topic, model = self.context.settings.topics.snapshots, self.context.make_model()
+        blob = b"".join(read_chunks(self.context.reader, topic, self.context.partition, place, self.context.deadline))
         _, position = snapshot.read(blob, model)
         if position != place.state_offset:
             raise DamagedSnapshot(f"the snapshot stands at offset {position}, its pointer at {place.state_offset}")
@@ -305,12 +288,12 @@ class RestorePlan:
     def _scan_older(self) -> SnapshotScan:
         """Look, once, for snapshots before the pointer's, or in the whole topic if there is no pointer."""
         if self.scan is None:
-            topic = self.settings.topics.snapshots
-            first, end = watermarks(self.reader, topic, self.partition, self.deadline)
+            topic = self.context.settings.topics.snapshots
+            first, end = watermarks(self.context.reader, topic, self.context.partition, self.context.deadline)
             if self.pointer is not None:
                 end = min(end, self.pointer.first)
-            found = SnapshotScan(self.partition, self.low, self.committed)
-            self.scan = scan_snapshots(self.reader, topic, first, end, found, self.deadline)
+            found = SnapshotScan(self.context.partition, self.low, self.committed)
+            self.scan = scan_snapshots(self.context.reader, topic, first, end, found, self.context.deadline)
         return self.scan
 
 

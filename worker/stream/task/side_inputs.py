@@ -12,7 +12,6 @@ from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.kafka.log_reader.visibility import await_stable
 from driftway.worker.settings import LATEST
-from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import merge_orders, read_partition
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
@@ -21,7 +20,7 @@ from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, Resto
 from driftway.worker.stream.task.restore_plan import RestorePlan, RestoreResult, SharingState
 
 
-def with_rounds(found: RestoreResult, context: RestoreContext, plan: RestorePlan) -> RestoreResult:
+def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     """With the rounds that the model is to repeat, all of which must be there; else --if-unrestorable decides.
 
     Raises
@@ -29,25 +28,25 @@ def with_rounds(found: RestoreResult, context: RestoreContext, plan: RestorePlan
     CannotRestore
         They are not there, and a policy refuses.
     """
-    lacks, found = _rounds(found, context, plan)
-    if lacks is None:
-        return found
-    reason = f"what the learners combined in round {lacks} is gone from {context.settings.topics.shares}"
-    lacks, found = _rounds(plan.by_policy(reason), context, plan)
-    if lacks is not None:
-        reason = f"what the learners combined in round {lacks} is gone from {context.settings.topics.shares}"
-        raise CannotRestore(f"cannot restore {context.where}: {reason}")
+    gone, found = _rounds(found, plan)
+    if gone is not None:
+        gone, found = _rounds(plan.by_policy(gone), plan)
+    if gone is not None:
+        raise CannotRestore(f"cannot restore {plan.context.where}: {gone}")
     return found
 
 
-def _rounds(found: RestoreResult, context: RestoreContext, plan: RestorePlan) -> tuple[int | None, RestoreResult]:
-    """The first round that is gone, None: none; and the result with the rounds that are there."""
+def _rounds(found: RestoreResult, plan: RestorePlan) -> tuple[str | None, RestoreResult]:
+    """Which round is gone, in words, None: none is; and the result with the rounds that are there."""
     anew, exchange = found.history_start is not None, None if found.model is None else found.model.exchange
-    sharing, last = _sharing_state(context, anew), None if plan.record is None else plan.record.rounds
+    record = plan.last.record
+    sharing, last = _sharing_state(plan.context, anew), None if record is None else record.rounds
+    found = replace(found, sharing=sharing)
     if anew or exchange is None:
-        return None, replace(found, sharing=sharing)
-    headers = [*map(read_record_header, sharing.log)]
-    return first_missing(headers, exchange.round_number, found.position, last), replace(found, sharing=sharing)
+        return None, found
+    lacks = first_missing([*map(read_record_header, sharing.log)], exchange.round_number, found.position, last)
+    topic = plan.context.settings.topics.shares
+    return None if lacks is None else f"what the learners combined in round {lacks} is gone from {topic}", found
 
 
 def _sharing_state(context: RestoreContext, anew: bool) -> SharingState:
@@ -62,7 +61,7 @@ def _sharing_state(context: RestoreContext, anew: bool) -> SharingState:
     return SharingState([] if anew else log, context.partitions_of(topic), ends | {partition: end})
 
 
-def with_labels(found: RestoreResult, context: RestoreContext, record: CommitRecord | None) -> RestoreResult:
+def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     """With the places at which labels go in, from where a model was found to stand.
 
     Raises
@@ -70,20 +69,21 @@ def with_labels(found: RestoreResult, context: RestoreContext, record: CommitRec
     CannotRestore
         Their order is not known any more, or their log has lost some.
     """
+    context, record = plan.context, plan.last.record
     topic = context.settings.label_topic
     low, high = watermarks(context.reader, topic, context.partition, context.deadline)
     last = None if record is None else record.order
     if found.model is None and last is not None:
-        order, plan = last, tuple[MergePosition, ...]()
+        order, repeated = last, tuple[MergePosition, ...]()
     else:
         known = _order(found, context, last, low, high)
-        order, plan = MergeOrder(known.begin), known.steps
+        order, repeated = MergeOrder(known.begin), known.steps
     if order.end.label < low:
         raise CannotRestore(
             f"cannot restore {context.where}: labels from offset {order.end.label} of {topic} are needed, its log "
             f"begins at {low}"
         )
-    return replace(found, merger=LabelMerger(order, plan))
+    return replace(found, merger=LabelMerger(order, repeated))
 
 
 def _order(found: RestoreResult, context: RestoreContext, last: MergeOrder | None, low: int, high: int) -> MergeOrder:

@@ -97,7 +97,7 @@ class PendingCommit:
 
         Raises
         ------
-        KafkaException, Setback
+        KafkaException, TaskError
             To be judged by `driftway.worker.kafka.error_handling`.
         """
         return self.checkpoint.commit(self.request, group_metadata, deadline)
@@ -266,7 +266,7 @@ class Task:
 
         Raises
         ------
-        KafkaException, Setback
+        KafkaException, TaskError
             They cannot be handed over.
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer

@@ -98,7 +98,7 @@ class Feature:
         Of HASH and INDEX.
     parts : tuple of str
         Of TIME, in UTC; keys of PARTS.
-    missing : Missing or None
+    missing : MissingPolicy or None
         None: as the schema says for all.
     indicator : bool
         One more column, 1 where the value was missing.

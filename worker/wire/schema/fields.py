@@ -41,11 +41,11 @@ def scan_fields(values: BytesColumn, tree: FieldIndex, cells: CellTable) -> tupl
 
     Parameters
     ----------
-    values : Strings
+    values : BytesColumn
         n events.
-    tree : Tree
+    tree : FieldIndex
         The schema's names, which lead to m places.
-    cells : Cells
+    cells : CellTable
         Of n events by m places, of which nothing is known; written.
 
     Returns

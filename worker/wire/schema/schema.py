@@ -29,7 +29,7 @@ class EventSchema:
     envelope : str
         CONNECT: the row is the field ``payload``. DEBEZIUM: the row is ``after``, of the event or of its ``payload``.
         Empty: the event is the row.
-    missing : Missing
+    missing : MissingPolicy
         What stands for a value that an event lacks, of features that do not say.
     indicators : bool
         Every feature has an indicator.

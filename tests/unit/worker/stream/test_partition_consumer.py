@@ -56,7 +56,7 @@ class Handing:
 
 
 def made(consumer: Any) -> PartitionConsumer:
-    """An intake whose client is replaced."""
+    """A consumer whose client is replaced."""
     settings = WorkerSettings("127.0.0.1:1", "events", "g", model_settings("no_change"))
     found = PartitionConsumer(settings, EventLog(), *[lambda partitions: None] * 3)
     found.member.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,8 @@ from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import FRESH, WorkerSettings
 from driftway.worker.state.model import Model
+from driftway.worker.stream.task.last_commit import LastCommit
+from driftway.worker.stream.task.restore_context import RestoreContext
 from driftway.worker.stream.task.restore_plan import RestorePlan, first_offset
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
@@ -52,8 +55,9 @@ def test_policies_know_where_a_group_began_and_in_which_state(
 
     def ways(**policy: str) -> RestorePlan:
         given = WorkerSettings("b:1", "EVENTS", "g", model, start=start, **policy)  # type: ignore[arg-type]
-        reader = None
-        return RestorePlan(given, 2, reader, lambda: Model(model, 2), Deadline(1), 900, low, 1000, None)  # type: ignore[arg-type]
+        nothing: Any = None
+        context = RestoreContext(given, 2, nothing, lambda: Model(model, 2), Deadline(1), nothing, nothing)
+        return RestorePlan(context, LastCommit(None, 900, None, False, None), 900, low, 1000, None)
 
     with pytest.raises(CannotRestore) as caught:
         ways().by_policy("the reason")
