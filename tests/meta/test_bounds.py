@@ -20,9 +20,9 @@ OTHERS = [
 ]
 
 OUT_OF_BOUNDS = """
-import tests.support.uncompiled
+import tests.support.interpreted_kernels
 import numpy as np
-import learners
+from driftway import learners
 learners.create("majority_class", 1)._run(np.zeros((1, 1)), np.array([7.0]), np.zeros((1, 1)))
 """
 
