@@ -8,11 +8,13 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from driftway import learners
+from driftway.cli import main
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
-from driftway.workbench.paper_tables import TABLES, moving_targets, sanity, write_table
+from driftway.workbench.paper_tables import TABLES, moving_targets, sanity
 from driftway.workbench.paper_tables.experiments.d_odm import EXPERIMENT as D_ODM
 from driftway.workbench.paper_tables.experiments.data_sets import DataSet
 from driftway.workbench.paper_tables.experiments.dfop import EXPERIMENT as DFOP
@@ -283,10 +285,13 @@ def test_the_moving_targets_page_counts_the_columns_in_which_the_order_holds():
     assert "alpha=0.3, rho=1, gamma=8 *" in text
 
 
-def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
+@pytest.mark.parametrize("table", TABLES)
+def test_a_folder_that_cannot_be_made_is_a_sentence(table, tmp_path):
+    """By the command, so that its request and the table's agree."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(Exception, match="cannot write to"):
-        write_table("dfop", TableRequest(open_stream, tmp_path / "file" / "below"))
+    done = CliRunner().invoke(main, ["evaluate", "--table", table, "--out", str(tmp_path / "file" / "below")])
+    assert done.exit_code == 1, done
+    assert "cannot write to" in str(done.exception) + done.output
 
 
 def test_a_markdown_table():

@@ -87,7 +87,7 @@ def write_a_table(joints: dict[str, Callable[..., Any]], given: dict[str, Any]) 
         seed=given["seed"],
         data_dir=given["data_dir"],
         processes=given["jobs"],
-        told=lambda line: click.echo(line, err=True),
+        say=lambda line: click.echo(line, err=True),
     )
     for path in written:
         click.echo(f"wrote {path}", err=True)
